@@ -1,0 +1,52 @@
+"""One id per request: in the answer's X-Request-Id, in every problem, in every log line."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from keys.ids import new_id
+
+HEADER = "X-Request-Id"
+
+_current: ContextVar[str | None] = ContextVar("request_id", default=None)
+log = logging.getLogger("postrider.request")
+
+
+def current_request_id() -> str | None:
+    """Return the id of the request that this thread serves, None outside of one."""
+    return _current.get()
+
+
+class RequestIdMiddleware:
+    """Outermost, so that what other middleware answers carries an id too; writes the access log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        request_id = new_id("req_")
+        token = _current.set(request_id)
+        started = time.perf_counter()
+        try:
+            response = self.get_response(request)
+            _write_log(request, response, seconds=time.perf_counter() - started)
+        finally:
+            _current.reset(token)
+        response.headers[HEADER] = request_id
+        return response
+
+
+def _write_log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
+    # The route, not the path: paths hold the tokens of recipients.
+    match = request.resolver_match
+    data = {
+        "method": request.method,
+        "route": match.route if match else None,
+        "status": response.status_code,
+        "milliseconds": round(seconds * 1000, 1),
+    }
+    log.info("request", extra={"data": data})
