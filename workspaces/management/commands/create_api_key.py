@@ -1,0 +1,42 @@
+"""manage.py create_api_key: a key for a workspace, printed once."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.dateparse import parse_datetime
+
+from workspaces.models import ApiKey, Workspace
+from workspaces.services import issue_api_key
+
+
+class Command(BaseCommand):
+    help = "Create an API key and print it; it cannot be shown again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True, help="the workspace's id, ws_…")
+        parser.add_argument("--name", required=True)
+        parser.add_argument("--scope", required=True, choices=ApiKey.Scope.values)
+        parser.add_argument("--expires", help="an ISO 8601 moment such as 2027-01-01T00:00:00Z")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = self.workspace(options["workspace"])
+        expires_at = self.moment(options["expires"]) if options["expires"] else None
+        key, secret = issue_api_key(workspace, name=options["name"], scope=options["scope"], expires_at=expires_at)
+        self.stdout.write(json.dumps({"id": key.id, "key": secret.text}))
+
+    def workspace(self, workspace_id: str) -> Workspace:
+        try:
+            return Workspace.objects.get(id=workspace_id)
+        except (Workspace.DoesNotExist, ValueError) as error:
+            raise CommandError(f"There is no workspace {workspace_id!r}.") from error
+
+    def moment(self, text: str) -> datetime:
+        try:
+            found = parse_datetime(text)
+        except ValueError:
+            found = None
+        if found is None:
+            raise CommandError(f"{text!r} is not a moment such as 2027-01-01T00:00:00Z.")
+        return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,26 @@
+"""The plans (service document, section 8)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a workspace may use; None is unlimited."""
+
+    name: str
+    emails_per_month: int | None
+    domains: int | None
+    retention: timedelta
+
+
+PLANS = {
+    plan.name: plan
+    for plan in (
+        Plan("free", emails_per_month=500, domains=1, retention=timedelta(days=7)),
+        Plan("pro", emails_per_month=50_000, domains=10, retention=timedelta(days=90)),
+        Plan("enterprise", emails_per_month=None, domains=None, retention=timedelta(days=365)),
+    )
+}
+
+MAX_KEYS = 100

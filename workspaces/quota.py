@@ -1,0 +1,71 @@
+"""The monthly quota: taken in the transaction that accepts, never oversold (CONTRACT section 2).
+
+One conditional upsert decides; of requests that arrive together each sees what the one before it took.
+It is the last statement of its transaction, because it holds the workspace's row until the commit.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+from api.fields import wire_time
+from keys.ids import to_uuid
+from workspaces.errors import QuotaExceeded
+from workspaces.models import Usage, Workspace
+
+TAKE = """
+INSERT INTO workspaces_usage (workspace_id, month, used)
+SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date, %(units)s
+ WHERE %(units)s <= %(limit)s
+    ON CONFLICT (workspace_id, month) DO UPDATE SET used = workspaces_usage.used + EXCLUDED.used
+ WHERE workspaces_usage.used + EXCLUDED.used <= %(limit)s
+RETURNING used
+"""
+UNLIMITED = 2**62
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Where a workspace stands this month; limit and remaining are None on an unlimited plan."""
+
+    limit: int | None
+    used: int
+    resets_at: datetime
+
+    @property
+    def remaining(self) -> int | None:
+        return None if self.limit is None else max(self.limit - self.used, 0)
+
+
+def take_quota(workspace: Workspace, *, units: int) -> None:
+    """Take units of this month, all or none. Raises QuotaExceeded."""
+    limit = workspace.limits.emails_per_month
+    values: dict[str, Any] = {
+        "workspace": to_uuid(workspace.id, prefix="ws_"),
+        "units": units,
+        "limit": UNLIMITED if limit is None else limit,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, values)
+        if cursor.fetchone() is not None:
+            return
+    quota = read_quota(workspace)
+    raise QuotaExceeded(
+        f"The plan allows {quota.limit} emails a month; {quota.used} are used and {units} more were asked for.",
+        limit=quota.limit,
+        used=quota.used,
+        requested=units,
+        resetsAt=wire_time(quota.resets_at),
+    )
+
+
+def read_quota(workspace: Workspace) -> Quota:
+    month = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    used = Usage.objects.filter(workspace=workspace, month=month.date()).values_list("used", flat=True).first()
+    return Quota(limit=workspace.limits.emails_per_month, used=used or 0, resets_at=_next_month(month))
+
+
+def _next_month(month: datetime) -> datetime:
+    return month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)

@@ -1,0 +1,34 @@
+"""What each scope allows (CONTRACT section 2): one rule for all views."""
+
+from typing import Any
+
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from workspaces.errors import InsufficientScope
+from workspaces.models import ApiKey
+
+Scope = ApiKey.Scope
+
+
+class HasScope(BasePermission):
+    """Reads the view's `sending_actions` and `reading_actions`: names of actions beyond a plain GET."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        key = request.auth
+        allowed = allowed_scopes(view, request)
+        if not isinstance(key, ApiKey) or key.scope not in allowed:
+            needed = allowed[0].value
+            raise InsufficientScope(f"This call needs a key of scope {needed}.", requiredScope=needed)
+        return True
+
+
+def allowed_scopes(view: Any, request: Request) -> list[Scope]:
+    """Return the scopes that may make this call, the least one first."""
+    action = getattr(view, "action", None)
+    scopes = [Scope.FULL_ACCESS]
+    if request.method in SAFE_METHODS or action in getattr(view, "reading_actions", ()):
+        scopes.insert(0, Scope.READ_ONLY)
+    if action in getattr(view, "sending_actions", ()):
+        scopes.insert(0, Scope.SENDING_ACCESS)
+    return scopes

@@ -1,0 +1,32 @@
+"""What `GET /v1/me` answers."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from api.fields import WireTimeField
+
+
+class WorkspaceSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    plan = serializers.CharField()
+
+
+class KeySerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    scope = serializers.CharField()
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    limit = serializers.IntegerField(allow_null=True)
+    used = serializers.IntegerField()
+    remaining = serializers.IntegerField(allow_null=True)
+    resetsAt = WireTimeField(source="resets_at")  # noqa: N815 - a wire name
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    workspace = WorkspaceSerializer()
+    key = KeySerializer()
+    quota = QuotaSerializer()

@@ -1,0 +1,17 @@
+"""`GET /v1/me`: which workspace and key a caller speaks for, and what is left of the month."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from workspaces.quota import read_quota
+from workspaces.serializers import MeSerializer
+from workspaces.viewsets import WorkspaceView
+
+
+class MeView(WorkspaceView):
+    action = "me"
+    sending_actions = frozenset({"me"})
+
+    def get(self, request: Request) -> Response:
+        answer = {"workspace": self.workspace, "key": request.auth, "quota": read_quota(self.workspace)}
+        return Response(MeSerializer(answer).data)
