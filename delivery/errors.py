@@ -1,0 +1,5 @@
+"""What keeps a message from being made."""
+
+
+class UnsafeHeader(ValueError):
+    """Raised when a value could end its header line: a fault of ours, caught before the wire."""
