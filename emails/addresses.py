@@ -1,0 +1,75 @@
+"""Addresses as requests give them: `ada@example.com` or `Ada L <ada@example.com>`."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from email_validator import EmailNotValidError, validate_email
+
+MAX_LENGTH = 512
+# What RFC 5322 calls specials: a name with one of them is quoted.
+SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
+# Line and paragraph separators end a line in some mail programs; the bidi controls make a name lie.
+FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class InvalidAddress(ValueError):
+    """Raised with a sentence for a text that is not one address."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A mailbox: its display name, possibly empty, and its addr-spec with the domain as A-labels."""
+
+    name: str
+    spec: str
+
+    @property
+    def domain(self) -> str:
+        return self.spec.rpartition("@")[2]
+
+    def __str__(self) -> str:
+        if not self.name:
+            return self.spec
+        return f"{quoted(self.name)} <{self.spec}>"
+
+
+def parse_address(text: str) -> Address:
+    """Read one address. Raises InvalidAddress."""
+    if len(text) > MAX_LENGTH:
+        raise InvalidAddress(f"An address has at most {MAX_LENGTH} characters.")
+    if FORBIDDEN.search(text):
+        raise InvalidAddress("An address may not contain control characters.")
+    name, spec = _split(text.strip())
+    return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
+
+
+def quoted(name: str) -> str:
+    """Return a display name as it stands in front of an address, in quotes where it must be."""
+    if not SPECIALS.search(name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _split(text: str) -> tuple[str, str]:
+    if not text.endswith(">"):
+        return "", text
+    name, bracket, spec = text[:-1].rpartition("<")
+    if not bracket:
+        raise InvalidAddress(f"{text[:80]!r} is not an address.")
+    name = name.strip()
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    return name, spec.strip()
+
+
+def _spec(text: str) -> str:
+    try:
+        found = validate_email(text, check_deliverability=False, globally_deliverable=False, allow_smtputf8=False)
+    except EmailNotValidError as error:
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: {error}") from error
+    domain = (found.ascii_domain or found.domain).lower()
+    if "." not in domain:
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: the domain has no dot.")
+    return f"{found.local_part}@{domain}"

@@ -1,0 +1,183 @@
+"""An email, its content, its recipients, the queue and the timeline.
+
+Status, times and errors of an Email are derived from its recipients (emails.derive); the queue's rows
+are moved by emails.queue alone.
+"""
+
+from datetime import datetime
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from emails.states import State
+from keys.fields import IdField
+from workspaces.models import Workspace
+
+
+class Acceptance(models.Model):
+    """A used idempotency key with the answer that it got; kept for good."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    key = models.CharField(max_length=255)
+    operation = models.CharField(max_length=16)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the body without the key")
+    answer = models.JSONField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="one_acceptance_a_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Content(models.Model):
+    """What an email says, as it was accepted; never changed, shared by the emails of a batch."""
+
+    id = IdField("con_", primary_key=True)
+    html = models.TextField()
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Email(models.Model):
+    """One accepted request: one id, one or many recipients."""
+
+    id = IdField(primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    content = models.ForeignKey(Content, on_delete=models.PROTECT)
+    sender = models.TextField(help_text="the From address, with its name")
+    from_domain = models.CharField(max_length=253)
+    reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
+    to = ArrayField(models.TextField())
+    cc = ArrayField(models.TextField())
+    bcc = ArrayField(models.TextField())
+    subject = models.TextField()
+    tags = ArrayField(models.TextField())
+    metadata = models.JSONField(null=True)
+    created_at = models.DateTimeField()
+    scheduled_for = models.DateTimeField(null=True)
+    # Derived from the recipients.
+    status = models.CharField(max_length=16, choices=State.choices)
+    sent_at = models.DateTimeField(null=True)
+    delivered_at = models.DateTimeField(null=True)
+    bounced_at = models.DateTimeField(null=True)
+    opened_at = models.DateTimeField(null=True)
+    clicked_at = models.DateTimeField(null=True)
+    error_message = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
+    retry_count = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest")]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.subject
+
+    @property
+    def addressees(self) -> str:
+        """The To addresses as one string (CONTRACT section 3, "Detail")."""
+        return ", ".join(self.to)
+
+    @property
+    def date(self) -> datetime:
+        """The moment of the Date header: the same on every attempt, and not that of an early acceptance."""
+        return self.scheduled_for or self.created_at
+
+
+class Recipient(models.Model):
+    """One envelope recipient. No index on anything that changes, so that updates stay in their page."""
+
+    class Kind(models.TextChoices):
+        TO = "to"
+        CC = "cc"
+        BCC = "bcc"
+
+    id = IdField(primary_key=True)
+    email = models.ForeignKey(Email, on_delete=models.CASCADE, related_name="recipients")
+    kind = models.CharField(max_length=3, choices=Kind.choices)
+    position = models.PositiveSmallIntegerField()
+    address = models.CharField(max_length=254)
+    state = models.CharField(max_length=16, choices=State.choices)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    delivered_at = models.DateTimeField(null=True)
+    bounced_at = models.DateTimeField(null=True)
+    opened_at = models.DateTimeField(null=True)
+    clicked_at = models.DateTimeField(null=True)
+    # The last reply that was not an acceptance.
+    replied_at = models.DateTimeField(null=True)
+    reply_code = models.PositiveSmallIntegerField(null=True)
+    enhanced_code = models.CharField(max_length=12, null=True)  # noqa: DJ001
+    error_message = models.TextField(null=True)  # noqa: DJ001
+    reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
+
+    class Meta:
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class Pending(models.Model):
+    """The queue: one narrow row while a recipient has work left, deleted at its final state."""
+
+    class Stage(models.IntegerChoices):
+        WAITING = 0
+        READY = 1
+        LEASED = 2
+        SCHEDULED = 3
+
+    recipient = models.OneToOneField(Recipient, primary_key=True, on_delete=models.CASCADE)
+    workspace_id = IdField("ws_")
+    domain = models.CharField(max_length=253, help_text="where the mail goes")
+    stage = models.PositiveSmallIntegerField(choices=Stage.choices)
+    due_at = models.DateTimeField(help_text="when a wait or a lease ends")
+    since = models.DateTimeField(help_text="when it was first due; its age counts from here")
+    fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
+            models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.recipient_id} ({self.get_stage_display()})"
+
+
+class Event(models.Model):
+    """The timeline, append only. The number orders it; the id is what callers see."""
+
+    class Kind(models.TextChoices):
+        QUEUED = "queued"
+        SCHEDULED = "scheduled"
+        SENT = "sent"
+        DELIVERED = "delivered"
+        BOUNCED = "bounced"
+        FAILED = "failed"
+        DEFERRED = "deferred"
+        OPENED = "opened"
+        CLICKED = "clicked"
+        UNSUBSCRIBED = "unsubscribed"
+        COMPLAINED = "complained"
+        CANCELLED = "cancelled"
+
+    number = models.BigAutoField(primary_key=True)
+    id = IdField("evt_")
+    email = models.ForeignKey(Email, on_delete=models.CASCADE, related_name="events", db_index=False)
+    recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, null=True, db_index=False, db_constraint=False)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    payload = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["email", "number"], name="event_timeline")]
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return self.kind

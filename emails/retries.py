@@ -1,0 +1,24 @@
+"""How long a recipient waits after a failure that may pass (CONTRACT section 4, "Retries")."""
+
+import random
+from datetime import timedelta
+
+from django.conf import settings
+
+JITTER = 0.15
+
+
+def delay_after(attempt: int) -> timedelta:
+    """Return the wait before the next attempt.
+
+    attempt: attempts already made, from 1. 1, 3, 5, 10, 20, 40 minutes, 1, 2, 3, 4 hours, then every
+    4 hours, each ±15 %, by DELIVERY_RETRY_SECONDS.
+    """
+    waits: list[int] = settings.DELIVERY_RETRY_SECONDS
+    seconds = waits[min(attempt, len(waits)) - 1]
+    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
+
+
+def max_age() -> timedelta:
+    """Return how long after it was first due a recipient is still tried."""
+    return timedelta(seconds=settings.DELIVERY_MAX_AGE)
