@@ -1,0 +1,79 @@
+"""The catch-all SMTP server of the embedded mode: loopback only, stores before it says 250."""
+
+import asyncio
+import logging
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from django.db import Error, close_old_connections, connection
+
+from emails.models import Recipient
+from inbox.models import CaughtMail
+
+log = logging.getLogger("postrider.inbox")
+
+HOST = "127.0.0.1"
+MAX_BYTES = 40 * 1024 * 1024
+STORED = "250 2.6.0 Caught"
+NOT_STORED = "451 4.3.0 The inbox cannot store mail now"
+
+
+class CatchAll:
+    """aiosmtpd's handler: accepts every recipient and keeps one copy for each."""
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        source = envelope.content
+        assert isinstance(source, bytes)
+        return await asyncio.to_thread(store, source, envelope.mail_from or "", envelope.rcpt_tos)
+
+
+async def serve(port: int) -> None:
+    """Listen until the task is cancelled."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(_protocol, host=HOST, port=port)
+    async with server:
+        await server.serve_forever()
+
+
+def _protocol() -> SMTP:
+    return SMTP(CatchAll(), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES)
+
+
+def store(source: bytes, envelope_from: str, recipients: list[str]) -> str:
+    """Keep a message and return the SMTP reply."""
+    close_old_connections()
+    message = message_from_bytes(source, policy=policy.default)
+    try:
+        CaughtMail.objects.bulk_create([_caught(message, source, envelope_from, address) for address in recipients])
+    except Error:
+        log.exception("a message could not be stored")
+        connection.close()
+        return NOT_STORED
+    return STORED
+
+
+def _caught(message: EmailMessage, source: bytes, envelope_from: str, address: str) -> CaughtMail:
+    copy_of = _recipient(str(message.get("Message-ID", "")), address)
+    return CaughtMail(
+        workspace_id=copy_of.email.workspace_id if copy_of else None,
+        email_id=copy_of.email_id if copy_of else None,  # type: ignore[misc]  # as above
+        envelope_from=envelope_from,
+        recipient=address,
+        sender=_shown(message, "From"),
+        subject=_shown(message, "Subject"),
+        source=source,
+    )
+
+
+def _recipient(message_id: str, address: str) -> Recipient | None:
+    """Find whose copy this is: the Message-ID begins with the recipient's id."""
+    recipient_id = message_id.strip("<> ").partition("@")[0]
+    try:
+        return Recipient.objects.select_related("email").filter(id=recipient_id, address__iexact=address).first()
+    except ValueError:
+        return None
+
+
+def _shown(message: EmailMessage, name: str) -> str:
+    return str(message.get(name, "")).replace("\0", "")
