@@ -1,0 +1,35 @@
+"""The Celery app: bells and sweeps, one literal schedule, and settings that keep Redis optional.
+
+Celery carries bells, never mail: a lost or doubled task changes nothing (DESIGN, "Celery facts that shape this").
+"""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("postrider", include=["config.worker"])
+app.config_from_object(
+    {
+        "broker_url": os.environ.get("REDIS_URL", ""),
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # A publisher must not hang where Redis hangs; a worker's blocking read polls well within this.
+        "broker_transport_options": {"socket_connect_timeout": 1, "socket_timeout": 5, "max_retries": 0},
+        "task_publish_retry": False,
+        "task_ignore_result": True,
+        "task_acks_late": False,
+        "worker_prefetch_multiplier": 1,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_send_task_events": False,
+        "worker_enable_remote_control": False,
+        "timezone": "UTC",
+        "beat_schedule": {
+            "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
+            "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
+        },
+    }
+)
+app.autodiscover_tasks()

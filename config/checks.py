@@ -1,0 +1,81 @@
+"""What stops the start: one sentence for each setting that is senseless or unsafe."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import checks
+
+from config import env
+
+EMBEDDED_TRANSPORTS = frozenset({"inbox"})
+
+
+def register_all() -> None:
+    checks.register(check_settings, "postrider")
+
+
+def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
+    return [checks.Error(sentence, id="postrider.E001") for sentence in sentences()]
+
+
+def refuse_unsafe_start() -> None:
+    """End the process with the sentences of every bad setting; for gunicorn and Celery, which run no checks."""
+    found = list(sentences())
+    if found:
+        raise SystemExit("\n".join(["Postrider does not start:", *found]))
+
+
+def sentences() -> Iterator[str]:
+    yield from env.problems
+    yield from _missing()
+    yield from _keys()
+    yield from _addresses()
+    if not settings.EMBEDDED:
+        yield from _embedded_in_production()
+
+
+def _missing() -> Iterator[str]:
+    hints = {
+        "DATABASE_URL": "such as postgres://user:password@host:5432/postrider",
+        "REDIS_URL": "such as redis://host:6379/0",
+        "SECRET_KEY": "to 50 or more random characters",
+        "APP_KEYS": "such as k1:$(openssl rand -base64 32)",
+        "PUBLIC_URL": "to the address under which recipients reach this service, such as https://mail.example.com",
+    }
+    optional = {"PUBLIC_URL"} if settings.EMBEDDED else set()
+    for name, hint in hints.items():
+        if name not in optional and not env.is_set(name):
+            yield f"Set {name} {hint}."
+
+
+def _keys() -> Iterator[str]:
+    if env.is_set("SECRET_KEY") and (len(settings.SECRET_KEY) < 40 or len(set(settings.SECRET_KEY)) < 10):
+        yield "SECRET_KEY is too easy to guess; set it to 50 or more random characters."
+    weak = [key_id for key_id, key in settings.APP_KEYS if len(set(key)) < 8]
+    if weak:
+        example = base64.b64encode(b"\0" * 3).decode()
+        yield f"APP_KEYS: {', '.join(weak)} is not random ({example}…); make keys with openssl rand -base64 32."
+
+
+def _addresses() -> Iterator[str]:
+    url = urlsplit(settings.PUBLIC_URL)
+    if url.scheme not in {"http", "https"} or not url.hostname or url.path or url.query or url.fragment:
+        yield f"PUBLIC_URL must be https://host with no path, not {settings.PUBLIC_URL!r}."
+    database = urlsplit(settings.DATABASE_URL).scheme
+    if database and database not in {"postgres", "postgresql"}:
+        yield f"DATABASE_URL must begin with postgres://; {database} is not supported."
+    redis = urlsplit(settings.REDIS_URL).scheme
+    if redis and redis not in {"redis", "rediss", "unix"}:
+        yield f"REDIS_URL must begin with redis:// or rediss://, not {redis}://."
+
+
+def _embedded_in_production() -> Iterator[str]:
+    if settings.DELIVERY_TRANSPORT in EMBEDDED_TRANSPORTS and not env.is_set("DELIVERY_TRANSPORT"):
+        yield "DELIVERY_TRANSPORT must say how mail leaves this machine."
+    if not settings.ALLOWED_HOSTS:
+        yield "Set ALLOWED_HOSTS to the host names under which the service is reached, such as mail.example.com."
+    if settings.PUBLIC_URL.startswith("http://") and env.is_set("PUBLIC_URL"):
+        yield "PUBLIC_URL must be https in production: unsubscribe links and sign-in travel over it."

@@ -1,0 +1,17 @@
+"""How gunicorn serves: sync workers, each with a database connection that it keeps (docs/decisions/0006)."""
+
+import multiprocessing
+import os
+
+HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - a container's proxy must reach it
+
+bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
+workers = int(os.environ.get("WEB_CONCURRENCY") or 2 * multiprocessing.cpu_count() + 1)
+preload_app = True
+timeout = 60
+graceful_timeout = 30
+# Slow clients are the reverse proxy's work; these stop the crudest abuse without one.
+limit_request_line = 8190
+limit_request_fields = 64
+forwarded_allow_ips = ""
+control_socket_disable = True

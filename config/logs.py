@@ -1,0 +1,39 @@
+"""Structured logs: one JSON object a line, secrets cut out before they are written."""
+
+import json
+import logging
+import re
+import traceback
+from datetime import UTC, datetime
+
+from api.fields import wire_time
+from api.request_ids import current_request_id
+
+# API keys, webhook secrets, authorization headers, URLs with passwords, PEM blocks.
+SECRETS = re.compile(
+    r"pr_[0-9A-Za-z]{22}_[0-9A-Za-z]+|whsec_[0-9A-Za-z+/=]+|(?i:bearer\s+)\S+|(?<=://)[^\s/@]{1,200}@"
+    r"|-----BEGIN [A-Z ]{1,30}-----[^-]*-----END [A-Z ]{1,30}-----"
+)
+CUT = "[cut]"
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes time, level, logger, message, the request's id and what a call passes as `extra={"data": {…}}`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": wire_time(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "requestId": current_request_id(),
+            **getattr(record, "data", {}),
+        }
+        if record.exc_info and record.exc_info[0]:
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+        present = {name: value for name, value in line.items() if value is not None}
+        return redacted(json.dumps(present, ensure_ascii=False, default=str))
+
+
+def redacted(text: str) -> str:
+    return SECRETS.sub(CUT, text)

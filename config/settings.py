@@ -1,0 +1,160 @@
+"""Every setting, read from the environment; `.env.example` lists them with their defaults."""
+
+from pathlib import Path
+
+import dj_database_url
+
+from config import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# The one switch of defaults.
+MODE = env.choice("MODE", "production", options=["production", "embedded"])
+EMBEDDED = MODE == "embedded"
+DEBUG = False
+
+SECRET_KEY = env.text("SECRET_KEY", "unset")
+APP_KEYS = env.key_ring("APP_KEYS")
+PUBLIC_URL = env.text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+
+# Accounts and plans
+SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
+DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
+QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
+
+# Delivery
+DELIVERY_TRANSPORT = env.choice("DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox"])
+DELIVERY_CONNECTIONS = env.integer("DELIVERY_CONNECTIONS", 32, low=1, high=1000)
+DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_400)
+DELIVERY_RETRY_SECONDS = env.seconds(
+    "DELIVERY_RETRY_SECONDS", [60, 180, 300, 600, 1200, 2400, 3600, 7200, 10_800, 14_400]
+)
+EHLO_NAME = env.text("EHLO_NAME", "localhost")
+RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
+INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
+
+WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
+WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
+
+# Rows waiting for a lock give up after 5 s: that is what makes the loser of two requests with one
+# idempotency key answer 409 instead of holding a web process.
+DATABASE_OPTIONS = {
+    "connect_timeout": 5,
+    "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s",
+    "keepalives_idle": 30,
+    "tcp_user_timeout": 20_000,
+}
+DATABASE_URL = env.text("DATABASE_URL")
+REDIS_URL = env.text("REDIS_URL")
+DATABASES = {
+    "default": {
+        **dj_database_url.parse(DATABASE_URL or "postgres://unset/unset", conn_max_age=None, conn_health_checks=True),
+        "OPTIONS": DATABASE_OPTIONS,
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "config.apps.StaffAdmin",
+    "rest_framework",
+    "config.apps.Config",
+    "api",
+    "workspaces",
+    "domains",
+    "analytics",
+    "emails",
+    "inbox",
+    "dashboard",
+]
+
+MIDDLEWARE = [
+    "api.request_ids.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_USER_MODEL = "workspaces.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# Cookies and headers. A __Host- cookie can only be set by this very host, over https.
+SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SESSION_COOKIE_NAME = "__Host-session" if SECURE else "session"
+CSRF_COOKIE_NAME = "__Host-csrf" if SECURE else "csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+SESSION_COOKIE_AGE = 14 * 86_400
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "SAMEORIGIN"
+# The proxy's word on https counts only where a proxy is named.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["workspaces.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["workspaces.scopes.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["api.parser.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PAGINATION_CLASS": "api.pagination.PagePagination",
+    "EXCEPTION_HANDLER": "api.handler.problem_response",
+    "UNAUTHENTICATED_USER": None,
+    "COMPACT_JSON": True,
+    "UNICODE_JSON": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # The request log of api.request_ids has what these would say, without the addresses.
+        "django.request": {"level": "ERROR"},
+        "django.server": {"level": "ERROR"},
+        "mail.log": {"level": "WARNING"},
+    },
+}

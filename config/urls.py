@@ -1,0 +1,24 @@
+"""Every door of the service."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.urls.resolvers import URLPattern, URLResolver
+
+from api.handler import bad_request, forbidden, not_found, server_error
+from config import health
+from dashboard.site import dashboard_site
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("v1/", include("workspaces.urls")),
+    path("v1/", include("domains.urls")),
+    path("v1/", include("emails.urls")),
+    path("dashboard/", dashboard_site.urls),
+    path("admin/", admin.site.urls),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+]
+
+handler400 = bad_request
+handler403 = forbidden
+handler404 = not_found
+handler500 = server_error
