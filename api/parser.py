@@ -110,7 +110,7 @@ def _whole(text: str) -> int:
 def _strings(value: Any) -> Iterator[str]:
     """Walk all strings, keys included, without recursion; raises InvalidJson below MAX_DEPTH."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         if not level:
             return
         deeper: list[Any] = []

@@ -34,6 +34,11 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
 def new_dkim_key(domain: Domain, *, selector: str) -> DkimKey:
     """Make a key pair, RSA with 2048 bits (RFC 8301), sealed and not yet saved."""
     private = rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS)
+    return sealed_dkim_key(domain, selector=selector, private=private)
+
+
+def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey) -> DkimKey:
+    """Seal a key pair into a new row; the row is not saved."""
     public = private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     key = DkimKey(domain=domain, selector=selector, public_key=base64.b64encode(public).decode())

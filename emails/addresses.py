@@ -3,10 +3,19 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from email_validator import EmailNotValidError, validate_email
 
 MAX_LENGTH = 512
+# Names are looked up when mail is sent, not here; test_environment lets the simulator's .test through.
+RULES: Any = {
+    "check_deliverability": False,
+    "globally_deliverable": False,
+    "allow_smtputf8": False,
+    "strict": True,
+    "test_environment": True,
+}
 # What RFC 5322 calls specials: a name with one of them is quoted.
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 # Line and paragraph separators end a line in some mail programs; the bidi controls make a name lie.
@@ -66,7 +75,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _spec(text: str) -> str:
     try:
-        found = validate_email(text, check_deliverability=False, globally_deliverable=False, allow_smtputf8=False)
+        found = validate_email(text, **RULES)
     except EmailNotValidError as error:
         raise InvalidAddress(f"{text[:80]!r} is not an email address: {error}") from error
     domain = (found.ascii_domain or found.domain).lower()

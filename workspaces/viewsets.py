@@ -8,6 +8,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from api.errors import InvalidJson
 from api.parser import check_body_headers
 from workspaces.authentication import workspace_of
 from workspaces.models import Workspace
@@ -36,6 +37,8 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
 
     def valid(self, serializer: type[BaseSerializer[Any]], **context: Any) -> Any:
         """Return the body as the serializer reads it. Raises ValidationError with all fields at once."""
+        if (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
+            raise InvalidJson("The body is empty; send a JSON object.")
         body = serializer(data=self.request.data, context={**self.get_serializer_context(), **context})
         body.is_valid(raise_exception=True)
         return body.validated_data

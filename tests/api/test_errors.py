@@ -1,0 +1,97 @@
+"""One shape of error for everything under /v1, whoever raises it."""
+
+import pytest
+from django.db import OperationalError
+
+from emails.views import EmailViewSet
+from tests.conftest import Api, mail
+
+pytestmark = pytest.mark.django_db
+
+
+def is_problem(response, status: int, code: str) -> bool:
+    body = response.json()
+    assert response["Content-Type"] == "application/problem+json"
+    assert body["type"].endswith(f"/docs/errors#{code}")
+    assert body["title"]
+    assert body["detail"]
+    assert body["requestId"] == response["X-Request-Id"]
+    return (response.status_code, body["status"], body["code"]) == (status, status, code)
+
+
+def test_an_unknown_path_is_404(api: Api):
+    assert is_problem(api.get("/nothing"), 404, "not_found")
+    assert is_problem(api.client.get("/v1/"), 404, "not_found")
+    assert is_problem(api.client.get("/v1"), 404, "not_found")
+
+
+def test_an_unknown_id_and_a_text_that_is_no_id_are_404_alike(api: Api):
+    unknown = api.get("/emails/0000000000000000000000").json()
+    no_id = api.get("/emails/nonsense").json()
+    assert unknown["code"] == "not_found"
+    assert {**unknown, "requestId": ""} == {**no_id, "requestId": ""}
+
+
+def test_a_method_that_a_path_does_not_take_is_405_with_allow(api: Api):
+    response = api.raw("PUT", "/emails/send", b"{}")
+    assert is_problem(response, 405, "method_not_allowed")
+    assert "POST" in response["Allow"]
+
+
+def test_an_answer_in_another_format_is_406(api: Api):
+    assert is_problem(api.get("/me", Accept="text/html"), 406, "not_acceptable")
+
+
+def test_a_fault_of_ours_is_500_without_its_text(api: Api, monkeypatch, caplog):
+    def explode(*args, **kwargs):
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr(EmailViewSet, "valid", explode)
+    response = api.post("/emails/send", mail())
+    assert is_problem(response, 500, "internal_error")
+    assert "hunter2" not in response.content.decode()
+    assert "hunter2" in caplog.text
+
+
+def test_a_fault_outside_of_a_view_is_a_problem_too(api: Api, monkeypatch):
+    def explode(*args, **kwargs):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(EmailViewSet, "dispatch", explode)
+    assert is_problem(api.post("/emails/send", mail()), 500, "internal_error")
+
+
+def test_a_database_out_of_reach_is_503_with_retry_after(api: Api, monkeypatch):
+    def explode(*args, **kwargs):
+        raise OperationalError("no route to host")
+
+    monkeypatch.setattr(EmailViewSet, "valid", explode)
+    response = api.post("/emails/send", mail())
+    assert is_problem(response, 503, "service_unavailable")
+    assert int(response["Retry-After"]) > 0
+
+
+def test_a_host_that_is_not_ours_is_400(api: Api):
+    response = api.client.get("/v1/me", headers={**api.headers, "host": "evil.example"})
+    assert is_problem(response, 400, "invalid_json")
+
+
+def test_outside_of_v1_an_unknown_path_is_a_page(client):
+    response = client.get("/nothing")
+    assert response.status_code == 404
+    assert response["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("path", ["/me", "/me/", "/domains", "/domains/"])
+def test_a_path_answers_with_and_without_a_trailing_slash(api: Api, path):
+    assert api.get(path).status_code == 200
+
+
+def test_every_answer_carries_a_request_id_of_its_own(api: Api):
+    ids = {
+        api.get("/me")["X-Request-Id"],
+        api.get("/nothing")["X-Request-Id"],
+        api.client.get("/healthz")["X-Request-Id"],
+    }
+    assert len(ids) == 3
+    assert all(request_id.startswith("req_") for request_id in ids)

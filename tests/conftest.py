@@ -1,0 +1,125 @@
+"""What all tests share: two workspaces that must never see each other, and a client of the API."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.contrib.auth.hashers import make_password
+from django.core.cache import cache as django_cache
+from django.test import Client
+
+from domains.models import Domain
+from domains.services import KEY_BITS, sealed_dkim_key
+from workspaces import authentication
+from workspaces.models import User, Workspace
+from workspaces.services import create_workspace, issue_api_key
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass
+class Account:
+    """A workspace with its owner."""
+
+    workspace: Workspace
+    owner: User
+
+
+class Api:
+    """Calls /v1 as the holder of a key; answers are Django's test responses."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.headers = {"authorization": f"Bearer {key}"} if key else {}
+
+    def get(self, path: str, query: dict[str, Any] | None = None, **headers: str) -> Any:
+        return self.client.get(f"/v1{path}", query, headers={**self.headers, **headers})
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self._send("POST", path, body, headers)
+
+    def patch(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self._send("PATCH", path, body, headers)
+
+    def delete(self, path: str, **headers: str) -> Any:
+        return self.client.delete(f"/v1{path}", headers={**self.headers, **headers})
+
+    def raw(self, method: str, path: str, body: bytes, content_type: str = "application/json", **extra: Any) -> Any:
+        return self.client.generic(method, f"/v1{path}", body, content_type, headers=self.headers, **extra)
+
+    def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
+        import json
+
+        data = b"" if body is None else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.generic(method, f"/v1{path}", data, "application/json", headers={**self.headers, **named})
+
+
+def make_account(name: str, *, plan: str = "enterprise") -> Account:
+    owner = User.objects.create(email=f"{name}@{name}.example", password=_password_hash())
+    return Account(create_workspace(name=name, plan=plan, owner=owner), owner)
+
+
+@functools.cache
+def _password_hash() -> str:
+    return make_password(PASSWORD)
+
+
+@functools.cache
+def _private_key() -> rsa.RSAPrivateKey:
+    # Finding the primes of a pair for every test would take longer than the tests.
+    return rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS)
+
+
+def make_domain(workspace: Workspace, name: str) -> Domain:
+    domain = Domain.objects.create(workspace=workspace, name=name)
+    sealed_dkim_key(domain, selector="pr1", private=_private_key()).save()
+    return domain
+
+
+def make_key(workspace: Workspace, scope: str = "full_access", **options: Any) -> str:
+    _, secret = issue_api_key(workspace, name="test", scope=scope, **options)
+    return secret.text
+
+
+@pytest.fixture(autouse=True)
+def _fresh_caches() -> None:
+    authentication.cache.clear()
+    django_cache.clear()
+
+
+@pytest.fixture
+def alice(db: None) -> Account:
+    return make_account("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> Account:
+    return make_account("bob")
+
+
+@pytest.fixture
+def api(alice: Account) -> Api:
+    """The API as Alice's full-access key sees it, with the domain alice.example registered."""
+    make_domain(alice.workspace, "alice.example")
+    return Api(make_key(alice.workspace))
+
+
+@pytest.fixture
+def bobs_api(bob: Account) -> Api:
+    make_domain(bob.workspace, "bob.example")
+    return Api(make_key(bob.workspace))
+
+
+def mail(**fields: Any) -> dict[str, Any]:
+    """A body that sends; fields replace or add, None takes one away."""
+    body = {
+        "from": "Alice <hi@alice.example>",
+        "to": "ada@example.com",
+        "subject": "Hello",
+        "html": "<p>Hi</p>",
+        **fields,
+    }
+    return {name: value for name, value in body.items() if value is not None}

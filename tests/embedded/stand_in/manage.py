@@ -1,0 +1,63 @@
+"""A stand-in for the project's manage.py: what the launcher calls, without the project."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+
+
+def migrate() -> None:
+    """Leave a row, so that tests see what a second start keeps."""
+    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS starts (id serial)")
+        connection.execute("INSERT INTO starts DEFAULT VALUES")
+
+
+def create_demo() -> None:
+    """Print the logins."""
+    logins = {"apiKey": "pr_stand_in", "from": "Demo <hello@demo.example>"}
+    logins |= {"dashboardEmail": "demo@demo.example", "dashboardPassword": "it's secret"}
+    sys.stdout.write(json.dumps(logins | {"staffEmail": "staff@demo.example", "staffPassword": "s"}))
+
+
+def worker() -> None:
+    """Run for ever, with a child that knows nothing of its parent's end."""
+    subprocess.Popen(["sleep", "1000"])
+    while True:
+        time.sleep(1000)
+
+
+def count() -> None:
+    """Print how often migrate ran."""
+    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+        sys.stdout.write("{}\n".format(*connection.execute("SELECT count(*) FROM starts").fetchone()))
+
+
+def count_slowly() -> None:
+    """Count when told to."""
+    sys.stdout.write("counting\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    count()
+
+
+def show() -> None:
+    """Print the settings that the launcher hands over."""
+    names = ("MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "APP_KEYS", "INBOX_PORT")
+    sys.stdout.write(json.dumps({name: os.environ[name] for name in names} | {"here": str(Path.cwd())}))
+
+
+def shout() -> None:
+    """Give standard input back louder, and fail with a code of its own."""
+    sys.stdout.write(sys.stdin.read().upper())
+    sys.exit(7)
+
+
+COMMANDS = (migrate, create_demo, worker, count, count_slowly, show, shout)
+
+if __name__ == "__main__":
+    {command.__name__: command for command in COMMANDS}[sys.argv[1]]()

@@ -1,0 +1,159 @@
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import call_command
+
+from tests.conftest import Api, make_key
+from workspaces import authentication
+from workspaces.errors import PlanLimitReached
+from workspaces.models import ApiKey
+from workspaces.secrets import read_key
+from workspaces.services import issue_api_key, revoke_api_key
+
+pytestmark = pytest.mark.django_db
+
+
+def code_of(response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]
+
+
+def test_a_key_opens_its_workspace(alice):
+    body = Api(make_key(alice.workspace, "sending_access")).get("/me").json()
+    assert body["workspace"] == {"id": alice.workspace.id, "name": "alice", "plan": "enterprise"}
+    assert body["key"]["scope"] == "sending_access"
+    assert body["quota"]["limit"] is None
+
+
+def test_the_quota_of_a_plan_is_told(alice):
+    alice.workspace.plan = "free"
+    alice.workspace.save(update_fields=["plan"])
+    quota = Api(make_key(alice.workspace)).get("/me").json()["quota"]
+    assert (quota["limit"], quota["used"], quota["remaining"]) == (500, 0, 500)
+    assert datetime.fromisoformat(quota["resetsAt"]) > datetime.now(UTC)
+    assert quota["resetsAt"].endswith("-01T00:00:00.000Z")
+
+
+def test_a_key_is_stored_as_a_keyed_hash_alone(alice):
+    text = make_key(alice.workspace)
+    row = ApiKey.objects.values().get()
+    secret = read_key(text).secret
+    assert secret not in json.dumps(row, default=str)
+    assert row["last_four"] == text[-4:]
+
+
+def test_no_key_is_401_and_says_how_to_send_one():
+    response = Api().get("/me")
+    assert code_of(response) == (401, "missing_api_key")
+    assert response["WWW-Authenticate"].startswith("Bearer")
+
+
+def other_secret(text: str) -> str:
+    """A well-formed key with the id of another and a secret of its own."""
+    from workspaces.secrets import new_secret
+
+    return new_secret(read_key(text).id).text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda key: key[:-1],
+        lambda key: key[:-1] + ("0" if key[-1] != "0" else "1"),
+        lambda key: key.replace("pr_", "xx_"),
+        other_secret,
+        lambda key: "nonsense",
+        lambda key: key + "é",
+    ],
+)
+def test_a_wrong_key_is_401(alice, change):
+    assert code_of(Api(change(make_key(alice.workspace))).get("/me")) == (401, "invalid_api_key")
+
+
+def test_basic_authentication_is_no_key(alice):
+    response = Api().get("/me", Authorization="Basic YTpi")
+    assert code_of(response) == (401, "invalid_api_key")
+
+
+def test_a_revoked_key_ends_within_a_second(alice):
+    text = make_key(alice.workspace)
+    assert Api(text).get("/me").status_code == 200
+    revoke_api_key(ApiKey.objects.get())
+    authentication.cache._entries = {
+        key_id: authentication._Entry(entry.key, entry.read_at - 1.0)
+        for key_id, entry in authentication.cache._entries.items()
+    }
+    assert code_of(Api(text).get("/me")) == (401, "revoked_api_key")
+
+
+def test_only_the_holder_of_the_secret_learns_that_a_key_was_revoked(alice):
+    text = make_key(alice.workspace)
+    revoke_api_key(ApiKey.objects.get())
+    assert code_of(Api(other_secret(text)).get("/me")) == (401, "invalid_api_key")
+
+
+def test_an_expired_key_is_401(alice):
+    text = make_key(alice.workspace, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    assert code_of(Api(text).get("/me")) == (401, "expired_api_key")
+
+
+def test_use_is_noted_at_most_once_a_minute(alice):
+    api = Api(make_key(alice.workspace))
+    api.get("/me")
+    first = ApiKey.objects.get().last_used_at
+    authentication.cache.clear()
+    api.get("/me")
+    assert first is not None
+    assert ApiKey.objects.get().last_used_at == first
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "path", "needed"),
+    [
+        ("read_only", "post", "/emails/send", "sending_access"),
+        ("read_only", "post", "/domains", "full_access"),
+        ("sending_access", "post", "/domains", "full_access"),
+    ],
+)
+def test_a_scope_that_is_too_small_is_403_and_says_which_one_is_needed(alice, scope, method, path, needed):
+    response = getattr(Api(make_key(alice.workspace, scope)), method)(path, {})
+    assert code_of(response) == (403, "insufficient_scope")
+    assert response.json()["requiredScope"] == needed
+
+
+@pytest.mark.parametrize("scope", ["read_only", "sending_access", "full_access"])
+@pytest.mark.parametrize("path", ["/me", "/domains"])
+def test_every_scope_reads_these(alice, scope, path):
+    assert Api(make_key(alice.workspace, scope)).get(path).status_code == 200
+
+
+def test_a_workspace_has_100_keys_and_no_more(alice):
+    for _ in range(100):
+        issue_api_key(alice.workspace, name="k", scope="read_only")
+    with pytest.raises(PlanLimitReached):
+        issue_api_key(alice.workspace, name="k", scope="read_only")
+    revoke_api_key(ApiKey.objects.first())
+    issue_api_key(alice.workspace, name="k", scope="read_only")
+
+
+def test_the_commands_make_a_workspace_and_a_key(capsys):
+    call_command("create_workspace", name="N", email="New@example.org", password="a long password", plan="free")
+    workspace_id = json.loads(capsys.readouterr().out)["workspaceId"]
+    call_command(
+        "create_api_key", workspace=workspace_id, name="k", scope="full_access", expires="2099-01-01T00:00:00Z"
+    )
+    made = json.loads(capsys.readouterr().out)
+    assert Api(made["key"]).get("/me").json()["key"]["id"] == made["id"]
+
+
+def test_a_key_never_reaches_the_log(alice, caplog, capsys):
+    text = make_key(alice.workspace)
+    from config.logs import JsonFormatter
+
+    record = logging.makeLogRecord({"msg": "got %s and %s", "args": (f"Bearer {text}", "redis://:pass@host/0")})
+    line = JsonFormatter().format(record)
+    assert text not in line
+    assert "pass@" not in line
+    Api(text).get("/me")
+    assert text not in caplog.text
