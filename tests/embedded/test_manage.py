@@ -3,6 +3,7 @@
 import json
 import signal
 
+from embedded import postgres
 from tests.embedded.conftest import StandIn, eventually
 
 
@@ -14,18 +15,14 @@ def test_manage_starts_servers_for_the_moment(stand_in: StandIn) -> None:
 
 
 def test_manage_passes_input_output_and_exit_code(stand_in: StandIn) -> None:
-    own = stand_in.finish("manage", "shout", stdin="hello")
-    assert (own.returncode, own.stdout, own.stderr) == (7, "HELLO", "")
-    service = stand_in.start_service()
-    joined = stand_in.finish("manage", "shout", stdin="hello")
-    assert (joined.returncode, joined.stdout, joined.stderr) == (7, "HELLO", "")
-    service.send_signal(signal.SIGINT)
+    done = stand_in.finish("manage", "shout", stdin="hello")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "HELLO", "")
 
 
-def test_manage_runs_where_it_was_called_with_the_settings_of_the_service(
-    stand_in: StandIn,
-) -> None:
+def test_manage_joins_the_service_and_its_settings_where_it_was_called(stand_in: StandIn) -> None:
     service = stand_in.start_service(SECRET_KEY="chosen", INBOX_PORT="2525")
+    done = stand_in.finish("manage", "shout", stdin="hello")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "HELLO", "")
     seen = json.loads(stand_in.finish("manage", "show").stdout)
     assert seen["SECRET_KEY"] == "chosen"
     assert seen["INBOX_PORT"] == "2525"
@@ -61,3 +58,13 @@ def test_run_waits_for_a_manage_that_holds_the_servers(stand_in: StandIn) -> Non
     manage.communicate("a", timeout=30)
     assert eventually(stand_in.answers)
     run.send_signal(signal.SIGINT)
+
+
+def test_a_database_of_ones_own_is_used_instead(stand_in: StandIn) -> None:
+    server = postgres.start_throw_away()
+    try:
+        assert stand_in.finish("manage", "migrate", DATABASE_URL=server.url).returncode == 0
+        assert stand_in.finish("manage", "count", DATABASE_URL=server.url).stdout == "1\n"
+        assert not (stand_in.data / "servers" / "postgres").exists()
+    finally:
+        server.stop()

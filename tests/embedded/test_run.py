@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from embedded.demo import Demo
 from tests.embedded.conftest import StandIn, build_stand_in, eventually, processes_in
 
 
@@ -54,27 +55,35 @@ def test_run_writes_the_demo_and_a_second_start_keeps_it_with_the_data(stand_in:
     kept = ("SECRET_KEY", "APP_KEYS", "DATA_DIR", "PUBLIC_URL")
     again = json.loads(stand_in.finish("manage", "show").stdout)
     assert {n: again[n] for n in kept} == {n: json.loads(seen)[n] for n in kept}
-    stop(second)
-
-
-def test_run_prints_a_curl_that_a_shell_understands(stand_in: StandIn) -> None:
-    process = stand_in.start("run")
-    assert process.stdout
-    lines = iter(process.stdout.readline, "")
-    curl = next(line for line in lines if line.startswith("curl "))
-    words = shlex.split(curl)
-    assert words[:3] == ["curl", "-sS", f"http://127.0.0.1:{stand_in.port}/v1/emails/send"]
-    assert json.loads(words[-1])["from"] == "Demo <hello@demo.example>"
-    assert "Authorization: Bearer pr_stand_in" in words
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_everything(stand_in: StandIn, number: signal.Signals) -> None:
-    process = stand_in.start_service()
-    stop(process, number)
-    assert process.returncode == 0
+    stop(second, signal.SIGTERM)
+    assert second.returncode == 0
     assert stand_in.is_empty()
     assert not (stand_in.data / "private" / "runtime.json").exists()
+
+
+def test_the_curl_is_one_that_a_shell_understands() -> None:
+    logins = {"apiKey": "pr_1", "from": "Ann O'Hara <ann@demo.example>"}
+    words = shlex.split(Demo("http://127.0.0.1:8000", logins).curl())
+    assert words[:3] == ["curl", "-sS", "http://127.0.0.1:8000/v1/emails/send"]
+    assert words[3:8] == ["-H", "Authorization: Bearer pr_1", "-H", "Content-Type: application/json", "-d"]
+    assert json.loads(words[8])["from"] == "Ann O'Hara <ann@demo.example>"
+
+
+def test_a_closed_terminal_ends_everything(stand_in: StandIn) -> None:
+    process = stand_in.start_service()
+    stop(process, signal.SIGHUP)
+    assert process.returncode == 0
+    assert stand_in.is_empty()
+
+
+def test_a_second_signal_hurries_whoever_takes_long(stand_in: StandIn) -> None:
+    process = stand_in.start_service(STUBBORN="yes")
+    process.send_signal(signal.SIGINT)
+    assert process.stderr
+    assert "Stopping … (once more to hurry)\n" in iter(process.stderr.readline, "")
+    stop(process)
+    assert process.returncode == 0
+    assert stand_in.is_empty()
 
 
 def test_killing_the_launcher_ends_everything_and_loses_nothing(stand_in: StandIn) -> None:
@@ -87,7 +96,7 @@ def test_killing_the_launcher_ends_everything_and_loses_nothing(stand_in: StandI
     assert eventually(stand_in.is_empty)
 
 
-def test_killing_launcher_and_watchdog_ends_everything_too(stand_in: StandIn) -> None:
+def test_killing_launcher_and_watchdog_ends_their_children(stand_in: StandIn) -> None:
     process = stand_in.start_service()
     watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
     os.kill(int(watchdog.split()[0]), signal.SIGKILL)
@@ -95,18 +104,19 @@ def test_killing_launcher_and_watchdog_ends_everything_too(stand_in: StandIn) ->
     second = stand_in.start_service()
     assert stand_in.finish("manage", "count").stdout == "2\n"
     stop(second)
-    assert eventually(stand_in.is_empty)
+    # Of grandchildren nobody knew any more.
+    assert all(line.endswith("sleep 1000 ") for line in processes_in(stand_in.path))
 
 
 def test_whoever_dies_comes_back(stand_in: StandIn) -> None:
     process = stand_in.start_service()
     servers = stand_in.runtime()["servers"]
     assert isinstance(servers, dict)
-    programs = [line.split()[0] for line in processes_in(stand_in.path) if "worker" in line]
+    programs = [line.split()[0] for line in processes_in(stand_in.path) if "manage.py worker" in line]
     for pid in (*programs, *servers.values()):
         os.kill(int(pid), signal.SIGKILL)
     assert eventually(lambda: stand_in.finish("manage", "count").stdout == "1\n")
-    assert eventually(lambda: any("worker" in line for line in processes_in(stand_in.path)))
+    assert eventually(lambda: any("manage.py worker" in line for line in processes_in(stand_in.path)))
     said = stop(process)
     assert "worker ended with code -9; starting it again in 1 s" in said
     assert "postgres ended with code -9" in said

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ def create_demo() -> None:
 def worker() -> None:
     """Run for ever, with a child that knows nothing of its parent's end."""
     subprocess.Popen(["sleep", "1000"])
+    if "STUBBORN" in os.environ:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1000)
 

@@ -1,0 +1,148 @@
+"""The virtual environment in .venv: made, filled from a lock file, and left alone when it fits."""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from embedded.errors import CannotStart
+from embedded.locations import REPOSITORY, VENV
+from embedded.packages import install_package
+from embedded.processes import end_with_parent
+from embedded.terminal import say
+
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "installed.json"
+# What else is installed once a lock file is: the locks are made one on top of the other.
+INCLUDED = {"requirements-dev.txt": ("requirements-embedded.txt",)}
+
+
+def enter_environment(lock_file: str) -> None:
+    """Go on in .venv with all of the lock file installed; replaces this process if it must."""
+    with _only_one_at_a_time():
+        if not _is_installed(lock_file):
+            _install(lock_file)
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(PYTHON, [str(PYTHON), "-m", "embedded", *sys.argv[1:]])  # noqa: S606 - no shell wanted
+
+
+@contextmanager
+def _only_one_at_a_time() -> Iterator[None]:
+    """Keep two launchers from filling .venv at once; the lock is on this package's directory."""
+    descriptor = os.open(Path(__file__).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_installed(lock_file: str) -> bool:
+    stamp = _read_stamp()
+    return (
+        stamp.get(lock_file) == _fingerprint(lock_file)
+        and stamp.get("python") == _version_of_venv()
+        and _is_wanted(stamp["python"])
+    )
+
+
+def _install(lock_file: str) -> None:
+    version = _version_of_venv()
+    if version is None or not _is_wanted(version) or _read_stamp().get("python", version) != version:
+        _create()
+    say(f"Installing what {lock_file} lists into .venv (a minute or two the first time) …")
+    _run_pip(lock_file)
+    stamp = _read_stamp() | {"python": _version_of_venv()}
+    for name in (lock_file, *INCLUDED.get(lock_file, ())):
+        stamp[name] = _fingerprint(name)
+    STAMP.write_text(json.dumps(stamp, indent=1) + "\n")
+
+
+def _is_wanted(version: str) -> bool:
+    """Say whether the environment's Python will do: any that works, unless PYTHON names another."""
+    return not os.environ.get("PYTHON") or version == platform.python_version()
+
+
+def _version_of_venv() -> str | None:
+    """Return the version of the environment's Python, None when it does not work."""
+    # The interpreter may be newer than its environment, after an upgrade of the system: then
+    # pip is not there for it.
+    code = "import pip, platform, sys; assert sys.version_info >= (3, 11)"
+    try:
+        done = subprocess.run(
+            [PYTHON, "-I", "-c", f"{code}; print(platform.python_version())"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _create() -> None:
+    say(f"Creating .venv for Python {platform.python_version()} …")
+    _need_venv_module()
+    if VENV.is_symlink():
+        VENV.unlink()
+    shutil.rmtree(VENV, ignore_errors=True)
+    done = subprocess.run([sys.executable, "-m", "venv", VENV], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CannotStart(f"{sys.executable} could not create .venv: {(done.stderr or done.stdout).strip()}")
+
+
+def _need_venv_module() -> None:
+    """Debian keeps the half of venv that installs pip in a package of its own."""
+    if _has_venv_module():
+        return
+    own_package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+    for package in (own_package, "python3-venv"):
+        if install_package(package) and _has_venv_module():
+            return
+    raise CannotStart(
+        f"{sys.executable} cannot create virtual environments: install the package {own_package}"
+        f" (Debian, Ubuntu: apt install {own_package}), or set PYTHON to another Python."
+    )
+
+
+def _has_venv_module() -> bool:
+    code = "import venv, ensurepip"
+    return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def _run_pip(lock_file: str) -> None:
+    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--require-hashes"]
+    done = subprocess.run(
+        [*command, "--disable-pip-version-check", "-r", str(REPOSITORY / lock_file)],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        preexec_fn=end_with_parent(signal.SIGTERM),
+        # A user's own pip settings may ask for --user, which no virtual environment allows.
+        env={**os.environ, "PIP_USER": "0"},
+    )
+    if done.returncode != 0:
+        words = "\n".join(done.stderr.strip().splitlines()[-8:])
+        raise CannotStart(f"pip could not install {lock_file} (is the network there?):\n{words}")
+
+
+def _read_stamp() -> dict[str, Any]:
+    try:
+        stamp: dict[str, Any] = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp
+
+
+def _fingerprint(lock_file: str) -> str:
+    return hashlib.sha256((REPOSITORY / lock_file).read_bytes()).hexdigest()
