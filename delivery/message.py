@@ -69,7 +69,8 @@ def _body(letter: Letter) -> Iterator[str]:
         yield from _part("plain", letter.text)
         return
     boundary = _boundary(letter)
-    yield f'Content-Type: multipart/alternative; boundary="{boundary}"'
+    yield "Content-Type: multipart/alternative;"
+    yield f' boundary="{boundary}"'
     yield ""
     yield f"--{boundary}"
     yield from _part("plain", letter.text or text_of_html(letter.html))

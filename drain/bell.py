@@ -17,7 +17,8 @@ from redis.retry import Retry
 
 log = logging.getLogger("postrider.bell")
 
-TIMEOUT_SECONDS = 0.2
+# A lost ring costs two seconds at most, a slow Redis must not cost a request more than this.
+TIMEOUT_SECONDS = 0.1
 REST_SECONDS = 1.0
 COALESCE_SECONDS = 5
 
