@@ -1,5 +1,8 @@
 """What a worker process does beside Celery's own work: its timers, and a stop that loses no lease."""
 
+import os
+import signal
+import threading
 from typing import Any
 
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
@@ -9,6 +12,11 @@ from drain import stopping
 from drain.engine import Drain
 from drain.timer import start_timer
 from emails.sending import emails_drain
+
+
+# The process id of manage.py worker, handed down to the processes that it starts.
+PARENT = "POSTRIDER_WORKER_PARENT"
+PARENT_EVERY_SECONDS = 1.0
 
 
 def drains() -> list[Drain[Any, Any]]:
@@ -21,6 +29,21 @@ def start(**_: Any) -> None:
     refuse_unsafe_start()
     for drain in drains():
         start_timer(drain)
+
+
+@celeryd_after_setup.connect
+def follow_parent(**_: Any) -> None:
+    """End when `manage.py worker` is gone: killed with -9, it cannot say so."""
+    parent = os.environ.get(PARENT)
+    if parent:
+        threading.Thread(target=_follow, args=[int(parent)], name="parent", daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    while not stopping.wait(PARENT_EVERY_SECONDS):
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
 
 
 @worker_shutting_down.connect

@@ -120,7 +120,7 @@ class Drain(Generic[J, R]):
         free = self._free
         # Few free sessions are worth a claim only after a moment: slow mail may hold the others for minutes.
         return free >= min(MINIMUM_CLAIM, self.work.sessions) or (
-            free > 0 and time.monotonic() - self._claimed_at > LOOK_EVERY_SECONDS
+            free > 0 and time.monotonic() - self._claimed_at > IDLE_SECONDS
         )
 
     @property

@@ -25,6 +25,7 @@ def test(arguments: list[str]) -> int:
     """Return the exit code of pytest, or of the checks before it when they fail."""
     enter_environment("requirements-dev.txt")
     _get_redis()
+    _get_browser()
     raise_on_signals()
     home = make_temporary_home()
     watchdog = Watchdog()
@@ -45,6 +46,12 @@ def _get_redis() -> None:
     """Prefer the Redis that a machine has or Debian packages: it is what production runs."""
     if not (shutil.which("redis-server") or shutil.which("valkey-server")):
         install_package("redis-server")
+
+
+def _get_browser() -> None:
+    """The dashboard's pages are tested in a real browser."""
+    if not shutil.which("chromium"):
+        install_package("chromium")
 
 
 def _start(servers: list[Server], home: Path, watchdog: Watchdog) -> None:

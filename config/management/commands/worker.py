@@ -1,6 +1,7 @@
 """manage.py worker: WORKER_CONCURRENCY Celery processes, ended together."""
 
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+
+from config.worker import PARENT
 
 # Threads share a process's sessions and its one drain of each kind; two stay free for chores.
 CELERY = [sys.executable, "-m", "celery", "--app", "config", "--quiet", "worker"]
@@ -33,7 +36,8 @@ class Command(BaseCommand):
             process.wait()
 
     def _spawn(self, number: int) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([*CELERY, *OPTIONS, "--hostname", f"worker{number}@%h"])
+        environment = {**os.environ, PARENT: str(os.getpid())}
+        return subprocess.Popen([*CELERY, *OPTIONS, "--hostname", f"worker{number}@%h"], env=environment)
 
     def _replace_dead(self) -> None:
         for number, process in enumerate(self.processes):

@@ -1,0 +1,89 @@
+"""A senseless or unsafe setting stops the start with a sentence that says what to change."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GOOD = {
+    "MODE": "production",
+    "DATABASE_URL": "postgres://user:secret-password@db.example:5432/postrider",
+    "REDIS_URL": "redis://:secret-password@redis.example:6379/0",
+    "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "APP_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    "PUBLIC_URL": "https://mail.example.com",
+    "ALLOWED_HOSTS": "mail.example.com",
+    "DELIVERY_TRANSPORT": "inbox",
+}
+
+
+def start(*command: str, **changes: str | None) -> "subprocess.CompletedProcess[str]":
+    values = {"PATH": os.environ["PATH"], **GOOD, **changes}
+    environment = {name: value for name, value in values.items() if value is not None}
+    arguments = [sys.executable, *(command or ("manage.py", "check"))]
+    return subprocess.run(
+        arguments, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_good_settings_start():
+    assert start().returncode == 0
+
+
+BAD = [
+    ({"MODE": "prod"}, "MODE must be one of production, embedded"),
+    ({"DATABASE_URL": None}, "Set DATABASE_URL such as postgres://"),
+    ({"DATABASE_URL": "mysql://x/y"}, "DATABASE_URL must begin with postgres://"),
+    ({"REDIS_URL": None}, "Set REDIS_URL"),
+    ({"REDIS_URL": "amqp://x"}, "REDIS_URL must begin with redis://"),
+    ({"SECRET_KEY": None}, "Set SECRET_KEY"),
+    ({"SECRET_KEY": "changeme"}, "SECRET_KEY is too easy to guess"),
+    ({"APP_KEYS": None}, "Set APP_KEYS"),
+    ({"APP_KEYS": "k1:short"}, "APP_KEYS: entry 1 must be id:base64 of 32 random bytes"),
+    ({"APP_KEYS": "k1:" + "A" * 43 + "="}, "is not random"),
+    ({"PUBLIC_URL": None}, "Set PUBLIC_URL"),
+    ({"PUBLIC_URL": "http://mail.example.com"}, "PUBLIC_URL must be https in production"),
+    ({"PUBLIC_URL": "https://mail.example.com/x"}, "PUBLIC_URL must be https://host with no path"),
+    ({"ALLOWED_HOSTS": None}, "Set ALLOWED_HOSTS"),
+    ({"DELIVERY_TRANSPORT": None}, "DELIVERY_TRANSPORT must"),
+    ({"DELIVERY_MAX_AGE": "a day"}, "DELIVERY_MAX_AGE must be a whole number"),
+    ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma list"),
+    ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
+    ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
+    ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"), BAD, ids=[next(iter(changes)) + str(n) for n, (changes, _) in enumerate(BAD)]
+)
+def test_a_bad_setting_stops_the_start(changes, sentence):
+    run = start(**changes)
+    assert run.returncode != 0
+    assert sentence in run.stderr
+    assert "secret-password" not in run.stderr
+
+
+def test_all_bad_settings_are_told_at_once():
+    run = start(SECRET_KEY=None, APP_KEYS=None, REDIS_URL=None)
+    assert all(f"Set {name}" in run.stderr for name in ("SECRET_KEY", "APP_KEYS", "REDIS_URL"))
+
+
+def test_the_web_refuses_to_start_too_without_a_traceback():
+    run = start("-c", "import config.wsgi", SECRET_KEY="changeme")
+    assert run.returncode != 0
+    assert "SECRET_KEY is too easy to guess" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_the_example_file_names_every_setting_that_is_read():
+    import re
+
+    settings = (REPOSITORY / "config/settings.py").read_text()
+    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
+    example = set(re.findall(r"^([A-Z_]+)=", (REPOSITORY / ".env.example").read_text(), re.MULTILINE))
+    assert read <= example
+    assert example - read == {"PORT"}
