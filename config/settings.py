@@ -5,6 +5,7 @@ from pathlib import Path
 import dj_database_url
 
 from config import env
+from dashboard import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -50,14 +51,20 @@ DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
 DATABASES = {
     "default": {
-        **dj_database_url.parse(DATABASE_URL or "postgres://unset/unset", conn_max_age=None, conn_health_checks=True),
+        **dj_database_url.parse(
+            # Anything else is told by config.checks; it must not keep the settings from loading.
+            DATABASE_URL if DATABASE_URL.startswith("postgres") else "postgres://unset/unset",
+            conn_max_age=None,
+            conn_health_checks=True,
+        ),
         "OPTIONS": DATABASE_OPTIONS,
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "unfold",
+    # Not unfold's default config, which would replace config.staff.StaffSite by a site of its own.
+    "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -78,6 +85,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "api.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "dashboard.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -105,6 +113,7 @@ TEMPLATES = [
     }
 ]
 
+LOGIN_REDIRECT_URL = "dashboard:index"
 AUTH_USER_MODEL = "workspaces.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -132,6 +141,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
+
+# The looks of the two admin sites, read by django-unfold.
+UNFOLD = theme.UNFOLD
+DASHBOARD = theme.DASHBOARD
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["workspaces.authentication.ApiKeyAuthentication"],

@@ -7,3 +7,4 @@ class StaffSite(UnfoldAdminSite):
     site_title = "Postrider staff"
     site_header = "Postrider staff"
     index_title = "Operations"
+    login_template = "dashboard/sign_in.html"

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.urls.resolvers import URLPattern, URLResolver
+from django.views.generic import RedirectView
 
 from api.handler import bad_request, forbidden, not_found, server_error
 from config import health
@@ -12,7 +13,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("workspaces.urls")),
     path("v1/", include("domains.urls")),
     path("v1/", include("emails.urls")),
+    path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),

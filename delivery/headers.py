@@ -49,7 +49,8 @@ def folded_list(name: str, values: Sequence[str]) -> str:
 def _phrase(name: str) -> str:
     if not PLAIN.fullmatch(name) or LOOKS_ENCODED.search(name) or len(name) > WORD_BYTES:
         return FOLD.join(_encoded_words(name))
-    if not SPECIALS.search(name):
+    # A reader folds doubled white space of an unquoted name into one.
+    if not SPECIALS.search(name) and "  " not in name:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

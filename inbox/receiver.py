@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from email import message_from_bytes, policy
-from email.message import EmailMessage
+from collections.abc import Iterable
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.db import Error, close_old_connections, connection
 
 from emails.models import Recipient
 from inbox.models import CaughtMail
+from inbox.reading import read_mail
+from keys.ids import InvalidId
 
 log = logging.getLogger("postrider.inbox")
 
@@ -43,9 +44,9 @@ def _protocol() -> SMTP:
 def store(source: bytes, envelope_from: str, recipients: list[str]) -> str:
     """Keep a message and return the SMTP reply."""
     close_old_connections()
-    message = message_from_bytes(source, policy=policy.default)
+    headers = _first_of_each(read_mail(source).headers)
     try:
-        CaughtMail.objects.bulk_create([_caught(message, source, envelope_from, address) for address in recipients])
+        CaughtMail.objects.bulk_create([_caught(headers, source, envelope_from, address) for address in recipients])
     except Error:
         log.exception("a message could not be stored")
         connection.close()
@@ -53,15 +54,19 @@ def store(source: bytes, envelope_from: str, recipients: list[str]) -> str:
     return STORED
 
 
-def _caught(message: EmailMessage, source: bytes, envelope_from: str, address: str) -> CaughtMail:
-    copy_of = _recipient(str(message.get("Message-ID", "")), address)
+def _first_of_each(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in reversed(tuple(headers))}
+
+
+def _caught(headers: dict[str, str], source: bytes, envelope_from: str, address: str) -> CaughtMail:
+    copy_of = _recipient(headers.get("message-id", ""), address)
     return CaughtMail(
         workspace_id=copy_of.email.workspace_id if copy_of else None,
-        email_id=copy_of.email_id if copy_of else None,  # type: ignore[misc]  # as above
+        email_id=copy_of.email_id if copy_of else None,  # type: ignore[misc]  # empty like the workspace
         envelope_from=envelope_from,
         recipient=address,
-        sender=_shown(message, "From"),
-        subject=_shown(message, "Subject"),
+        sender=headers.get("from", ""),
+        subject=headers.get("subject", ""),
         source=source,
     )
 
@@ -71,9 +76,5 @@ def _recipient(message_id: str, address: str) -> Recipient | None:
     recipient_id = message_id.strip("<> ").partition("@")[0]
     try:
         return Recipient.objects.select_related("email").filter(id=recipient_id, address__iexact=address).first()
-    except ValueError:
+    except InvalidId:
         return None
-
-
-def _shown(message: EmailMessage, name: str) -> str:
-    return str(message.get(name, "")).replace("\0", "")

@@ -1,11 +1,13 @@
-"""Staff's pages for people, workspaces and keys."""
+"""Staff's pages for people, workspaces and keys, and what all of staff's pages share."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth import password_validation
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
@@ -15,19 +17,28 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
 from workspaces.models import ApiKey, Membership, User, Workspace
 
+admin.site.unregister(Group)
 
-class ReadOnlyAdmin(ModelAdmin):
-    """Shows rows and changes none. Only fields of `filters` may be looked up from the address bar.
 
-    Django lets anybody who sees a list filter by any column of it: ?secret_hash__startswith=… would
+class StrictAdmin(ModelAdmin):
+    """Only the fields of `list_filter` may be looked up from the address bar.
+
+    Django lets anybody who sees a list filter it by any column: ?secret_hash__startswith=… would
     give a secret away letter by letter.
     """
 
-    filters: ClassVar[Sequence[str]] = ()
+    list_filter: ClassVar[Sequence[Any]] = ()
     list_max_show_all = 0
     show_facets = admin.ShowFacets.NEVER
-    show_full_result_count = False
 
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        return lookup.removesuffix("__exact").removesuffix("__isnull") in self.list_filter
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        return bool(to_field == self.opts.pk.name)
+
+
+class ReadOnlyAdmin(StrictAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
@@ -37,16 +48,10 @@ class ReadOnlyAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return lookup.removesuffix("__exact") in self.filters
 
-    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
-        return False
-
-
-class NewUserForm(forms.ModelForm[User]):
+class NewUserForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' ModelForm takes no [] at run time
     password = forms.CharField(
-        max_length=1024, strip=False, widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+        max_length=1024, strip=False, widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"})
     )
 
     class Meta:
@@ -54,17 +59,107 @@ class NewUserForm(forms.ModelForm[User]):
         fields = ("email", "is_staff")
 
     def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"].lower()
+        """Compare without case, as signing in does."""
+        email = str(self.cleaned_data["email"]).lower()
         if User.objects.filter(email=email).exists():
-            raise forms.ValidationError("This address is in use.")
+            raise forms.ValidationError("An account with this address exists already.")
         return email
 
-    def save(self, commit: bool = True) -> User:  # noqa: FBT001, FBT002 - Django's signature
-        self.instance.set_password(self.cleaned_data["password"])
-        return super().save(commit=commit)
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]  # not in the stubs
+        try:
+            password_validation.validate_password(self.cleaned_data.get("password", ""), self.instance)
+        except forms.ValidationError as error:
+            self.add_error("password", error)
 
 
 class MembershipInline(TabularInline):
     model = Membership
     extra = 0
     autocomplete_fields = ("workspace", "user")
+
+
+@admin.register(User)
+class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it takes no [] at run time
+    add_form = NewUserForm
+    form = forms.ModelForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("email", "is_staff", "is_superuser", "is_active", "created_at", "last_login")
+    list_filter = ("is_staff", "is_active")
+    search_fields = ("email",)
+    ordering = ("email",)
+    filter_horizontal = ()
+    readonly_fields = ("created_at", "last_login")
+    inlines = (MembershipInline,)
+    # No password: not even a masked hash helps anybody here.
+    fieldsets = ((None, {"fields": ("email", "is_active", "is_staff", "is_superuser", "created_at", "last_login")}),)
+    add_fieldsets = ((None, {"fields": ("email", "password", "is_staff")}),)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001
+        if not change:
+            obj.set_password(form.cleaned_data["password"])
+        super().save_model(request, obj, form, change)
+
+
+class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
+    suspended = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text="Sending is refused and queued mail is held until the suspension is lifted.",
+    )
+
+    class Meta:
+        model = Workspace
+        fields = ("name", "plan", "suspended_reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["suspended"].initial = self.instance.is_suspended
+
+    def clean(self) -> dict[str, Any] | None:
+        if self.cleaned_data.get("suspended") and not self.cleaned_data.get("suspended_reason"):
+            self.add_error("suspended_reason", "Say why; the owner reads it.")
+        return super().clean()
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(StrictAdmin):
+    form = WorkspaceForm
+    list_display = ("name", "plan", "suspended", "created_at")
+    list_filter = ("plan",)
+    search_fields = ("name",)
+    ordering = ("name",)
+    fields = ("id", "name", "plan", "suspended", "suspended_reason", "created_at")
+    add_fieldsets = ((None, {"fields": ("name", "plan", "suspended", "suspended_reason")}),)
+    readonly_fields = ("id", "created_at")
+    inlines = (MembershipInline,)
+
+    @display(description="suspended", boolean=True)
+    def suspended(self, workspace: Workspace) -> bool:
+        return workspace.is_suspended
+
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
+        if form.cleaned_data["suspended"] != obj.is_suspended:
+            obj.suspended_at = Now() if form.cleaned_data["suspended"] else None
+        super().save_model(request, obj, form, change)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Suspend instead: everything a workspace ever sent hangs on it."""
+        return False
+
+
+@admin.register(Membership)
+class MembershipAdmin(StrictAdmin):
+    list_display = ("user", "workspace", "role", "created_at")
+    list_filter = ("role",)
+    list_select_related = ("user", "workspace")
+    autocomplete_fields = ("workspace", "user")
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "workspace", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
+    list_filter = ("scope",)
+    list_select_related = ("workspace",)
+    ordering = ("-created_at",)
+    fields = ("id", "workspace", "name", "scope", "last_four", "created_at", "last_used_at", "expires_at", "revoked_at")

@@ -1,0 +1,64 @@
+"""The sidebar: its links, and the menu of workspaces at its head."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.middleware.csrf import get_token
+from django.urls import reverse, reverse_lazy
+
+from dashboard.choice import current_workspace, workspaces_of
+
+PRODUCT = "Postrider"
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    inbox = [_item("Inbox", "inbox", "inbox_caughtmail_changelist")] if settings.DELIVERY_TRANSPORT == "inbox" else []
+    return [
+        {
+            "items": [
+                {**_item("Overview", "space_dashboard", "index"), "active": request.path == reverse("dashboard:index")},
+                _item("Emails", "mail", "emails_email_changelist"),
+                *inbox,
+            ]
+        },
+        {
+            "title": "Set up",
+            "separator": True,
+            "items": [
+                _item("Domains", "dns", "domains_domain_changelist"),
+                _item("API keys", "key", "workspaces_apikey_changelist"),
+            ],
+        },
+    ]
+
+
+def workspace_name(request: HttpRequest) -> str:
+    return current_workspace(request).name if workspaces_of(request) else PRODUCT
+
+
+def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
+    """Offer the workspaces of an account that has several."""
+    mine = workspaces_of(request)
+    if len(mine) < 2:
+        return None
+    current, token = current_workspace(request), get_token(request)
+    return [
+        {
+            "title": workspace.name,
+            "link": reverse("dashboard:index"),
+            "icon": "check" if workspace == current else "deployed_code",
+            "attrs": {
+                "hx-post": reverse("dashboard:switch_workspace"),
+                "hx-vals": json.dumps({"workspace": workspace.id}),
+                "hx-headers": json.dumps({"X-CSRFToken": token}),
+                "hx-swap": "none",
+            },
+        }
+        for workspace in mine
+    ]
+
+
+def _item(title: str, icon: str, name: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse_lazy(f"dashboard:{name}")}

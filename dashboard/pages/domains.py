@@ -1,0 +1,100 @@
+"""Domains: register one, copy the records that it needs."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from dashboard.choice import current_workspace
+from dashboard.scoping import ScopedAdmin
+from dashboard.words import moment
+from domains.errors import DomainAlreadyExists
+from domains.models import Domain
+from domains.names import InvalidDomainName, a_label
+from domains.records import records_of
+from domains.services import register_domain
+from workspaces.errors import PlanLimitReached
+from workspaces.models import Workspace
+
+TONES = {
+    Domain.Status.VERIFIED.value: "success",
+    Domain.Status.PENDING.value: "warning",
+    Domain.Status.FAILED.value: "danger",
+    Domain.Status.TEMPORARY_FAILURE.value: "danger",
+}
+
+
+class DomainForm(forms.Form):
+    name = forms.CharField(
+        label="Domain",
+        max_length=253,
+        widget=UnfoldAdminTextInputWidget(
+            {"autofocus": True, "autocomplete": "off", "autocapitalize": "none", "placeholder": "mail.example.com"}
+        ),
+        help_text="What stands behind the @ of your From addresses.",
+    )
+
+    def clean_name(self) -> str:
+        try:
+            return a_label(self.cleaned_data["name"])
+        except InvalidDomainName as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def register(self, workspace: Workspace) -> Domain | None:
+        """Return the new domain; None, with the form's error, where it is refused."""
+        try:
+            return register_domain(workspace, name=self.cleaned_data["name"])
+        except (DomainAlreadyExists, PlanLimitReached) as refusal:
+            self.add_error("name", refusal.detail)
+            return None
+
+
+class DomainPages(ScopedAdmin):
+    slug, title = "domains", "Domains"
+    empty = ("dns", "No domains yet", "Register the domain that your mail comes from, then publish its records.")
+    add_label = "New domain"
+    list_display = ("name", "state", "created")
+    ordering = ("-created_at", "-id")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def routes(self) -> list[URLPattern]:
+        return [
+            self.route("add/", "add", self.add_view),
+            self.route("<str:object_id>/", "change", self.detail_view),
+        ]
+
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        form = DomainForm(request.POST or None)
+        domain = form.register(current_workspace(request)) if form.is_valid() else None
+        if domain is None:
+            return self.page(request, "dashboard/domains/new.html", title="New domain", form=form)
+        self.log_addition(request, domain, "Registered.")
+        messages.success(request, f"{domain.name} is registered. Publish the records below.")
+        return redirect(self.url("change", domain.id))
+
+    def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        return self.page(
+            request,
+            "dashboard/domains/detail.html",
+            title=domain.name,
+            domain=domain,
+            state=self.state(domain),
+            tone=TONES[domain.status],
+            records=records_of(domain),
+        )
+
+    @display(description="Status", label={status.replace("_", " "): tone for status, tone in TONES.items()})
+    def state(self, domain: Domain) -> str:
+        return domain.status.replace("_", " ")
+
+    @display(description="Registered (UTC)")
+    def created(self, domain: Domain) -> str:
+        return moment(domain.created_at)

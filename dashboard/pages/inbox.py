@@ -1,0 +1,90 @@
+"""The inbox: what the inbox transport caught instead of letting it leave the machine."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern
+from unfold.decorators import display
+
+from dashboard.preview import preview_response, source_response
+from dashboard.scoping import ScopedAdmin
+from dashboard.words import moment, shortened
+from inbox.models import CaughtMail
+from inbox.reading import read_mail, shown
+
+MAX_SHOWN_BYTES = 256 * 1024
+
+
+class InboxPages(ScopedAdmin):
+    slug, title = "inbox", "Inbox"
+    empty = ("inbox", "Nothing caught yet", "Every email sent here lands in this inbox; nothing leaves the machine.")
+    list_display = ("mail", "to", "received")
+    ordering = ("-received_at", "-id")
+
+    def routes(self) -> list[URLPattern]:
+        return [
+            self.route("<str:object_id>/", "change", self.detail_view),
+            self.route("<str:object_id>/preview/", "preview", self.preview_view),
+            self.route("<str:object_id>/source/", "source", self.source_view),
+        ]
+
+    def route(self, route: str, name: str, view: Callable[..., Any]) -> URLPattern:
+        return super().route(route, name, _where_mail_is_caught(view))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
+        # A source may have 40 MB; the lists never need it.
+        return super().get_queryset(request).defer("source")
+
+    def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        mail = self.find(request, object_id)
+        source = bytes(mail.source)
+        return self.page(
+            request,
+            "dashboard/inbox/detail.html",
+            title=mail.subject,
+            mail=mail,
+            read=read_mail(source),
+            source=shown(source[:MAX_SHOWN_BYTES].decode("utf-8", "replace")),
+            is_cut=len(source) > MAX_SHOWN_BYTES,
+            size_bytes=len(source),
+            preview_url=self.url("preview", mail.id),
+            source_url=self.url("source", mail.id),
+        )
+
+    def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        html = read_mail(bytes(self.find(request, object_id).source)).html
+        if not html:
+            raise Http404
+        return preview_response(html)
+
+    def source_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        mail = self.find(request, object_id)
+        return source_response(bytes(mail.source), filename=f"{mail.id}.eml")
+
+    @display(description="Mail", header=True)
+    def mail(self, mail: CaughtMail) -> list[str]:
+        return [shortened(mail.subject) or "(no subject)", shortened(f"from {mail.sender}")]
+
+    @display(description="To")
+    def to(self, mail: CaughtMail) -> str:
+        return shortened(mail.recipient, to=50)
+
+    @display(description="Received (UTC)")
+    def received(self, mail: CaughtMail) -> str:
+        return moment(mail.received_at)
+
+
+def _where_mail_is_caught(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Answer as if the pages were not there, where the transport sends mail out into the world."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
+        if settings.DELIVERY_TRANSPORT != "inbox":
+            raise Http404
+        return view(request, *arguments, **named)
+
+    return guarded

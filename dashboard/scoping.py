@@ -1,0 +1,128 @@
+"""The one place that decides which rows an owner's page may touch: those of the current workspace.
+
+A page is a ModelAdmin that inherits ScopedAdmin. It begins closed: nothing can be added, changed or
+deleted, nothing is looked up by the address bar but its `filters`, and its only URLs are those it names.
+An object of another workspace does not exist here: Http404, as for an id that nobody has.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from dashboard.choice import current_workspace
+from dashboard.paginator import CappedPaginator
+from workspaces.models import Workspace
+
+
+def within(workspace: Workspace, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the rows of the workspace."""
+    if rows.model is Workspace:
+        return rows.filter(id=workspace.id)
+    # FieldError for a model that does not say whose its rows are: a mistake of ours, and a loud one.
+    return rows.filter(workspace=workspace)
+
+
+class ScopedList(ChangeList):
+    def url_for_result(self, result: Model) -> str:
+        # Django would quote the underscore of the ids away.
+        return str(self.model_admin.url("change", result.pk))
+
+
+class ScopedAdmin(ModelAdmin):
+    """A section of the dashboard: /dashboard/<slug>/ with its list, and what its `urls()` adds."""
+
+    slug: ClassVar[str]
+    title: ClassVar[str]
+    filters: ClassVar[Sequence[str]] = ()
+    # What the list says while it has no rows: an icon, a title, a sentence.
+    empty: ClassVar[tuple[str, str, str]]
+
+    actions = None
+    change_list_template = "dashboard/list.html"
+    paginator = CappedPaginator
+    list_per_page = 25
+    list_max_show_all = 0
+    list_fullwidth = False
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    preserve_filters = False
+    sortable_by = ()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(self.admin_site.has_permission(request))
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        if not self.admin_site.has_permission(request):
+            return False
+        return obj is None or self.get_queryset(request).filter(pk=obj.pk).exists()
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return within(current_workspace(request), super().get_queryset(request))
+
+    def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> QuerySet[Any]:
+        """Offer a form's foreign keys, choices and all, from the same workspace."""
+        rows = super().get_field_queryset(db, db_field, request)
+        return within(current_workspace(request), db_field.remote_field.model.objects.all() if rows is None else rows)
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        return lookup in self.filters
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        return False
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return ScopedList
+
+    def find(self, request: HttpRequest, object_id: str) -> Any:
+        """Return the workspace's object. Raises Http404 for any other."""
+        found = self.get_object(request, object_id)
+        if found is None:
+            raise Http404
+        return found
+
+    def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
+        response: HttpResponse = self.admin_site.page(request, template, section=self, **context)
+        return response
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        context = {"section": self, "title": self.title, **(extra_context or {})}
+        response: HttpResponse = super().changelist_view(request, context)
+        return response
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.route("", "changelist", self.changelist_view), *self.routes()]
+
+    def routes(self) -> list[URLPattern]:
+        """Return the section's URLs beside its list; a route with an object takes it as <str:object_id>."""
+        return []
+
+    def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+        guarded: Callable[..., HttpResponseBase] = self.admin_site.admin_view(view)
+        return path(route, guarded, name=f"{self.opts.app_label}_{self.opts.model_name}_{name}")
+
+    def url(self, name: str, *arguments: str) -> str:
+        return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=arguments)
+
+    @property
+    def list_url(self) -> str:
+        return self.url("changelist")
+
+    @property
+    def add_url(self) -> str:
+        return self.url("add")

@@ -1,0 +1,75 @@
+"""The owners' site, at /dashboard/: the Django admin, scoped to the workspace of who is signed in."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, include, path, re_path, reverse_lazy
+from django.views.decorators.cache import never_cache
+from unfold.sites import UnfoldAdminSite
+
+from dashboard.choice import workspaces_of
+from dashboard.overview import overview
+from dashboard.signup import sign_up
+from dashboard.switch import switch_workspace
+
+
+class DashboardSite(UnfoldAdminSite):
+    """Lists every URL itself: what the admin brings beyond them (autocompletion, shortcuts) stays out."""
+
+    settings_name = "DASHBOARD"
+    login_template = "dashboard/sign_in.html"
+    password_change_template = "dashboard/password.html"  # noqa: S105 - a template's name
+    password_change_done_template = "dashboard/password_done.html"  # noqa: S105
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(workspaces_of(request))
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        return [
+            path("", self.admin_view(self.index), name="index"),
+            path("login/", self.login, name="login"),
+            path("logout/", self.logout, name="logout"),
+            path("signup/", never_cache(self.as_page(sign_up)), name="signup"),
+            path("password/", self.admin_view(self.password_change), name="password_change"),
+            path("password/done/", self.admin_view(self.password_change_done), name="password_change_done"),
+            path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
+            path("search/", self.admin_view(self.search), name="search"),
+            path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
+            *(path(f"{section.slug}/", include(section.urls)) for section in self._registry.values()),
+            re_path(r"(?P<url>.*)$", self.admin_view(self.catch_all_view)),
+        ]
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Offer no list of apps: the sidebar is dashboard.navigation's."""
+        return []
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().each_context(request), "is_signup_open": settings.SIGNUP == "open"}
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        return self.page(request, "dashboard/overview.html", title="Overview", **overview(request))
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Find nothing: unfold keeps what it finds per user and term, whatever the workspace.
+
+        Its templates link the page for every member of staff, so the name must exist.
+        """
+        return HttpResponse()
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return LogoutView.as_view(next_page=reverse_lazy("dashboard:login"))(request)
+
+    def page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
+        request.current_app = self.name  # what the admin's templates read
+        return TemplateResponse(request, template, {**self.each_context(request), **context})
+
+    def as_page(self, view: Callable[..., HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+        """Hand the site to a view that strangers may see."""
+        return lambda request: view(request, self.page)
+
+
+dashboard_site = DashboardSite(name="dashboard")

@@ -1,0 +1,15 @@
+"""Staff's view of domains; the sealed keys stay out of it."""
+
+from django.contrib import admin
+
+from domains.models import Domain
+from workspaces.admin import ReadOnlyAdmin
+
+
+@admin.register(Domain)
+class DomainAdmin(ReadOnlyAdmin):
+    list_display = ("name", "workspace", "status", "created_at", "verified_at")
+    list_filter = ("status",)
+    list_select_related = ("workspace",)
+    search_fields = ("name",)
+    fields = ("id", "name", "workspace", "status", "created_at", "verified_at", "last_checked_at")

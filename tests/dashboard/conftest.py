@@ -1,0 +1,75 @@
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from emails.models import Content, Email, Event, Recipient
+from inbox.models import CaughtMail
+from tests.conftest import Account
+from workspaces.models import User, Workspace
+
+
+def make_email(workspace: Workspace, *, subject: str = "Hello", html: str = "<p>Hi</p>", **fields: Any) -> Email:
+    values = {
+        "workspace": workspace,
+        "content": Content.objects.create(html=html, text="Hi"),
+        "sender": "Alice <hi@alice.example>",
+        "from_domain": "alice.example",
+        "to": ["ada@example.com"],
+        "cc": [],
+        "bcc": [],
+        "subject": subject,
+        "tags": [],
+        "created_at": datetime.now(UTC),
+        "status": "delivered",
+        **fields,
+    }
+    email = Email.objects.create(**values)
+    recipient = Recipient.objects.create(
+        email=email, kind="to", position=0, address="ada@example.com", state=email.status
+    )
+    for kind, payload in (("queued", {}), ("delivered", {"to": recipient.address, "code": 250, "message": "Caught"})):
+        Event.objects.create(email=email, recipient=recipient, kind=kind, payload=payload, created_at=email.created_at)
+    return email
+
+
+def make_caught(workspace: Workspace | None, source: bytes | None = None, **fields: Any) -> CaughtMail:
+    message = EmailMessage(policy=SMTP)
+    message["From"], message["To"] = "Alice <hi@alice.example>", "ada@example.com"
+    message["Subject"] = fields.get("subject", "Caught")
+    message.set_content("Hello in text")
+    message.add_alternative("<h1>Hello in HTML</h1>", subtype="html")
+    values = {
+        "recipient": "ada@example.com",
+        "sender": "Alice <hi@alice.example>",
+        "subject": "Caught",
+        "source": message.as_bytes() if source is None else source,
+        **fields,
+    }
+    return CaughtMail.objects.create(workspace=workspace, **values)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def owner(alice: Account) -> Client:
+    """Alice's browser, signed in."""
+    return signed_in(alice.owner)
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    return signed_in(User.objects.create_superuser("staff@postrider.example", "correct horse battery"))
+
+
+@pytest.fixture(autouse=True)
+def _inbox_transport(settings: Any) -> None:
+    settings.DELIVERY_TRANSPORT = "inbox"
+    settings.SIGNUP = "open"

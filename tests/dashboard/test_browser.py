@@ -1,0 +1,228 @@
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.conftest import PASSWORD, make_account, make_domain
+from tests.dashboard.browser import CHROMIUM, Visit, chromium, listener
+from tests.dashboard.conftest import make_caught, make_email
+from workspaces.models import Workspace
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.fail(f"The browser tests need {CHROMIUM}; on Debian, apt-get install chromium brings it.")
+    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
+    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield opened
+
+
+@pytest.fixture
+def visit(browser, live_server):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    yield Visit(context, live_server.url)
+    context.close()
+
+
+@pytest.fixture
+def phone(browser, live_server):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    yield Visit(context, live_server.url)
+    context.close()
+
+
+def sign_in(visit: Visit, email: str) -> None:
+    page = visit.go("/dashboard/login/")
+    page.get_by_label("Email address").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Latest emails")).to_be_visible()
+
+
+def test_a_newcomer_gets_from_signing_up_to_reading_mail(visit):
+    page = visit.go("/dashboard/signup/")
+    page.get_by_label("Email address").fill("ada@lovelace.example")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Workspace").fill("Analytical Engines")
+    visit.keep_screenshot("sign-up")
+    page.get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("heading", name="Three steps to the first email")).to_be_visible()
+    visit.keep_screenshot("overview-empty")
+
+    page.get_by_role("link", name="Issue an API key").click()
+    page.get_by_label("Name").fill("Shop, production")
+    page.get_by_role("button", name="Issue key").click()
+    expect(page.locator("#issued-key")).to_have_text(re.compile(r"^pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}$"))
+    visit.keep_screenshot("key-issued")
+
+    workspace = Workspace.objects.get()
+    make_email(workspace, subject="Your receipt", html="<h1>Thank you</h1>")
+    make_caught(workspace, subject="Your receipt")
+    visit.go("/dashboard/emails/")
+    page.get_by_role("link", name="Your receipt").click()
+    expect(page.frame_locator("iframe").get_by_role("heading", name="Thank you")).to_be_visible()
+    visit.keep_screenshot("email")
+
+    page.get_by_role("link", name="Inbox").click()
+    page.get_by_role("link", name="Your receipt").click()
+    expect(page.frame_locator("iframe").get_by_role("heading", name="Hello in HTML")).to_be_visible()
+    page.get_by_role("button", name="Headers").click()
+    expect(page.get_by_role("rowheader", name="MIME-Version")).to_be_visible()
+    page.get_by_role("button", name="Source").click()
+    expect(page.get_by_text("Content-Type: multipart/alternative")).to_be_visible()
+    visit.keep_screenshot("inbox")
+    assert not visit.complaints
+
+
+def test_an_owner_revokes_a_key_and_registers_a_domain(visit):
+    sign_in(visit, make_account("alice").owner.email)
+    page = visit.go("/dashboard/keys/add/")
+    page.get_by_label("Name").fill("Old shop")
+    page.get_by_role("button", name="Issue key").click()
+    page.get_by_role("link", name="I have copied it").click()
+    page.get_by_role("link", name="Revoke").click()
+    page.get_by_role("button", name="Revoke key").click()
+    expect(page.get_by_text("Old shop is revoked")).to_be_visible()
+
+    visit.go("/dashboard/domains/add/")
+    page.get_by_label("Domain").fill("mail.example.com")
+    page.get_by_role("button", name="Register domain").click()
+    expect(page.get_by_text("pr1._domainkey.mail.example.com")).to_be_visible()
+    assert not visit.complaints
+
+
+def test_an_owner_switches_workspaces(visit):
+    account = make_account("alice")
+    second = make_account("zebra").workspace
+    second.users.add(account.owner)
+    sign_in(visit, account.owner.email)
+
+    visit.page.locator("#site-name").click()
+    visit.page.get_by_role("link", name="zebra").click()
+
+    expect(visit.page.locator(".pr-hero h2")).to_have_text("zebra")
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize(
+    "path", ["", "emails/", "inbox/", "domains/", "domains/add/", "keys/", "keys/add/", "password/"]
+)
+def test_pages_fit_a_phone(phone, path):
+    account = make_account("alice")
+    make_domain(account.workspace, "alice.example")
+    make_email(account.workspace, subject="A rather long subject, the way that shops write them in spring")
+    make_caught(account.workspace)
+    sign_in(phone, account.owner.email)
+
+    page = phone.go(f"/dashboard/{path}")
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    phone.keep_screenshot(f"phone-{path.replace('/', '-') or 'overview'}")
+    assert not phone.complaints
+
+
+POLYGLOTS = [
+    "<script>alert('x')</script>",
+    "\"><img src=x onerror=alert('x')>",
+    "'-alert('x')-'",
+    "</title><svg onload=alert('x')>",
+    "{{constructor.constructor(\"alert('x')\")()}}",
+    "</textarea></pre></script><script>alert('x')</script>",
+    '" x-init="alert(\'x\')" x-data="',
+    "javascript:alert('x')",
+]
+
+
+def test_hostile_text_stays_text(visit):
+    account = make_account("alice")
+    for text in POLYGLOTS:
+        email = make_email(account.workspace, subject=text, sender=text, to=[text], tags=[text], metadata={text: text})
+        email.recipients.update(error_message=text)
+        email.events.update(payload={"to": text, "message": text, "url": text, "reason": text})
+        source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
+        make_caught(account.workspace, source, subject=text, sender=text, recipient=text)
+    sign_in(visit, account.owner.email)
+
+    paths = ["/dashboard/", "/dashboard/emails/", "/dashboard/inbox/"]
+    paths += [f"/dashboard/emails/{email.id}/" for email in account.workspace.email_set.all()]
+    paths += [f"/dashboard/inbox/{mail.id}/" for mail in account.workspace.caughtmail_set.all()]
+    for path in paths:
+        page = visit.go(path)
+        page.wait_for_function("window.Alpine !== undefined")
+
+    assert not visit.dialogs
+    assert not visit.complaints
+
+
+def hostile_html(stranger: str) -> str:
+    return f"""
+    <base href="{stranger}/base/">
+    <meta http-equiv="refresh" content="0; url={stranger}/refresh">
+    <link rel="stylesheet" href="{stranger}/sheet"><link rel="preconnect" href="{stranger}/">
+    <link rel="prefetch" href="{stranger}/prefetch"><link rel="icon" href="{stranger}/icon">
+    <style>@import "{stranger}/import"; @font-face {{ font-family: f; src: url({stranger}/font) }}
+      body {{ background: url({stranger}/background); font-family: f }}</style>
+    <script>alert('script'); top.location = "{stranger}/top"; fetch("{stranger}/fetch")</script>
+    <script src="{stranger}/script"></script>
+    <svg onload="alert('svg')"><image href="{stranger}/svg"/></svg>
+    <img src="{stranger}/img" onerror="alert('img')"><img srcset="{stranger}/srcset 1x">
+    <picture><source srcset="{stranger}/picture"><img src="{stranger}/img2"></picture>
+    <video poster="{stranger}/poster" src="{stranger}/video" autoplay></video>
+    <audio src="{stranger}/audio" autoplay></audio>
+    <iframe src="{stranger}/frame"></iframe><iframe srcdoc="<script>alert('srcdoc')</script>"></iframe>
+    <object data="{stranger}/object"></object><embed src="{stranger}/embed">
+    <form action="{stranger}/form"><input autofocus onfocus="alert('focus')"><button id="go">go</button></form>
+    <a id="away" href="{stranger}/link" ping="{stranger}/ping">link</a><a href="javascript:alert('href')" id="js">js</a>
+    <details open ontoggle="alert('toggle')"></details><marquee onstart="alert('marquee')">x</marquee>
+    <h1>Still here</h1>
+    """
+
+
+def test_a_hostile_mail_does_nothing_at_all(visit):
+    account = make_account("alice")
+    with listener() as (stranger, asked):
+        email = make_email(account.workspace, html=hostile_html(stranger))
+        sign_in(visit, account.owner.email)
+        page = visit.go(f"/dashboard/emails/{email.id}/")
+        url = page.url
+        frame = page.frame_locator("iframe").first
+        expect(frame.get_by_role("heading", name="Still here")).to_be_visible()
+        for target in ("#go", "#js", "#away"):
+            frame.locator(target).dispatch_event("click")
+        page.wait_for_timeout(500)
+
+    assert not asked
+    assert not visit.dialogs
+    assert page.url == url
+    assert not [complaint for complaint in visit.complaints if not _is_a_refusal(complaint)]
+
+
+def _is_a_refusal(complaint: str) -> bool:
+    return "Content Security Policy" in complaint or "sandboxed" in complaint or "refused" in complaint.lower()
+
+
+def test_staff_pages_are_clean(visit):
+    account = make_account("alice")
+    account.owner.is_staff = account.owner.is_superuser = True
+    account.owner.save()
+    make_domain(account.workspace, "alice.example")
+    make_email(account.workspace)
+    page = visit.go("/admin/")
+    page.locator("[name=username]").fill(account.owner.email)
+    page.locator("[name=password]").fill(PASSWORD)
+    page.locator("[type=submit]").click()
+    expect(page.get_by_role("link", name="Workspaces").first).to_be_visible()
+    visit.keep_screenshot("staff")
+
+    for path in ("workspaces/user/", "workspaces/user/add/", "workspaces/workspace/", "workspaces/workspace/add/"):
+        visit.go(f"/admin/{path}")
+        visit.keep_screenshot(f"staff-{path.replace('/', '-')}")
+    for path in ("workspaces/membership/add/", "workspaces/apikey/", "domains/domain/", "emails/email/"):
+        visit.go(f"/admin/{path}")
+
+    visit.go("/dashboard/")
+    assert not visit.complaints

@@ -1,0 +1,92 @@
+import pytest
+
+from tests.dashboard.conftest import make_caught
+
+
+def test_lists_what_was_caught(owner, alice):
+    make_caught(alice.workspace, subject="Welcome aboard")
+    make_caught(None, subject="Of the service itself")
+
+    page = owner.get("/dashboard/inbox/").content.decode()
+
+    assert "Welcome aboard" in page
+    assert "Of the service itself" not in page
+
+
+def test_lists_without_reading_the_sources(owner, alice, django_assert_num_queries):
+    make_caught(alice.workspace)
+
+    with django_assert_num_queries(5) as queries:
+        owner.get("/dashboard/inbox/")
+
+    assert not [query for query in queries.captured_queries if '"source"' in query["sql"]]
+
+
+def test_shows_headers_text_and_source(owner, alice):
+    mail = make_caught(alice.workspace)
+
+    response = owner.get(f"/dashboard/inbox/{mail.id}/")
+
+    page = response.content.decode()
+    assert "MIME-Version" in page
+    assert "Hello in text" in page
+    assert "&lt;h1&gt;Hello in HTML&lt;/h1&gt;" in page
+    assert "<h1>Hello in HTML" not in page
+
+
+def test_the_source_is_a_file_to_keep(owner, alice):
+    mail = make_caught(alice.workspace, b"Subject: x\r\n\r\n<script>alert(1)</script>")
+
+    response = owner.get(f"/dashboard/inbox/{mail.id}/source/")
+
+    assert response.content == mail.source
+    assert response["Content-Type"] == "message/rfc822"
+    assert response["Content-Disposition"] == f'attachment; filename="{mail.id}.eml"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"].startswith("sandbox")
+
+
+@pytest.mark.parametrize("path", ["", "{}/", "{}/preview/", "{}/source/"])
+def test_is_there_for_its_own_transport_only(owner, alice, settings, path):
+    mail = make_caught(alice.workspace)
+    settings.DELIVERY_TRANSPORT = "smtp"
+
+    assert owner.get("/dashboard/inbox/" + path.format(mail.id)).status_code == 404
+    assert "/dashboard/inbox/" not in owner.get("/dashboard/").content.decode()
+
+
+HOSTILE = {
+    "nothing": b"",
+    "only newlines": b"\n" * 1000,
+    "no headers": b"\r\n\r\nbody",
+    "binary": bytes(range(256)) * 40,
+    "unknown charset": b"Content-Type: text/html; charset=x-klingon\r\n\r\n<p>\xff\xfe</p>",
+    "codec that is no charset": b"Content-Type: text/plain; charset=zlib\r\n\r\nhello",
+    "slow charset": b"Content-Type: text/plain; charset=punycode\r\n\r\n" + b"a" * 100_000 + b"-99",
+    "lone surrogates": b'Content-Type: text/plain; charset="utf-7"\r\n\r\n+2AA-',
+    "broken encoded word": b"Subject: =?utf-8?b?!!!?= =?nope?q?=ff?=\r\n\r\nx",
+    "bytes in headers": b"Subject: \xff\xfe\x00 caf\xc3\xa9\r\nFrom: \xe9\r\n\r\nx",
+    "broken base64": b"Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!! not =base= 64",
+    "unknown encoding": b"Content-Type: text/html\r\nContent-Transfer-Encoding: rot13\r\n\r\nuryyb",
+    "many headers": b"X-Bomb: 1\r\n" * 20_000 + b"\r\nx",
+    "a long header": b"Content-Type: multipart/mixed; " + b'a="b;c";' * 100_000 + b"\r\n\r\nx",
+    "deep comments": b"From: " + b"(" * 50_000 + b"\r\nSubject: x\r\n\r\nx",
+    "no boundary": b"Content-Type: multipart/mixed\r\n\r\n--x\r\n\r\nhello",
+    "never ending": b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/html\r\n\r\n<p>hi',
+    "many parts": b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n' + b"--x\r\n\r\na\r\n" * 5_000,
+    "nested parts": b"".join(
+        b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (level, level) for level in range(2_000)
+    ),
+    "mail in mail in mail": b"Content-Type: message/rfc822\r\n\r\n" * 2_000,
+    "a filename with a path": b'Content-Disposition: attachment; filename="../../etc/passwd\x00.html"\r\n\r\nx',
+    "a broken filename": b"Content-Disposition: attachment; filename*=x'y'%ff%fe; filename*0*=%\r\n\r\nx",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_mail_breaks_a_page(owner, alice, name):
+    mail = make_caught(alice.workspace, HOSTILE[name])
+
+    assert owner.get(f"/dashboard/inbox/{mail.id}/").status_code == 200
+    assert owner.get(f"/dashboard/inbox/{mail.id}/preview/").status_code in {200, 404}
+    assert owner.get(f"/dashboard/inbox/{mail.id}/source/").status_code == 200

@@ -1,0 +1,144 @@
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from dashboard.site import dashboard_site
+from tests.conftest import make_domain, make_key
+from tests.dashboard.conftest import make_caught, make_email, signed_in
+from workspaces.models import ApiKey, Membership
+from workspaces.services import create_workspace
+
+
+def routes(patterns, prefix: str = "/dashboard/") -> dict[str, str]:
+    """Every route of the site by its name, with <str:object_id> where an object goes."""
+    found = {}
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            found |= routes(pattern.url_patterns, prefix + str(pattern.pattern))
+        elif isinstance(pattern, URLPattern) and pattern.name:
+            found[pattern.name] = prefix + str(pattern.pattern)
+    return found
+
+
+ROUTES = routes(dashboard_site.get_urls())
+WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in route}
+
+
+@pytest.fixture
+def bobs(bob):
+    """One object of Bob's for each kind that has pages."""
+    make_key(bob.workspace)
+    return {
+        "emails_email": make_email(bob.workspace, subject="Bob's secret plan").id,
+        "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
+        "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
+        "workspaces_apikey": ApiKey.objects.get().id,
+    }
+
+
+def test_every_route_with_an_object_is_known_here():
+    kinds = {"emails_email", "inbox_caughtmail", "domains_domain", "workspaces_apikey"}
+    assert {name.rsplit("_", 1)[0] for name in WITH_OBJECT} == kinds
+    # An object goes by this name alone, or this walk would pass it by.
+    others = {name: route for name, route in ROUTES.items() if "<" in route and name not in WITH_OBJECT}
+    assert not others
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("name", WITH_OBJECT)
+def test_an_object_of_others_is_not_found(owner, bobs, name, method):
+    route = WITH_OBJECT[name]
+    foreign = route.replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
+    unknown = route.replace("<str:object_id>", "nothing-like-an-id")
+
+    answers = [getattr(owner, method)(path) for path in (foreign, unknown)]
+
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+    assert ApiKey.objects.get().revoked_at is None
+
+
+@pytest.mark.parametrize("name", WITH_OBJECT)
+def test_its_owner_finds_it(bob, bobs, name):
+    path = WITH_OBJECT[name].replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
+
+    assert signed_in(bob.owner).get(path).status_code == 200
+
+
+@pytest.mark.parametrize("name", [name for name in ROUTES if name not in WITH_OBJECT])
+def test_no_page_shows_what_others_have(owner, bobs, name):
+    page = owner.get(ROUTES[name]).content.decode()
+
+    assert "secret" not in page
+    assert "bob" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("keys", "secret_hash__startswith=k1"),
+        ("keys", "secret_hash=x"),
+        ("keys", "workspace__name__startswith=b"),
+        ("keys", "workspace__users__password__startswith=argon"),
+        ("keys", "id__gt=0"),
+        ("domains", "dkim_keys__sealed_private_key__startswith=a"),
+        ("emails", "content__html__contains=secret"),
+        ("emails", "status__startswith=d"),
+        ("emails", "workspace__name=bob"),
+        ("inbox", "source__contains=x"),
+        ("keys", "_to_field=secret_hash"),
+    ],
+)
+def test_look_ups_beyond_the_filters_are_refused(owner, path, query):
+    assert owner.get(f"/dashboard/{path}/?{query}").status_code == 400
+
+
+class TestSeveralWorkspaces:
+    @pytest.fixture
+    def second(self, alice):
+        return create_workspace(name="second", plan="free", owner=alice.owner)
+
+    def test_the_first_is_shown_and_the_other_offered(self, owner, second):
+        page = owner.get("/dashboard/").content.decode()
+
+        assert "hx-post" in page
+        assert second.id in page
+
+    def test_switching_changes_what_is_seen(self, owner, alice, second):
+        email = make_email(second, subject="In the second")
+
+        assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 404
+        response = owner.post("/dashboard/workspace/", {"workspace": second.id})
+
+        assert response.url == "/dashboard/"
+        assert "In the second" in owner.get("/dashboard/emails/").content.decode()
+        assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 200
+
+    def test_the_menu_is_told_where_to_go(self, owner, second):
+        response = owner.post("/dashboard/workspace/", {"workspace": second.id}, headers={"hx-request": "true"})
+
+        assert (response.status_code, response["HX-Redirect"]) == (204, "/dashboard/")
+
+    def test_a_new_key_belongs_to_the_chosen_one(self, owner, second):
+        owner.post("/dashboard/workspace/", {"workspace": second.id})
+
+        owner.post("/dashboard/keys/add/", {"name": "x", "scope": "read_only"})
+
+        assert ApiKey.objects.get().workspace == second
+
+    def test_a_workspace_of_others_cannot_be_chosen(self, owner, bob):
+        assert owner.post("/dashboard/workspace/", {"workspace": bob.workspace.id}).status_code == 404
+        assert b"bob" not in owner.get("/dashboard/").content
+
+    def test_following_a_link_switches_nothing(self, owner, second):
+        assert owner.get(f"/dashboard/workspace/?workspace={second.id}").status_code == 405
+
+    def test_a_choice_ends_with_the_membership(self, owner, alice, second):
+        owner.post("/dashboard/workspace/", {"workspace": second.id})
+        Membership.objects.filter(workspace=second).delete()
+
+        assert owner.get("/dashboard/").context["workspace"] == alice.workspace
+
+    def test_the_last_membership_ends_all(self, owner, alice):
+        Membership.objects.all().delete()
+
+        assert owner.get("/dashboard/keys/").status_code == 302

@@ -1,0 +1,85 @@
+import pytest
+from django.test import Client
+
+from workspaces.models import User, Workspace
+
+FORM = {"email": "New@Example.com", "password": "correct horse battery", "workspace_name": "Acme"}
+
+
+def sign_up(client: Client, **fields: str):
+    return client.post("/dashboard/signup/", {**FORM, **fields})
+
+
+@pytest.mark.django_db
+class TestOpen:
+    def test_creates_an_account_with_a_workspace_and_signs_in(self, client, settings):
+        settings.DEFAULT_PLAN = "pro"
+
+        response = sign_up(client)
+
+        assert (response.status_code, response.url) == (302, "/dashboard/")
+        workspace = Workspace.objects.get()
+        assert (workspace.name, workspace.plan) == ("Acme", "pro")
+        assert workspace.memberships.get().role == "owner"
+        assert workspace.users.get().email == "new@example.com"
+        assert b"Acme" in client.get("/dashboard/").content
+
+    def test_an_address_in_use_is_a_form_error(self, client, alice):
+        response = sign_up(client, email=alice.owner.email.upper())
+
+        assert response.status_code == 200
+        assert "exists already" in response.content.decode()
+        assert Workspace.objects.count() == 1
+
+    @pytest.mark.parametrize("password", ["short", "1234567890", "new@example.com", ""])
+    def test_a_weak_password_is_a_form_error(self, client, password):
+        response = sign_up(client, password=password)
+
+        assert response.status_code == 200
+        assert response.context["form"].errors["password"]
+        assert not User.objects.exists()
+
+    def test_needs_the_form_s_token(self, db):
+        response = sign_up(Client(enforce_csrf_checks=True))
+
+        assert response.status_code == 403
+        assert not User.objects.exists()
+
+    def test_the_form_s_token_is_enough(self):
+        client = Client(enforce_csrf_checks=True)
+        page = client.get("/dashboard/signup/")
+
+        response = sign_up(client, csrfmiddlewaretoken=page.context["csrf_token"])
+
+        assert response.status_code == 302
+
+    def test_a_workspace_name_is_shown_as_text(self, client):
+        sign_up(client, workspace_name="<script>alert(1)</script>")
+
+        page = client.get("/dashboard/").content.decode()
+
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert" in page
+
+    def test_who_is_signed_in_goes_home(self, owner):
+        assert owner.get("/dashboard/signup/").url == "/dashboard/"
+
+
+@pytest.mark.django_db
+class TestClosed:
+    @pytest.fixture(autouse=True)
+    def _closed(self, settings, _inbox_transport):
+        settings.SIGNUP = "closed"
+
+    def test_the_page_says_so(self, client):
+        response = client.get("/dashboard/signup/")
+
+        assert response.status_code == 403
+        assert "Sign-up is closed" in response.content.decode()
+
+    def test_nothing_is_created(self, client):
+        assert sign_up(client).status_code == 403
+        assert not User.objects.exists()
+
+    def test_signing_in_does_not_offer_it(self, client):
+        assert "/dashboard/signup/" not in client.get("/dashboard/login/").content.decode()

@@ -1,0 +1,147 @@
+import pytest
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+
+from config.staff import StaffSite
+from tests.conftest import PASSWORD, make_domain, make_key
+from tests.dashboard.conftest import make_caught, make_email
+from workspaces.models import ApiKey, User, Workspace
+
+
+@pytest.fixture
+def rows(alice):
+    make_key(alice.workspace)
+    return {
+        "workspaces/user": alice.owner,
+        "workspaces/workspace": alice.workspace,
+        "workspaces/membership": alice.workspace.memberships.get(),
+        "workspaces/apikey": ApiKey.objects.get(),
+        "domains/domain": make_domain(alice.workspace, "alice.example"),
+        "emails/email": make_email(alice.workspace, html="<p>Private matter</p>"),
+        "inbox/caughtmail": make_caught(None, b"Subject: x\r\n\r\nOf the service"),
+    }
+
+
+KINDS = ["user", "workspace", "membership", "apikey"]
+PAGES = [*(f"workspaces/{kind}" for kind in KINDS), "domains/domain", "emails/email", "inbox/caughtmail"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_load(staff, rows, page):
+    listed = staff.get(f"/admin/{page}/")
+    detail = staff.get(f"/admin/{page}/{quote(rows[page].pk)}/change/")
+
+    assert (listed.status_code, detail.status_code) == (200, 200)
+    shown = listed.content.decode() + detail.content.decode()
+    key = ApiKey.objects.get()
+    for secret in (key.secret_hash, rows["workspaces/user"].password, "Private matter"):
+        assert secret not in shown
+
+
+def test_the_front_page_loads(staff):
+    assert staff.get("/admin/").status_code == 200
+
+
+def test_mail_of_a_workspace_is_its_own(staff, alice):
+    mail = make_caught(alice.workspace, subject="Between us")
+
+    assert "Between us" not in staff.get("/admin/inbox/caughtmail/").content.decode()
+    assert staff.get(f"/admin/inbox/caughtmail/{quote(mail.id)}/change/").status_code == 302
+
+
+def add_account(staff, **fields: str):
+    body = {"email": "x@example.com", "password": PASSWORD, **no_memberships(), **fields}
+    return staff.post("/admin/workspaces/user/add/", body)
+
+
+def test_an_account_can_be_made(staff):
+    response = add_account(staff, email="New@Example.com", is_staff="on")
+
+    assert response.status_code == 302
+    user = User.objects.get(email="new@example.com")
+    assert user.is_staff
+    assert user.check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("fields", [{"email": "ALICE@alice.example"}, {"password": "short"}, {"password": ""}])
+def test_a_bad_account_is_not_made(staff, alice, fields):
+    response = add_account(staff, **fields)
+
+    assert list(response.context["adminform"].form.errors) == list(fields)
+    assert User.objects.count() == 2
+
+
+def test_a_password_can_be_set(staff, alice):
+    url = f"/admin/workspaces/user/{alice.owner.pk}/password/"
+    fields = {"password1": "a better battery", "password2": "a better battery", "set-password": "1"}
+
+    assert staff.get(url).status_code == 200
+    assert staff.post(url, {**fields, "usable_password": "true"}).status_code == 302
+    alice.owner.refresh_from_db()
+    assert alice.owner.check_password("a better battery")
+
+
+def no_memberships() -> dict[str, str]:
+    counts = {"TOTAL_FORMS": "0", "INITIAL_FORMS": "0", "MIN_NUM_FORMS": "0", "MAX_NUM_FORMS": "1000"}
+    return {f"memberships-{name}": value for name, value in counts.items()}
+
+
+def change_workspace(staff, workspace: Workspace, **fields: str):
+    body = {"name": workspace.name, "plan": workspace.plan, **no_memberships(), **fields}
+    return staff.post(f"/admin/workspaces/workspace/{quote(workspace.id)}/change/", body)
+
+
+def test_a_workspace_is_suspended_with_a_reason(staff, alice):
+    refused = change_workspace(staff, alice.workspace, suspended="on")
+    assert "Say why" in refused.content.decode()
+
+    assert change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.").status_code == 302
+
+    alice.workspace.refresh_from_db()
+    assert alice.workspace.is_suspended
+    assert alice.workspace.suspended_reason == "Spam."
+
+
+def test_a_suspension_is_lifted(staff, alice):
+    change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.")
+
+    change_workspace(staff, alice.workspace, plan="pro")
+
+    alice.workspace.refresh_from_db()
+    assert not alice.workspace.is_suspended
+    assert alice.workspace.plan == "pro"
+
+
+@pytest.mark.parametrize("page", ["workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail"])
+def test_what_is_read_only_cannot_be_changed(staff, rows, page):
+    pk = quote(rows[page].pk)
+
+    assert staff.get(f"/admin/{page}/add/").status_code == 403
+    assert staff.post(f"/admin/{page}/{pk}/delete/", {"post": "yes"}).status_code == 403
+    assert staff.post(f"/admin/{page}/{pk}/change/", {"name": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("workspaces/apikey", "secret_hash__startswith=k1"),
+        ("workspaces/user", "password__startswith=argon2"),
+        ("workspaces/workspace", "api_keys__secret_hash__startswith=k1"),
+        ("workspaces/membership", "user__password__startswith=argon2"),
+        ("domains/domain", "dkim_keys__sealed_private_key__startswith=a"),
+        ("emails/email", "content__html__contains=x"),
+        ("workspaces/user", "_to_field=password"),
+    ],
+)
+def test_look_ups_of_secrets_are_refused(staff, page, query):
+    assert staff.get(f"/admin/{page}/?{query}").status_code == 400
+
+
+def test_filters_work(staff, rows):
+    for query in ("workspaces/user/?is_staff__exact=1", "workspaces/workspace/?plan__exact=free"):
+        assert staff.get(f"/admin/{query}").status_code == 200
+
+
+def test_the_site_is_ours(staff):
+    assert "Postrider staff" in staff.get("/admin/").content.decode()
+    assert isinstance(admin.site._wrapped, StaffSite)
