@@ -55,6 +55,10 @@ class InvalidFields(Problem):
     status, code, title = 422, "validation_error", "Validation failed"
 
 
+class RateLimitExceeded(Problem):
+    status, code, title = 429, "rate_limit_exceeded", "Rate limit exceeded"
+
+
 class InternalError(Problem):
     status, code, title = 500, "internal_error", "Internal error"
 

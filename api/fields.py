@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from api.addresses import InvalidAddress, parse_address
+
 # A body of a million unknown names is refused as fast as one of three.
 MAX_UNKNOWN_TOLD = 20
 
@@ -35,6 +37,17 @@ class TextField(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class AddressField(TextField):
+    """One address, read into an Address."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        text = super().to_internal_value(data)
+        try:
+            return parse_address(text)
+        except InvalidAddress as error:
+            raise serializers.ValidationError(str(error), code="invalid_email") from error
 
 
 class StrictBooleanField(serializers.BooleanField):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -17,14 +16,22 @@ class PagePagination(BasePagination):
     default_limit = 20
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        self.read(request)
+        self.total = queryset.count()
+        return list(queryset[self.slice]) if self.start < self.total else []
+
+    def read(self, request: Request) -> None:
+        """Take page and limit from the query. Raises ValidationError."""
         self.page = _positive(request, "page", default=1)
         self.limit = min(_positive(request, "limit", default=self.default_limit), MAX_LIMIT)
-        self.total = self.count(queryset, request)
-        start = (self.page - 1) * self.limit
-        return list(queryset[start : start + self.limit]) if start < self.total else []
 
-    def count(self, queryset: QuerySet[Any], request: Request) -> int:
-        return queryset.count()
+    @property
+    def start(self) -> int:
+        return (self.page - 1) * self.limit
+
+    @property
+    def slice(self) -> slice:
+        return slice(self.start, self.start + self.limit)
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"data": data, "total": self.total, "page": self.page, "limit": self.limit})

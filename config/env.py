@@ -68,6 +68,19 @@ def seconds(name: str, default: Sequence[int]) -> list[int]:
     return list(default)
 
 
+def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
+    """Read `50/s burst 100` as (a second, at once); off is None."""
+    raw = text(name).lower()
+    if raw == "off":
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/s +burst +([1-9][0-9]{0,5})", raw)
+    if found:
+        return int(found[1]), int(found[2])
+    if raw:
+        problems.append(f"{name} must be off, or such as {default[0]}/s burst {default[1]}, not {raw!r}.")
+    return default
+
+
 def networks(name: str) -> list[Network]:
     """Read a comma list of addresses and networks such as 10.0.0.0/8."""
     found: list[Network] = []

@@ -23,6 +23,7 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
 DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
+RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
@@ -76,6 +77,8 @@ INSTALLED_APPS = [
     "api",
     "workspaces",
     "domains",
+    "templates_app",
+    "suppressions",
     "analytics",
     "emails",
     "inbox",

@@ -12,6 +12,8 @@ from dashboard.site import dashboard_site
 urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("workspaces.urls")),
     path("v1/", include("domains.urls")),
+    path("v1/", include("templates_app.urls")),
+    path("v1/", include("suppressions.urls")),
     path("v1/", include("emails.urls")),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),

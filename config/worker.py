@@ -13,7 +13,6 @@ from drain.engine import Drain
 from drain.timer import start_timer
 from emails.sending import emails_drain
 
-
 # The process id of manage.py worker, handed down to the processes that it starts.
 PARENT = "POSTRIDER_WORKER_PARENT"
 PARENT_EVERY_SECONDS = 1.0

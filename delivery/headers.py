@@ -16,17 +16,52 @@ LOOKS_ENCODED = re.compile(r"=\?")
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 LINE_ENDS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 FOLD = "\r\n "
+NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
+FILENAME_LENGTH = 50
+FILENAME_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+FILENAME_PLAIN = FILENAME_BARE | frozenset(" ()+,=@[]{}~!#$&^")
 
 
-def encoded_text(text: str, *, used: int) -> str:
-    """Return an unstructured value, folded; used is what the name in front of it takes of the first line.
+def text_header(name: str, text: str) -> str:
+    """Return a whole header with an unstructured value, folded.
 
-    Raises UnsafeHeader for a text that could end its line.
+    Raises UnsafeHeader for a value that could end its line, and for a name that is none.
     """
     _refuse_line_ends(text)
+    if not NAME.fullmatch(name):
+        raise UnsafeHeader("a header name has letters, digits and dashes")
     if PLAIN.fullmatch(text) and not LOOKS_ENCODED.search(text) and _is_foldable(text):
-        return _folded_words(text, used=used)
-    return FOLD.join(_encoded_words(text))
+        return f"{name}: {_folded_words(text, used=len(name) + 2)}"
+    # An encoded word beside a long name would make the line too long.
+    space = " " if len(name) <= len("Reply-To") else FOLD
+    return f"{name}:{space}{FOLD.join(_encoded_words(text))}"
+
+
+def filename_parameters(filename: str) -> list[str]:
+    """Return the filename parameters of a part (RFC 2183), with RFC 2231 where plain ASCII will not do."""
+    _refuse_line_ends(filename)
+    plain = "".join(character if character in FILENAME_PLAIN else "_" for character in filename)
+    if plain == filename and len(filename) <= FILENAME_LENGTH:
+        return [f'filename="{plain}"']
+    octets = [character if character in FILENAME_BARE else _percent(character) for character in filename]
+    return [f'filename="{plain[-FILENAME_LENGTH:]}"', *_continued(octets)]
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{octet:02X}" for octet in character.encode())
+
+
+def _continued(octets: list[str]) -> list[str]:
+    """Number the pieces of a long value (RFC 2231, section 3); a short one needs no number."""
+    pieces = [""]
+    for octet in octets:
+        if len(pieces[-1]) + len(octet) > FILENAME_LENGTH:
+            pieces.append("")
+        pieces[-1] += octet
+    if len(pieces) == 1:
+        return [f"filename*=utf-8''{pieces[0]}"]
+    first = f"filename*0*=utf-8''{pieces[0]}"
+    return [first, *(f"filename*{number}*={piece}" for number, piece in enumerate(pieces[1:], start=1))]
 
 
 def encoded_address(name: str, spec: str) -> str:
@@ -49,7 +84,7 @@ def folded_list(name: str, values: Sequence[str]) -> str:
 def _phrase(name: str) -> str:
     if not PLAIN.fullmatch(name) or LOOKS_ENCODED.search(name) or len(name) > WORD_BYTES:
         return FOLD.join(_encoded_words(name))
-    # A reader folds doubled white space of an unquoted name into one.
+    # A reader folds doubled blanks of an unquoted name into one.
     if not SPECIALS.search(name) and "  " not in name:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,7 +1,8 @@
 """Accept emails. A call that returns has committed everything; one that raises has written nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -11,79 +12,245 @@ from analytics import tally
 from api.fields import wire_time
 from domains.services import sending_domain
 from drain import bell
-from emails.addresses import Address
+from emails.drafts import BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
-from emails.insertion import NewContent, NewEmail, NewRecipient, insert_emails
-from emails.models import Recipient
+from emails.insertion import NewAttachment, NewContent, NewEmail, NewRecipient, insert_emails
+from emails.models import Email
 from emails.states import State
+from emails.wording import Warnings, Wording, compile_wording, render_wording, warn_of_missing
+from suppressions.errors import RecipientSuppressed
+from suppressions.models import key_of
+from suppressions.services import blocked
+from templates_app.errors import MissingTemplateVariables
+from templates_app.services import content_of, find_template
 from workspaces.models import Workspace
 from workspaces.quota import take_quota
 
+CONTENT_IGNORED = {
+    "code": "content_ignored",
+    "message": "html and text are the template's; those of the request were ignored.",
+}
+DATA_UNUSED = {
+    "code": "template_data_unused",
+    "message": "templateData was given without templateId; nothing was rendered.",
+}
+
 
 @dataclass(frozen=True)
-class Draft:
-    """A checked request to send."""
+class _Ready:
+    """An email that passed all checks but the quota."""
 
-    sender: Address
-    to: tuple[Address, ...]
-    subject: str
-    html: str = ""
-    text: str = ""
-    cc: tuple[Address, ...] = ()
-    bcc: tuple[Address, ...] = ()
-    reply_to: Address | None = None
-    tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] | None = None
+    email: NewEmail
+    contents: list[NewContent]
+    wording: Wording
+    warnings: Warnings
 
 
 def send_email(workspace: Workspace, *, draft: Draft, key: Key | None) -> Answer:
     """Accept one email and ring for the workers.
 
-    Raises DomainNotRegistered, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
+    Raises DomainNotRegistered, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
+    TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
-    content = NewContent(html=draft.html, text=draft.text)
-    email = new_email(draft, content_id=content.id)
+    with transaction.atomic():
+        faster = claim_key(workspace, key)
+        if faster:
+            return faster
+        ready = _check(workspace, draft)
+        created_at = _write(workspace, [ready.email], contents=ready.contents)
+        body = _answer(ready.email, created_at, ready.warnings)
+        keep_answer(workspace, key, body)
+        take_quota(workspace, units=units_of([ready.email]))
+    return Answer(body)
+
+
+def check_email(workspace: Workspace, *, draft: Draft) -> dict[str, Any]:
+    """Do all that send_email does and take it back; return what would be sent. Raises what it raises."""
+    with transaction.atomic():
+        ready = _check(workspace, draft)
+        take_quota(workspace, units=units_of([ready.email]))
+        transaction.set_rollback(True)
+    wording = ready.wording
+    texts = {"subject": wording.subject, "html": wording.html, "text": wording.text}
+    return {"valid": True, **texts, "warnings": ready.warnings}
+
+
+def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> Answer:
+    """Accept an email for each recipient that is not suppressed: all of them, or none.
+
+    Raises what send_email raises; RecipientSuppressed only when nobody is left.
+    """
+    with transaction.atomic():
+        faster = claim_key(workspace, key)
+        if faster:
+            return faster
+        sending_domain(workspace, name=batch.sender.domain)
+        emails, warnings = _render_batch(workspace, batch)
+        rejected = _rejected(workspace, batch)
+        accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
+        if not accepted:
+            raise _suppressed(workspace, [(f"recipients[{i}].to", r.to.spec) for i, r in enumerate(batch.recipients)])
+        _write(workspace, list(accepted.values()), contents=[])
+        body = _batch_answer(accepted, rejected, batch, warnings)
+        keep_answer(workspace, key, body)
+        take_quota(workspace, units=units_of(accepted.values()))
+    return Answer(body)
+
+
+def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answer:
+    """Accept a copy of an email, to be sent at once; suppression, domain and quota are checked again."""
     with transaction.atomic():
         faster = claim_key(workspace, key)
         if faster:
             return faster
         sending_domain(workspace, name=email.from_domain)
-        created_at = insert_emails(workspace, contents=[content], emails=[email], status=State.QUEUED)
-        tally.add([(tally.Slot(workspace.id, created_at, f"status.{State.QUEUED}"), 1)])
-        body = {"id": email.id, "status": State.QUEUED.value, "createdAt": wire_time(created_at)}
+        copy = _copy(email)
+        _refuse_suppressed(workspace, [(r.kind, r.address) for r in copy.recipients])
+        created_at = _write(workspace, [copy], contents=[])
+        body = _answer(copy, created_at, [])
         keep_answer(workspace, key, body)
-        take_quota(workspace, units=units_of(email))
-        transaction.on_commit(lambda: bell.ring("emails"))
+        take_quota(workspace, units=units_of([copy]))
     return Answer(body)
 
 
-def units_of(email: NewEmail) -> int:
-    """Return what an email costs of the quota (QUOTA_UNIT)."""
-    return len(email.recipients) if settings.QUOTA_UNIT == "recipient" else 1
+def units_of(emails: Collection[NewEmail]) -> int:
+    """Return what emails cost of the quota (QUOTA_UNIT)."""
+    if settings.QUOTA_UNIT == "recipient":
+        return sum(len(email.recipients) for email in emails)
+    return len(emails)
 
 
-def new_email(draft: Draft, *, content_id: str) -> NewEmail:
-    """Turn a draft into rows; an address that is named twice is kept once, where it came first."""
-    seen: set[str] = set()
-    to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
-    kinds = zip(Recipient.Kind, (to, cc, bcc), strict=True)
+def _check(workspace: Workspace, draft: Draft) -> _Ready:
+    """Check domain, template and suppression, in the order of CONTRACT section 1."""
+    sending_domain(workspace, name=draft.sender.domain)
+    ready = _with_template(workspace, draft) if draft.template else _with_own_content(draft)
+    _refuse_suppressed(workspace, [(field, address.spec) for field, address in draft.addressed()])
+    return ready
+
+
+def _with_own_content(draft: Draft) -> _Ready:
+    content = NewContent(draft.html, draft.text, _attachments(draft))
+    subject = draft.subject or ""
+    email = new_email(draft, subject=subject, content_id=content.id)
+    warnings = [DATA_UNUSED] if draft.template_data is not None else []
+    return _Ready(email, [content], Wording(subject, draft.html, draft.text), warnings)
+
+
+def _with_template(workspace: Workspace, draft: Draft) -> _Ready:
+    template = find_template(workspace, draft.template or "")
+    compiled = compile_wording(content_of(template.version), subject=draft.subject)
+    rendered = render_wording(compiled, draft.template_data or {})
+    if rendered.missing and template.strict_variables:
+        raise _missing(rendered.missing)
+    contents = [NewContent("", "", _attachments(draft))] if draft.files else []
+    content_id = contents[0].id if contents else None
+    references = {"content_id": content_id, "version_id": template.version_id, "template_id": template.id}
+    email = new_email(draft, subject=rendered.subject, **references)
+    ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
+    wording = Wording(rendered.subject, rendered.html, rendered.text)
+    return _Ready(email, contents, wording, [*ignored, *warn_of_missing(rendered.missing)])
+
+
+def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail], Warnings]:
+    template = find_template(workspace, batch.template)
+    compiled = compile_wording(content_of(template.version), subject=batch.subject)
+    missing: dict[str, list[int]] = {}
+    emails = []
+    for index, recipient in enumerate(batch.recipients):
+        rendered = render_wording(compiled, recipient.template_data, field=f"recipients[{index}]")
+        for name in rendered.missing:
+            missing.setdefault(name, []).append(index)
+        references = {"version_id": template.version_id, "template_id": template.id}
+        emails.append(new_email(batch.draft_for(recipient), subject=rendered.subject, **references))
+    if missing and template.strict_variables:
+        raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
+    return emails, warn_of_missing(missing)
+
+
+def _rejected(workspace: Workspace, batch: BatchDraft) -> dict[int, str]:
+    """Return the recipients that are suppressed, by their index."""
+    found = blocked(workspace.id, [recipient.to.spec for recipient in batch.recipients])
+    specs = enumerate(recipient.to.spec for recipient in batch.recipients)
+    return {index: spec for index, spec in specs if key_of(spec) in found}
+
+
+def _write(workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent]) -> datetime:
+    """Insert, count, and ring after the commit."""
+    status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
+    created_at = insert_emails(workspace, contents=contents, emails=emails, status=status)
+    tally.add([(tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails))])
+    if status is State.QUEUED:
+        transaction.on_commit(lambda: bell.ring("emails"))
+    return created_at
+
+
+def _answer(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[str, Any]:
+    status = State.SCHEDULED if email.scheduled_for else State.QUEUED
+    body = {"id": email.id, "status": status.value, "createdAt": wire_time(created_at)}
+    return {**body, "warnings": warnings} if warnings else body
+
+
+def _batch_answer(
+    accepted: dict[int, NewEmail], rejected: dict[int, str], batch: BatchDraft, warnings: Warnings
+) -> dict[str, Any]:
+    body = {
+        "queued": len(accepted),
+        "ids": [email.id for email in accepted.values()],
+        "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted.items()],
+        "rejected": [
+            {"index": index, "to": str(batch.recipients[index].to), "code": RecipientSuppressed.code}
+            for index in rejected
+        ],
+    }
+    return {**body, "warnings": warnings} if warnings else body
+
+
+def _attachments(draft: Draft) -> tuple[NewAttachment, ...]:
+    return tuple(NewAttachment(file.filename, file.content_type, file.content_id, file.data) for file in draft.files)
+
+
+def _copy(email: Email) -> NewEmail:
+    """Return a new email with the same content; content and version are immutable, so they are shared."""
+    recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]
     return NewEmail(
-        content_id=content_id,
-        sender=str(draft.sender),
-        from_domain=draft.sender.domain,
-        reply_to=str(draft.reply_to) if draft.reply_to else None,
-        to=[str(address) for address in to],
-        cc=[str(address) for address in cc],
-        bcc=[str(address) for address in bcc],
-        subject=draft.subject,
-        tags=list(draft.tags),
-        metadata=draft.metadata,
-        recipients=[NewRecipient(kind=kind, address=address.spec) for kind, group in kinds for address in group],
+        sender=email.sender,
+        from_domain=email.from_domain,
+        reply_to=email.reply_to,
+        to=email.to,
+        cc=email.cc,
+        bcc=email.bcc,
+        subject=email.subject,
+        tags=email.tags,
+        metadata=email.metadata,
+        recipients=recipients,
+        content_id=email.content_id,
+        version_id=email.template_version_id,
+        template_id=email.template_id,
+        template_data=email.template_data,
+        headers=email.headers,
+        track_opens=email.track_opens,
+        track_clicks=email.track_clicks,
     )
 
 
-def _unseen(addresses: Iterable[Address], seen: set[str]) -> Iterator[Address]:
-    for address in addresses:
-        if address.spec.lower() not in seen:
-            seen.add(address.spec.lower())
-            yield address
+def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVariables:
+    detail = f"The template is strict, and the data has no value for {', '.join(variables)}."
+    return MissingTemplateVariables(detail, variables=list(variables), **members)
+
+
+def _refuse_suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> None:
+    if blocked(workspace.id, [spec for _, spec in addressed]):
+        raise _suppressed(workspace, addressed)
+
+
+def _suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> RecipientSuppressed:
+    found = blocked(workspace.id, [spec for _, spec in addressed])
+    told = [
+        {"email": spec, "field": field, "reason": row.reason, "suppressionId": row.id}
+        for field, spec in addressed
+        if (row := found.get(key_of(spec)))
+    ]
+    first = told[0]
+    others = f" and {len(told) - 1} more" if len(told) > 1 else ""
+    detail = f"{first['email']}{others} is on the suppression list ({first['reason']})."
+    return RecipientSuppressed(detail, recipients=told)

@@ -31,8 +31,8 @@ UPDATE emails_email e
                min(sent_at) AS sent_at, min(delivered_at) AS delivered_at, min(bounced_at) AS bounced_at,
                min(opened_at) AS opened_at, min(clicked_at) AS clicked_at,
                greatest(max(attempts) - 1, 0) AS retry_count,
-               (array_agg(error_message ORDER BY replied_at DESC)
-                   FILTER (WHERE state IN ('queued', 'bounced', 'failed') AND error_message IS NOT NULL))[1] AS error_message
+               (array_agg(error_message ORDER BY replied_at DESC) FILTER (
+                   WHERE state IN ('queued', 'bounced', 'failed') AND error_message IS NOT NULL))[1] AS error_message
           FROM emails_recipient WHERE email_id = ANY(%(ids)s) GROUP BY email_id) d
  WHERE e.id = d.email_id
    AND (e.status, e.sent_at, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_at, e.error_message, e.retry_count)

@@ -1,24 +1,32 @@
 """Serializer fields of an email: addresses, and texts that end up in a header."""
 
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import TextField
-from emails.addresses import FORBIDDEN, Address, InvalidAddress, parse_address
+from api.addresses import FORBIDDEN, Address
+from api.fields import AddressField, TextField
 
 MAX_SUBJECT_LENGTH = 998
-
-
-class AddressField(TextField):
-    """One address, read into an Address."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        text = super().to_internal_value(data)
-        try:
-            return parse_address(text)
-        except InvalidAddress as error:
-            raise serializers.ValidationError(str(error), code="invalid_email") from error
+MAX_HEADERS = 30
+MAX_HEADER_LENGTH = 998
+HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
+# Set by the service, or read by relays and providers as an order.
+RESERVED_HEADERS = frozenset(
+    {
+        "from", "sender", "reply-to", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "return-path",
+        "received", "delivered-to", "auto-submitted", "feedback-id", "precedence", "authentication-results",
+    }
+)  # fmt: skip
+RESERVED_PREFIXES = (
+    "content-", "list-", "dkim-", "arc-", "resent-", "x-smtpapi", "x-ses-", "x-mc-", "x-pm-", "x-msys-", "x-mailgun-",
+    "x-mj-", "x-sib-",
+)  # fmt: skip
+# RFC 3339, with a blank for the T and without seconds or offset as people write it.
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 
 
 class AddressListField(serializers.ListField):
@@ -58,3 +66,63 @@ class BodyField(TextField):
         if len(text) > self.max_bytes or len(text.encode()) > self.max_bytes:
             self.fail("too_long")
         return text
+
+
+class HeadersField(serializers.DictField):
+    """Custom headers: at most 30, none that we or a relay would act on (CONTRACT section 3)."""
+
+    child = HeaderField(max_length=MAX_HEADER_LENGTH, allow_blank=True)
+    default_error_messages = {
+        "not_a_dict": "This must be an object of names and values.",
+        "max_length": f"An email takes {MAX_HEADERS} headers of its own.",
+        "invalid_header_name": "A header name has 1 to 76 letters, digits and dashes.",
+        "reserved_header": "This header is set by the service, or would steer a relay.",
+        "duplicate_header": "This header is given twice; names are compared without case.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MAX_HEADERS:
+            self.fail("max_length")
+        values: dict[str, str] = super().to_internal_value(data)
+        errors = {name: [self._error(code)] for name, code in self._faults(values)}
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
+
+    def _faults(self, values: dict[str, str]) -> Iterator[tuple[str, str]]:
+        seen: set[str] = set()
+        for name in values:
+            lower = name.lower()
+            if not HEADER_NAME.fullmatch(name):
+                yield name, "invalid_header_name"
+            elif lower in RESERVED_HEADERS or lower.startswith(RESERVED_PREFIXES):
+                yield name, "reserved_header"
+            elif lower in seen:
+                yield name, "duplicate_header"
+            seen.add(lower)
+
+    def _error(self, code: str) -> serializers.ErrorDetail:
+        return serializers.ErrorDetail(str(self.error_messages[code]), code=code)
+
+
+class MomentField(TextField):
+    """An RFC 3339 moment; one without an offset is in UTC."""
+
+    default_error_messages = {"invalid": "This must be a moment such as 2026-11-21T06:20:00Z."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        moment = read_moment(super().to_internal_value(data))
+        if moment is None:
+            self.fail("invalid")
+        return moment
+
+
+def read_moment(text: str) -> datetime | None:
+    """Return the moment that an RFC 3339 text names, None for any other text."""
+    if not MOMENT.fullmatch(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text.upper())
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -5,37 +5,44 @@ A statement per table and email was measured at 458 µs an email, one for all at
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
-from emails.models import Pending
+from emails.models import Attachment, Pending
 from emails.states import State
 from keys.ids import new_id, to_uuid
 from workspaces.models import Workspace
 
+# Of a scheduled email the first recipient's row alone becomes due; it takes the others along, so that
+# an email is moved, or cancelled, as a whole (emails.scheduling).
 INSERT = """
 WITH content AS (
     INSERT INTO emails_content (id, html, text)
     SELECT * FROM unnest(%(content_ids)s::uuid[], %(htmls)s::text[], %(texts)s::text[])
 ), email AS (
-    INSERT INTO emails_email (id, workspace_id, content_id, sender, from_domain, reply_to, "to", cc, bcc, subject,
-                              tags, metadata, created_at, scheduled_for, status, retry_count)
-    SELECT id, %(workspace)s, content_id, sender, from_domain, reply_to, "to", cc, bcc, subject,
-           tags, metadata, now(), scheduled_for, %(status)s, 0
-      FROM json_to_recordset(%(emails)s) AS e (id uuid, content_id uuid, sender text, from_domain text,
-           reply_to text, "to" text[], cc text[], bcc text[], subject text, tags text[], metadata jsonb,
-           scheduled_for timestamptz)
+    INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
+                              from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
+                              track_opens, track_clicks, created_at, scheduled_for, status, retry_count)
+    SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
+           from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
+           track_opens, track_clicks, now(), scheduled_for, %(status)s, 0
+      FROM json_to_recordset(%(emails)s) AS e (id uuid, content_id uuid, version_id uuid, template_id text,
+           template_data jsonb, sender text, from_domain text, reply_to text, "to" text[], cc text[], bcc text[],
+           subject text, search_text text, tags text[], metadata jsonb, headers jsonb, track_opens boolean,
+           track_clicks boolean, scheduled_for timestamptz)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
     SELECT id, email_id, kind, position, address, %(status)s, 0
       FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, kind text, position smallint, address text)
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
-    SELECT id, %(workspace)s, domain, %(stage)s, coalesce(due_at, now()), coalesce(due_at, now()), 0, 0
-      FROM json_to_recordset(%(recipients)s) AS p (id uuid, domain text, due_at timestamptz)
+    SELECT id, %(workspace)s, domain, %(stage)s,
+           CASE WHEN due_at IS NULL THEN now() WHEN position = 0 THEN due_at ELSE '9999-01-01'::timestamptz END,
+           coalesce(due_at, now()), 0, 0
+      FROM json_to_recordset(%(recipients)s) AS p (id uuid, position smallint, domain text, due_at timestamptz)
 ), event AS (
     INSERT INTO emails_event (id, email_id, kind, payload, created_at)
     SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now()
@@ -46,9 +53,18 @@ SELECT now()
 
 
 @dataclass(frozen=True)
+class NewAttachment:
+    filename: str
+    content_type: str
+    content_id: str | None
+    data: bytes
+
+
+@dataclass(frozen=True)
 class NewContent:
     html: str
     text: str
+    attachments: tuple[NewAttachment, ...] = ()
     id: str = field(default_factory=lambda: new_id("con_"))
 
 
@@ -63,7 +79,6 @@ class NewRecipient:
 class NewEmail:
     """An email as it goes into the database; scheduled_for is None for at once."""
 
-    content_id: str
     sender: str
     from_domain: str
     reply_to: str | None
@@ -74,6 +89,13 @@ class NewEmail:
     tags: list[str]
     metadata: dict[str, Any] | None
     recipients: list[NewRecipient]
+    content_id: str | None = None
+    version_id: str | None = None
+    template_id: str | None = None
+    template_data: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    track_opens: bool = True
+    track_clicks: bool = True
     scheduled_for: datetime | None = None
     id: str = field(default_factory=new_id)
 
@@ -99,19 +121,41 @@ def insert_emails(
     with connection.cursor() as cursor:
         cursor.execute(INSERT, values)
         (created_at,) = cursor.fetchone()
+    _insert_attachments(contents)
     return created_at  # type: ignore[no-any-return]
 
 
+def _insert_attachments(contents: Sequence[NewContent]) -> None:
+    rows = [
+        Attachment(position=position, content_id=content.id, size=len(file.data), **_columns(file))
+        for content in contents
+        for position, file in enumerate(content.attachments)
+    ]
+    if rows:
+        Attachment.objects.bulk_create(rows)
+
+
+def _columns(file: NewAttachment) -> dict[str, Any]:
+    # content_id is taken by the foreign key's column.
+    return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
+
+
 def _email_row(email: NewEmail) -> dict[str, Any]:
-    row = asdict(email)
-    del row["recipients"]
+    row = {name: value for name, value in vars(email).items() if name != "recipients"}
     return row | {
         "id": str(to_uuid(email.id)),
         "public_id": email.id,
         "event_id": str(to_uuid(new_id())),
-        "content_id": str(to_uuid(email.content_id, prefix="con_")),
+        "content_id": email.content_id and str(to_uuid(email.content_id, prefix="con_")),
+        "version_id": email.version_id and str(to_uuid(email.version_id, prefix="tplv_")),
+        "search_text": search_text(email.to, email.subject),
         "scheduled_for": email.scheduled_for and email.scheduled_for.isoformat(),
     }
+
+
+def search_text(to: Sequence[str], subject: str) -> str:
+    """Return what a search looks through; a line end keeps a match from spanning recipient and subject."""
+    return f"{', '.join(to)}\n{subject}".lower()
 
 
 def _recipient_rows(email: NewEmail) -> list[dict[str, Any]]:

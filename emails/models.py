@@ -6,12 +6,14 @@ are moved by emails.queue alone.
 
 from datetime import datetime
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
 from emails.states import State
 from keys.fields import IdField
+from templates_app.models import TemplateVersion
 from workspaces.models import Workspace
 
 
@@ -43,12 +45,38 @@ class Content(models.Model):
         return self.id
 
 
+class Attachment(models.Model):
+    """A file of a content; its bytes are read when it is sent, never by a list."""
+
+    content = models.ForeignKey(Content, on_delete=models.CASCADE, related_name="attachments", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    filename = models.CharField(max_length=255)
+    content_type = models.CharField(max_length=255)
+    cid = models.CharField(max_length=255, null=True, help_text="Content-ID of an inline image")  # noqa: DJ001
+    size = models.PositiveIntegerField(help_text="bytes")
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["content", "position"], name="one_attachment_a_position")]
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.filename
+
+
 class Email(models.Model):
-    """One accepted request: one id, one or many recipients."""
+    """One accepted request: one id, one or many recipients.
+
+    What it says is its content, or a version of a template with this email's data, or both: then the
+    content holds the attachments alone.
+    """
 
     id = IdField(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    content = models.ForeignKey(Content, on_delete=models.PROTECT)
+    content = models.ForeignKey(Content, on_delete=models.PROTECT, null=True)
+    template_version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, null=True)
+    template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - survives the template
+    template_data = models.JSONField(null=True)
     sender = models.TextField(help_text="the From address, with its name")
     from_domain = models.CharField(max_length=253)
     reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
@@ -56,8 +84,12 @@ class Email(models.Model):
     cc = ArrayField(models.TextField())
     bcc = ArrayField(models.TextField())
     subject = models.TextField()
+    search_text = models.TextField(help_text="to and subject in lower case")
     tags = ArrayField(models.TextField())
     metadata = models.JSONField(null=True)
+    headers = models.JSONField(default=dict)
+    track_opens = models.BooleanField(default=True)
+    track_clicks = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     scheduled_for = models.DateTimeField(null=True)
     # Derived from the recipients.
@@ -71,7 +103,10 @@ class Email(models.Model):
     retry_count = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest")]
+        indexes = [
+            models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
+            models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
+        ]
         ordering = ["-created_at", "-id"]
 
     def __str__(self) -> str:
@@ -81,6 +116,11 @@ class Email(models.Model):
     def addressees(self) -> str:
         """The To addresses as one string (CONTRACT section 3, "Detail")."""
         return ", ".join(self.to)
+
+    @property
+    def units(self) -> int:
+        """What it cost of the quota (QUOTA_UNIT)."""
+        return len(self.to) + len(self.cc) + len(self.bcc) if settings.QUOTA_UNIT == "recipient" else 1
 
     @property
     def date(self) -> datetime:

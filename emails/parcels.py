@@ -6,11 +6,12 @@ from datetime import datetime
 
 from django.conf import settings
 
-from delivery.message import Letter, Mailbox
+from api.addresses import parse_address
+from delivery.message import File, Letter, Mailbox
 from delivery.transports.smtp import Envelope
-from emails.addresses import parse_address
-from emails.models import Email, Recipient
+from emails.models import Attachment, Email, Recipient
 from emails.queue import Claim
+from emails.wording import wording_of
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,8 @@ class Parcel:
     to: tuple[str, ...]
     cc: tuple[str, ...]
     reply_to: str | None
-    subject: str
-    html: str
-    text: str
+    email: Email
+    files: tuple[File, ...]
 
     @property
     def key(self) -> str:
@@ -35,6 +35,7 @@ class Parcel:
 
     def letter(self) -> Letter:
         """Read the addresses; what fails here fails this recipient alone."""
+        wording = wording_of(self.email)
         return Letter(
             message_id=self.message_id,
             date=self.date,
@@ -42,20 +43,32 @@ class Parcel:
             to=tuple(map(_mailbox, self.to)),
             cc=tuple(map(_mailbox, self.cc)),
             reply_to=_mailbox(self.reply_to) if self.reply_to else None,
-            subject=self.subject,
-            html=self.html,
-            text=self.text,
+            subject=wording.subject,
+            html=wording.html,
+            text=wording.text,
+            headers=tuple(self.email.headers.items()),
+            files=self.files,
         )
 
 
 def pack(claims: Sequence[Claim]) -> list[Parcel]:
-    """Read what the claimed recipients are to be sent, in one query."""
+    """Read what the claimed recipients are to be sent, in two queries."""
     by_id = {held.recipient_id: held for held in claims}
-    recipients = Recipient.objects.filter(id__in=by_id).select_related("email__content")
-    return [_parcel(by_id[recipient.id], recipient) for recipient in recipients]
+    related = Recipient.objects.select_related("email__content", "email__template_version")
+    recipients = list(related.filter(id__in=by_id))
+    files = _files({recipient.email.content_id for recipient in recipients if recipient.email.content_id})
+    return [_parcel(by_id[recipient.id], recipient, files) for recipient in recipients]
 
 
-def _parcel(held: Claim, recipient: Recipient) -> Parcel:
+def _files(content_ids: set[str]) -> dict[str, tuple[File, ...]]:
+    found: dict[str, tuple[File, ...]] = {}
+    for file in Attachment.objects.filter(content__in=content_ids).order_by("content_id", "position"):
+        packed = File(file.filename, file.content_type, bytes(file.data), file.cid)
+        found[file.content_id] = (*found.get(file.content_id, ()), packed)
+    return found
+
+
+def _parcel(held: Claim, recipient: Recipient, files: dict[str, tuple[File, ...]]) -> Parcel:
     email = recipient.email
     return Parcel(
         claim=held,
@@ -66,9 +79,8 @@ def _parcel(held: Claim, recipient: Recipient) -> Parcel:
         to=tuple(email.to),
         cc=tuple(email.cc),
         reply_to=email.reply_to,
-        subject=email.subject,
-        html=email.content.html,
-        text=email.content.text,
+        email=email,
+        files=files.get(email.content_id or "", ()),
     )
 
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from workspaces.authentication import workspace_of
 from workspaces.errors import WorkspaceSuspended
 
-ACCEPTING = frozenset({"send", "batch", "resend", "reschedule"})
+ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
 
 
 class MayAccept(BasePermission):

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Collection, Sequence
 
 from django.conf import settings
-from django.db import transaction
 
 from delivery.message import compose
 from delivery.replies import Outcome, Reply, Verdict
@@ -12,17 +11,10 @@ from delivery.transports.smtp import Destination, LeaseLost, SmtpTransport
 from drain.engine import Drain
 from drain.leases import Lease
 from emails import queue
-from emails.models import Event, Pending, Recipient
 from emails.outcomes import Result, record
 from emails.parcels import Parcel, pack
-from emails.timeline import NewEvent, add_events
-
-WORKER_LOST = {
-    "code": None,
-    "enhancedCode": None,
-    "message": "The worker that was sending this ended without a result. It may have been delivered; it is sent again.",
-    "reason": "worker_lost",
-}
+from emails.scheduling import promote_due
+from suppressions.services import blocked_pairs
 
 
 class Sending:
@@ -37,7 +29,11 @@ class Sending:
 
     def claim(self, limit: int) -> list[Parcel]:
         promote_due()
-        return pack(self._cursor.claim(limit))
+        parcels = pack(self._cursor.claim(limit))
+        refused = _refuse_suppressed(parcels)
+        record(refused)
+        gone = {result.claim.recipient_id for result in refused}
+        return [parcel for parcel in parcels if parcel.key not in gone]
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
         try:
@@ -60,14 +56,13 @@ class Sending:
         queue.renew([parcel.claim for parcel in parcels])
 
 
-@transaction.atomic
-def promote_due() -> None:
-    """Make due rows ready; tell of those whose worker died, because their mail may have been delivered."""
-    lost = [recipient_id for recipient_id, stage in queue.promote() if stage == Pending.Stage.LEASED]
-    recipients = Recipient.objects.filter(id__in=lost) if lost else ()
-    add_events(
-        [NewEvent(Event.Kind.DEFERRED, found.email_id, found.id, found.address, WORKER_LOST) for found in recipients]
-    )
+def _refuse_suppressed(parcels: Sequence[Parcel]) -> list[Result]:
+    """Return a failure for each recipient who was suppressed after the email was accepted."""
+    claims = [((parcel.claim.workspace_id, parcel.envelope.recipient), parcel.claim) for parcel in parcels]
+    found = blocked_pairs({pair for pair, _ in claims})
+    reply = Reply(0, "The address is on the suppression list.")
+    outcome = Outcome(Verdict.FAILED, reply, reason="recipient_suppressed")
+    return [Result(claim, outcome) for pair, claim in claims if pair in found]
 
 
 @functools.lru_cache(maxsize=1)

@@ -21,12 +21,12 @@ SELECT id, email_id, recipient_id, kind, payload, now()
 
 @dataclass(frozen=True)
 class NewEvent:
-    """A fact about one recipient; details are what the kind adds to emailId and to."""
+    """A fact about an email, or about one recipient; details are what the kind adds to emailId and to."""
 
     kind: Event.Kind
     email_id: str
-    recipient_id: str
-    to: str
+    recipient_id: str | None = None
+    to: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -42,7 +42,7 @@ def _row(event: NewEvent) -> dict[str, Any]:
     return {
         "id": str(to_uuid(new_id())),
         "email_id": str(to_uuid(event.email_id)),
-        "recipient_id": str(to_uuid(event.recipient_id)),
+        "recipient_id": event.recipient_id and str(to_uuid(event.recipient_id)),
         "kind": event.kind.value,
-        "payload": {"emailId": event.email_id, "to": event.to, **event.details},
+        "payload": {"emailId": event.email_id, **({"to": event.to} if event.to else {}), **event.details},
     }

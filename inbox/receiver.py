@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.db import Error, close_old_connections, connection
@@ -23,22 +25,31 @@ NOT_STORED = "451 4.3.0 The inbox cannot store mail now"
 class CatchAll:
     """aiosmtpd's handler: accepts every recipient and keeps one copy for each."""
 
+    def __init__(self, storing: Executor) -> None:
+        self._storing = storing
+
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.content
         assert isinstance(source, bytes)
-        return await asyncio.to_thread(store, source, envelope.mail_from or "", envelope.rcpt_tos)
+        arguments = source, envelope.mail_from or "", envelope.rcpt_tos
+        return await asyncio.get_running_loop().run_in_executor(self._storing, store, *arguments)
 
 
 async def serve(port: int) -> None:
     """Listen until the task is cancelled."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(_protocol, host=HOST, port=port)
-    async with server:
-        await server.serve_forever()
+    # One thread with one database connection: storing a message takes about a millisecond.
+    with ThreadPoolExecutor(1, "storing") as storing:
+        server = await asyncio.get_running_loop().create_server(partial(_protocol, storing), host=HOST, port=port)
+        try:
+            async with server:
+                await server.serve_forever()
+        finally:
+            # Looked up over there: a connection belongs to its thread.
+            storing.submit(lambda: connection.close())  # noqa: PLW0108
 
 
-def _protocol() -> SMTP:
-    return SMTP(CatchAll(), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES)
+def _protocol(storing: Executor) -> SMTP:
+    return SMTP(CatchAll(storing), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES)
 
 
 def store(source: bytes, envelope_from: str, recipients: list[str]) -> str:

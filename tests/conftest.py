@@ -1,9 +1,11 @@
 """What all tests share: two workspaces that must never see each other, and a client of the API."""
 
 import functools
+import os
 from dataclasses import dataclass
 from typing import Any
 
+import hypothesis
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth.hashers import make_password
@@ -15,6 +17,10 @@ from domains.services import KEY_BITS, sealed_dkim_key
 from workspaces import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
+
+# CI tries the same examples every time, a developer new ones; a busy machine must not fail an example.
+hypothesis.settings.register_profile("suite", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.load_profile("suite")
 
 PASSWORD = "correct horse battery"
 
@@ -85,7 +91,9 @@ def make_key(workspace: Workspace, scope: str = "full_access", **options: Any) -
 
 
 @pytest.fixture(autouse=True)
-def _fresh_caches() -> None:
+def _fresh_caches(settings: Any) -> None:
+    # Tests call faster than clients may; those of the limit itself set it again.
+    settings.RATE_LIMIT = None
     authentication.cache.clear()
     django_cache.clear()
 

@@ -15,9 +15,10 @@ from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from workspaces.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey
+from workspaces.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, Unauthenticated
 from workspaces.models import ApiKey, Workspace
 from workspaces.secrets import hash_secret, matches, read_key
+from workspaces.throttling import note_failure
 
 CACHE_SECONDS = 1.0
 CACHE_SIZE = 10_000
@@ -63,7 +64,11 @@ class ApiKeyAuthentication(BaseAuthentication):
     """`Authorization: Bearer pr_…`; request.auth is the ApiKey, request.user stays None."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiKey]:
-        return None, authenticated_key(request.META.get("HTTP_AUTHORIZATION", ""))
+        try:
+            return None, authenticated_key(request.META.get("HTTP_AUTHORIZATION", ""))
+        except Unauthenticated:
+            note_failure(request)
+            raise
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="postrider"'

@@ -23,6 +23,11 @@ SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date,
  WHERE workspaces_usage.used + EXCLUDED.used <= %(limit)s
 RETURNING used
 """
+GIVE_BACK = """
+UPDATE workspaces_usage SET used = greatest(used - %(units)s, 0)
+ WHERE workspace_id = %(workspace)s AND month = date_trunc('month', now() AT TIME ZONE 'UTC')::date
+   AND month = date_trunc('month', %(taken_at)s::timestamptz AT TIME ZONE 'UTC')::date
+"""
 UNLIMITED = 2**62
 
 
@@ -59,6 +64,14 @@ def take_quota(workspace: Workspace, *, units: int) -> None:
         requested=units,
         resetsAt=wire_time(quota.resets_at),
     )
+
+
+def give_quota_back(workspace_id: str, *, units: int, taken_at: datetime) -> None:
+    """Return units of an email that was cancelled in the month in which they were taken."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            GIVE_BACK, {"workspace": to_uuid(workspace_id, prefix="ws_"), "units": units, "taken_at": taken_at}
+        )
 
 
 def read_quota(workspace: Workspace) -> Quota:

@@ -4,14 +4,17 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from api.buckets import Level
 from api.errors import InvalidJson
 from api.parser import check_body_headers
 from workspaces.authentication import workspace_of
 from workspaces.models import Workspace
+from workspaces.throttling import WorkspaceThrottle, take_request
 
 M = TypeVar("M", bound=Model)
 
@@ -19,10 +22,24 @@ M = TypeVar("M", bound=Model)
 class WorkspaceView(APIView):
     """A view that knows its caller's workspace."""
 
+    throttle_classes = (WorkspaceThrottle,)
+    level: Level | None = None
+
     # Refused before authentication: the order of checks in CONTRACT section 1.
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         check_body_headers(request)
         super().initial(request, *args, **kwargs)
+
+    # The token is taken here, so that an answer to a key of too small a scope tells the limit, too.
+    def perform_authentication(self, request: Request) -> None:
+        super().perform_authentication(request)
+        self.level = take_request(workspace_of(request))
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in self.level.headers().items() if self.level else ():
+            answer[name] = value
+        return answer
 
     @property
     def workspace(self) -> Workspace:
@@ -35,10 +52,20 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
     def get_queryset(self) -> QuerySet[M]:
         return super().get_queryset().filter(workspace=self.workspace)
 
-    def valid(self, serializer: type[BaseSerializer[Any]], **context: Any) -> Any:
-        """Return the body as the serializer reads it. Raises ValidationError with all fields at once."""
-        if (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
+    def valid(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False, may_be_empty: bool = False) -> Any:
+        """Return the body as the serializer reads it.
+
+        partial: fields may be left out. may_be_empty: so may the body.
+        Raises ValidationError with all fields at once, InvalidJson for a body that is missing.
+        """
+        if not may_be_empty and (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
             raise InvalidJson("The body is empty; send a JSON object.")
-        body = serializer(data=self.request.data, context={**self.get_serializer_context(), **context})
+        body = serializer(data=self.request.data, partial=partial, context=self.get_serializer_context())
         body.is_valid(raise_exception=True)
         return body.validated_data
+
+    def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
+        """Return the query parameters as the serializer reads them; of one given twice, the last."""
+        query = serializer(data=self.request.query_params.dict(), context=self.get_serializer_context())
+        query.is_valid(raise_exception=True)
+        return query.validated_data

@@ -1,5 +1,6 @@
 """Every malformed body of CONTRACT section 1: its code, never a 500, never a partial write."""
 
+import contextlib
 import json
 
 import pytest
@@ -109,10 +110,8 @@ def test_20_mib_of_body_are_read_and_one_byte_more_is_not(api: Api):
 @given(st.binary(max_size=200))
 @settings(max_examples=500)
 def test_the_parser_raises_nothing_but_its_own_error(body: bytes):
-    try:
+    with contextlib.suppress(InvalidJson):
         assert isinstance(parse_object(body), dict)
-    except InvalidJson:
-        pass
 
 
 VALUES = st.recursive(

@@ -4,14 +4,15 @@ import email
 import re
 from datetime import UTC, datetime
 from email import policy
+from email.header import decode_header, make_header
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from api.addresses import FORBIDDEN, Address, InvalidAddress, parse_address
 from delivery.errors import UnsafeHeader
 from delivery.message import Letter, Mailbox, compose
-from emails.addresses import FORBIDDEN, Address, InvalidAddress, parse_address
 from tests.corpus import emails
 
 HEADERS = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type"]
@@ -60,14 +61,23 @@ def test_a_subject_is_read_back_as_it_was_given(subject):
     assert message.keys() == HEADERS
 
 
+def display_name(source: bytes) -> str:
+    """Read the sender's name by RFC 2047 alone: the newer parser puts blanks between encoded words of a name."""
+    phrase = email.message_from_bytes(source)["From"].rpartition("<")[0].strip()
+    if phrase.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", phrase[1:-1])
+    return str(make_header(decode_header(phrase)))
+
+
 @given(HEADER_TEXT)
 def test_a_name_is_read_back_as_it_was_given(name):
     assume(name.strip() == name)
-    message = parsed(
-        compose(letter(sender=Mailbox(name, "hi@alice.example"), to=(Mailbox(name, "ada@example.com"),) * 3))
-    )
+    sender, to = Mailbox(name, "hi@alice.example"), Mailbox(name, "ada@example.com")
+    source = compose(letter(sender=sender, to=(to,) * 3))
+    message = parsed(source)
     (sender,) = message["From"].addresses
-    assert (sender.display_name, sender.addr_spec) == (name, "hi@alice.example")
+    assert sender.addr_spec == "hi@alice.example"
+    assert display_name(source) == name
     assert [address.addr_spec for address in message["To"].addresses] == ["ada@example.com"] * 3
     assert message.keys() == HEADERS
 

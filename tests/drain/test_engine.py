@@ -56,8 +56,8 @@ class Numbers:
 
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch, db):
-    monkeypatch.setattr(bell, "ring", lambda kind: None)
-    monkeypatch.setattr(bell, "answer", lambda kind: None)
+    monkeypatch.setattr(bell, "ring", lambda _: None)
+    monkeypatch.setattr(bell, "answer", lambda _: None)
     monkeypatch.setattr(engine, "TROUBLE_SECONDS", 0.01)
     monkeypatch.setattr(stopping, "_stopping", threading.Event())
 

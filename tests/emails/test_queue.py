@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from analytics import tally
 from analytics.models import Tally
+from api.addresses import parse_address
 from delivery.replies import Outcome, Reply, Verdict
 from emails import queue
 from emails.accept import Draft, send_email
-from emails.addresses import parse_address
 from emails.models import Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
 from emails.retries import delay_after
-from emails.sending import promote_due
+from emails.scheduling import promote_due
 from tests.conftest import make_account, make_domain
 
 pytestmark = pytest.mark.django_db

@@ -164,6 +164,7 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "INBOX_PORT": str(free_port()),
         "WEB_CONCURRENCY": "3",
+        "RATE_LIMIT": "off",
         **variables,
     }
     stack = Stack(logs=logs, environment=environment, redis=own_redis)

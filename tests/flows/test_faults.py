@@ -100,7 +100,8 @@ def test_a_restarted_database_loses_no_result(stack):
     stack.start("worker", DELIVERY_CONNECTIONS="8", DELIVERY_RETRY_SECONDS="1")
     wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
     stack.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     wait_for(stack.all_delivered, seconds=90, what="every email is delivered")
     assert len(stack.caught()) == 100

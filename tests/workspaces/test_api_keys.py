@@ -63,7 +63,7 @@ def other_secret(text: str) -> str:
         lambda key: key[:-1] + ("0" if key[-1] != "0" else "1"),
         lambda key: key.replace("pr_", "xx_"),
         other_secret,
-        lambda key: "nonsense",
+        lambda _: "nonsense",
         lambda key: key + "é",
     ],
 )

@@ -1,0 +1,120 @@
+"""Checked requests, before they become rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from api.addresses import Address
+from emails.insertion import NewEmail, NewRecipient
+from emails.models import Recipient
+
+
+@dataclass(frozen=True)
+class File:
+    """An attachment, decoded; content_id makes it an inline image."""
+
+    filename: str
+    content_type: str
+    data: bytes
+    content_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One email as it was asked for. template is an id or an alias; subject may be None with it."""
+
+    sender: Address
+    to: tuple[Address, ...]
+    subject: str | None
+    html: str = ""
+    text: str = ""
+    cc: tuple[Address, ...] = ()
+    bcc: tuple[Address, ...] = ()
+    reply_to: Address | None = None
+    template: str | None = None
+    template_data: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    files: tuple[File, ...] = ()
+    track_opens: bool = True
+    track_clicks: bool = True
+    scheduled_for: datetime | None = None
+
+    def addressed(self) -> Iterator[tuple[str, Address]]:
+        """Every address with the field that named it, such as `cc[0]`."""
+        for name in ("to", "cc", "bcc"):
+            for index, address in enumerate(getattr(self, name)):
+                yield f"{name}[{index}]", address
+
+
+@dataclass(frozen=True)
+class BatchRecipient:
+    to: Address
+    template_data: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class BatchDraft:
+    """One template for many; what stands here is shared by all of them."""
+
+    sender: Address
+    template: str
+    recipients: tuple[BatchRecipient, ...]
+    subject: str | None = None
+    reply_to: Address | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] | None = None
+    scheduled_for: datetime | None = None
+
+    def draft_for(self, recipient: BatchRecipient) -> Draft:
+        """Return one recipient's email; its own metadata adds to what is shared."""
+        both = {**(self.metadata or {}), **(recipient.metadata or {})}
+        return Draft(
+            sender=self.sender,
+            to=(recipient.to,),
+            subject=self.subject,
+            reply_to=self.reply_to,
+            template=self.template,
+            template_data=recipient.template_data,
+            tags=self.tags,
+            metadata=both or None,
+            scheduled_for=self.scheduled_for,
+        )
+
+
+def new_email(draft: Draft, *, subject: str, **references: Any) -> NewEmail:
+    """Turn a draft into rows; an address that is named twice is kept once, where it came first.
+
+    references: content_id, version_id and template_id, where there are.
+    """
+    seen: set[str] = set()
+    to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
+    kinds = zip(Recipient.Kind, (to, cc, bcc), strict=True)
+    return NewEmail(
+        sender=str(draft.sender),
+        from_domain=draft.sender.domain,
+        reply_to=str(draft.reply_to) if draft.reply_to else None,
+        to=[str(address) for address in to],
+        cc=[str(address) for address in cc],
+        bcc=[str(address) for address in bcc],
+        subject=subject,
+        template_data=draft.template_data if draft.template else None,
+        tags=list(draft.tags),
+        metadata=draft.metadata,
+        headers=draft.headers,
+        track_opens=draft.track_opens,
+        track_clicks=draft.track_clicks,
+        scheduled_for=draft.scheduled_for,
+        recipients=[NewRecipient(kind=kind, address=address.spec) for kind, group in kinds for address in group],
+        **references,
+    )
+
+
+def _unseen(addresses: Iterable[Address], seen: set[str]) -> Iterator[Address]:
+    for address in addresses:
+        if address.spec.lower() not in seen:
+            seen.add(address.spec.lower())
+            yield address

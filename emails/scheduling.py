@@ -1,0 +1,134 @@
+"""Schedules: cancel, move, and let go what has become due.
+
+Of a scheduled email the first recipient's queue row, its lead, decides: cancelling, moving and promoting all
+begin with a conditional statement on that row, so that one of them wins and the others find it gone.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from api.fields import wire_time
+from drain import bell
+from emails import queue
+from emails.derive import derive_emails
+from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
+from emails.models import Email, Event, Pending, Recipient
+from emails.states import State, sources
+from emails.timeline import NewEvent, add_events
+from keys.ids import to_uuid
+from workspaces.quota import give_quota_back
+
+LEAD = "recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0) AND stage = 3"
+CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608 - constants
+MOVE = f"UPDATE emails_pending SET due_at = %s, since = %s WHERE {LEAD}"  # noqa: S608
+RELEASE = f"UPDATE emails_pending SET stage = 1, due_at = now(), since = now() WHERE {LEAD}"  # noqa: S608
+FOLLOW = """
+UPDATE emails_pending p SET stage = 1, due_at = now(), since = now() FROM emails_recipient r
+ WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = 3
+"""
+WORKER_LOST = {
+    "code": None,
+    "enhancedCode": None,
+    "message": "The worker that was sending this ended without a result. It may have been delivered; it is sent again.",
+    "reason": "worker_lost",
+}
+
+
+def cancel_email(email: Email) -> dict[str, Any]:
+    """Cancel a scheduled email: when this returns, it will never be sent. Cancelling again changes nothing.
+
+    What it cost of the quota is given back within the same month.
+    Raises EmailAlreadySent, EmailNotCancellable.
+    """
+    with transaction.atomic():
+        if _execute(CANCEL, [to_uuid(email.id)]):
+            Pending.objects.filter(recipient__email=email).delete()
+            _move_recipients([email.id], target=State.CANCELLED)
+            add_events([NewEvent(Event.Kind.CANCELLED, email.id)])
+            derive_emails([email.id])
+            give_quota_back(email.workspace_id, units=email.units, taken_at=email.created_at)
+        else:
+            _refuse_cancel(email)
+    return {"id": email.id, "status": State.CANCELLED.value}
+
+
+def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> dict[str, Any]:
+    """Move a scheduled email, None for now. Raises EmailNotScheduled once its time has come."""
+    with transaction.atomic():
+        moved = _release(email) if scheduled_for is None else _move(email, scheduled_for)
+        if not moved:
+            raise EmailNotScheduled("This email is not scheduled any more.")
+    email.refresh_from_db()
+    return {
+        "id": email.id,
+        "status": email.status,
+        "createdAt": wire_time(email.created_at),
+        "scheduledFor": email.scheduled_for and wire_time(email.scheduled_for),
+    }
+
+
+@transaction.atomic
+def promote_due() -> None:
+    """Make due rows ready: schedules with all their recipients, retries, and the leases of workers that died.
+
+    The mail of a dead worker may have been delivered; its timeline says so.
+    """
+    promoted = queue.promote()
+    by_stage: dict[int, list[str]] = {stage: [] for stage in Pending.Stage.values}
+    for recipient_id, stage in promoted:
+        by_stage[stage].append(recipient_id)
+    if by_stage[Pending.Stage.SCHEDULED]:
+        leads = Recipient.objects.filter(id__in=by_stage[Pending.Stage.SCHEDULED])
+        _queue(list(leads.values_list("email_id", flat=True)))
+    if by_stage[Pending.Stage.LEASED]:
+        lost = Recipient.objects.filter(id__in=by_stage[Pending.Stage.LEASED])
+        add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
+
+
+def _move(email: Email, scheduled_for: datetime) -> bool:
+    moved = _execute(MOVE, [scheduled_for, scheduled_for, to_uuid(email.id)])
+    if moved:
+        Email.objects.filter(id=email.id).update(scheduled_for=scheduled_for)
+        details = {"scheduledFor": wire_time(scheduled_for)}
+        add_events([NewEvent(Event.Kind.SCHEDULED, email.id, details=details)])
+    return moved
+
+
+def _release(email: Email) -> bool:
+    released = _execute(RELEASE, [to_uuid(email.id)])
+    if released:
+        Email.objects.filter(id=email.id).update(scheduled_for=Now())
+        _queue([email.id])
+        transaction.on_commit(lambda: bell.ring("emails"))
+    return released
+
+
+def _queue(email_ids: Collection[str]) -> None:
+    """Move whole emails from scheduled to queued; their leads are ready already."""
+    _execute(FOLLOW, [[to_uuid(email_id) for email_id in email_ids]])
+    _move_recipients(email_ids, target=State.QUEUED)
+    add_events([NewEvent(Event.Kind.QUEUED, email_id) for email_id in email_ids])
+    derive_emails(email_ids)
+
+
+def _move_recipients(email_ids: Collection[str], *, target: State) -> None:
+    Recipient.objects.filter(email__in=email_ids, state__in=sources(target)).update(state=target)
+
+
+def _refuse_cancel(email: Email) -> None:
+    email.refresh_from_db()
+    if email.status == State.CANCELLED:
+        return
+    if email.sent_at is not None and email.status not in {State.BOUNCED, State.FAILED}:
+        raise EmailAlreadySent("This email was sent already.")
+    raise EmailNotCancellable(f"This email is {email.status}; only a scheduled one can be cancelled.")
+
+
+def _execute(sql: str, parameters: list[Any]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return bool(cursor.rowcount)

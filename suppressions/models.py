@@ -1,0 +1,49 @@
+"""Addresses that a workspace never sends to."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+from keys.fields import IdField
+from workspaces.models import Workspace
+
+
+def key_of(address: str) -> str:
+    """Return what two spellings of one address have in common: case does not make another person."""
+    return address.casefold()
+
+
+class SuppressionQuerySet(models.QuerySet["Suppression"]):
+    def matching(self, *, reason: str = "", search: str = "") -> Self:
+        """Narrow to a reason and to addresses that hold a text; an empty one does not narrow."""
+        rows = self.filter(reason=reason) if reason else self
+        # contains escapes what LIKE would read as a pattern; the key is the address without its case.
+        return rows.filter(address_key__contains=key_of(search)) if search else rows
+
+
+class Suppression(models.Model):
+    """A blocked address; it stays blocked until this row is removed."""
+
+    class Reason(models.TextChoices):
+        BOUNCE = "bounce"
+        UNSUBSCRIBE = "unsubscribe"
+        MANUAL = "manual"
+        COMPLAINT = "complaint"
+
+    id = IdField("sup_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="suppressions", db_index=False)
+    email = models.CharField(max_length=254)
+    address_key = models.CharField(max_length=254, editable=False, help_text="the address as it is compared")
+    reason = models.CharField(max_length=16, choices=Reason.choices)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = SuppressionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "address_key"], name="one_suppression_an_address")]
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="suppressions_newest_first")]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.email

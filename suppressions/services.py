@@ -1,0 +1,107 @@
+"""Acts on the suppression list: block addresses, unblock one, ask which are blocked."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from api.errors import NotFound
+from keys.ids import from_uuid, new_id, to_uuid
+from suppressions.models import Suppression, key_of
+from workspaces.models import Workspace
+
+# Known rows are read, not written again: an importer may post the same thousand every night. Two
+# that add one address at once meet in ON CONFLICT, where the loser gets the winner's row; all add
+# in the same order, or they would wait for one another.
+SUPPRESS = """
+WITH given AS (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(emails)s::text[], %(keys)s::text[]) AS g (id, email, address_key)
+), known AS (
+    SELECT s.* FROM suppressions_suppression s JOIN given USING (address_key) WHERE s.workspace_id = %(workspace)s
+), made AS (
+    INSERT INTO suppressions_suppression (id, workspace_id, email, address_key, reason)
+    SELECT id, %(workspace)s, email, address_key, %(reason)s
+      FROM given
+     WHERE NOT EXISTS (SELECT FROM known WHERE known.address_key = given.address_key)
+     ORDER BY address_key
+        ON CONFLICT (workspace_id, address_key) DO UPDATE SET address_key = EXCLUDED.address_key
+    RETURNING *
+)
+SELECT * FROM known UNION ALL SELECT * FROM made
+"""
+
+BLOCKED = """
+SELECT given.place, s.id, s.email, s.reason
+  FROM unnest(%(workspaces)s::uuid[], %(keys)s::text[]) WITH ORDINALITY AS given (workspace_id, address_key, place)
+  JOIN suppressions_suppression s USING (workspace_id, address_key)
+"""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Why an address is blocked; email as it stands on the list."""
+
+    id: str
+    email: str
+    reason: str
+
+
+def suppress_address(workspace: Workspace, *, address: str, reason: str) -> tuple[Suppression, bool]:
+    """Block an address; return its row, and whether it is new.
+
+    address: an addr-spec as `api.addresses` gives it. One that is blocked keeps its row and reason.
+    """
+    (found,) = suppress_addresses(workspace, addresses=[address], reason=reason)
+    return found
+
+
+def suppress_addresses(
+    workspace: Workspace, *, addresses: Sequence[str], reason: str
+) -> list[tuple[Suppression, bool]]:
+    """Block any number of addresses in one statement; return each one's row, and whether it is new, in their order.
+
+    An address that is named twice gets the same row twice.
+    """
+    by_key = {key_of(address): address for address in reversed(addresses)}
+    ids = {new_id("sup_"): key for key in by_key}
+    values: dict[str, Any] = {
+        "workspace": to_uuid(workspace.id, prefix="ws_"),
+        "reason": reason,
+        "ids": [to_uuid(suppression_id, prefix="sup_") for suppression_id in ids],
+        "emails": list(by_key.values()),
+        "keys": list(by_key),
+    }
+    rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
+    return [(row, row.id in ids) for row in (rows[key_of(address)] for address in addresses)]
+
+
+def unblock_address(suppression: Suppression) -> None:
+    """Remove an address from the list. Raises NotFound when somebody else was faster."""
+    removed, _ = Suppression.objects.filter(id=suppression.id).delete()
+    if not removed:
+        raise NotFound("There is nothing here, or it is not yours.")
+
+
+def blocked(workspace_id: str, addresses: Collection[str]) -> dict[str, Block]:
+    """Return those of the addresses that a workspace blocks, by `key_of` the address, in one query."""
+    pairs = [(workspace_id, key_of(address)) for address in addresses]
+    return {key: block for (_, key), block in blocked_pairs(pairs).items()}
+
+
+def blocked_pairs(pairs: Collection[Pair]) -> dict[Pair, Block]:
+    """Return those of the pairs (workspace id, address) that are blocked, each as it was given, in one query."""
+    given = list(pairs)
+    values: dict[str, Any] = {
+        "workspaces": [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in given],
+        "keys": [key_of(address) for _, address in given],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(BLOCKED, values)
+        rows = cursor.fetchall()
+    return {
+        given[place - 1]: Block(from_uuid(suppression_id, prefix="sup_"), email, reason)
+        for place, suppression_id, email, reason in rows
+    }

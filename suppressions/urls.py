@@ -1,0 +1,6 @@
+from api.routing import Router
+from suppressions.views import SuppressionViewSet
+
+router = Router()
+router.register("suppressions", SuppressionViewSet, basename="suppression")
+urlpatterns = router.urls

@@ -1,0 +1,43 @@
+"""`/v1/suppressions`: list, add one or many, look at one, remove one."""
+
+from django.db.models import QuerySet
+from rest_framework import status
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.pagination import PagePagination
+from suppressions.models import Suppression, SuppressionQuerySet
+from suppressions.serializers import SuppressionInput, SuppressionQuery, SuppressionSerializer
+from suppressions.services import suppress_addresses, unblock_address
+from workspaces.viewsets import WorkspaceViewSet
+
+
+class SuppressionPages(PagePagination):
+    default_limit = 50
+
+
+class SuppressionViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Suppression]):
+    queryset = Suppression.objects.all()
+    serializer_class = SuppressionSerializer
+    pagination_class = SuppressionPages
+
+    def get_queryset(self) -> QuerySet[Suppression]:
+        rows = super().get_queryset()
+        assert isinstance(rows, SuppressionQuerySet)
+        return rows.matching(**self.valid_query(SuppressionQuery)) if self.action == "list" else rows
+
+    def create(self, request: Request) -> Response:
+        addition = self.valid(SuppressionInput)
+        found = suppress_addresses(self.workspace, addresses=addition.addresses, reason=Suppression.Reason.MANUAL)
+        rows = SuppressionSerializer([suppression for suppression, _ in found], many=True).data
+        is_new = any(is_new for _, is_new in found)
+        return Response(
+            {"data": rows} if addition.is_list else rows[0],
+            status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
+        )
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        suppression = self.get_object()
+        unblock_address(suppression)
+        return Response({"id": suppression.id, "email": suppression.email, "deleted": True})

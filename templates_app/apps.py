@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class Templates(AppConfig):
+    name = "templates_app"

@@ -1,0 +1,41 @@
+"""Templates, and their versions: what an email was accepted with never changes."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from keys.fields import IdField
+from workspaces.models import Workspace
+
+
+class TemplateVersion(models.Model):
+    """What a template said at one time; immutable, so that an email can point at it for good."""
+
+    id = IdField("tplv_", primary_key=True)
+    subject = models.TextField()
+    html = models.TextField()
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class Template(models.Model):
+    """A name for content; editing it makes a new version."""
+
+    id = IdField("tpl_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="templates", db_index=False)
+    name = models.CharField(max_length=100)
+    alias = models.CharField(max_length=100, null=True)  # noqa: DJ001 - null is not unique, "" would be
+    strict_variables = models.BooleanField(default=False)
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "alias"], name="one_alias_a_workspace")]
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="template_newest")]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,80 @@
+"""Templates on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, WireTimeField
+from templates_app.models import Template
+from templates_app.services import Content
+
+MAX_BYTES = 1024 * 1024
+MAX_SUBJECT_LENGTH = 998
+
+
+class ContentField(TextField):
+    """html or text of a template: at most 1 MiB in UTF-8."""
+
+    default_error_messages = {"too_long": "This has more than 1 MiB in UTF-8."}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if len(text) > MAX_BYTES or len(text.encode()) > MAX_BYTES:
+            self.fail("too_long")
+        return text
+
+
+class AliasField(serializers.RegexField):
+    """A name that can stand where an id stands."""
+
+    default_error_messages = {
+        "invalid": "An alias has letters, digits, dots, dashes and underscores, and begins with a letter."
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(r"^(?!tpl_)[A-Za-z][A-Za-z0-9._-]*$", max_length=100, trim_whitespace=False, **options)
+
+
+class TemplateInput(StrictSerializer):
+    name = TextField(max_length=100)
+    subject = TextField(max_length=MAX_SUBJECT_LENGTH)
+    htmlContent = ContentField(source="html")  # noqa: N815
+    textContent = ContentField(source="text", required=False, allow_blank=True, allow_null=True)  # noqa: N815
+    alias = AliasField(required=False, allow_null=True)
+    strictVariables = StrictBooleanField(source="strict_variables", required=False)  # noqa: N815
+
+    def validate_textContent(self, text: str | None) -> str:  # noqa: N802
+        return text or ""
+
+
+def new_template(values: dict[str, Any]) -> dict[str, Any]:
+    """Turn valid input into the arguments of services.create_template."""
+    content = Content(subject=values["subject"], html=values["html"], text=values.get("text") or "")
+    strict, alias = values.get("strict_variables", False), values.get("alias")
+    return {"name": values["name"], "content": content, "alias": alias, "strict_variables": strict}
+
+
+class PreviewInput(StrictSerializer):
+    locals()["data"] = ObjectField(required=False, allow_null=True)
+
+
+class TemplateItemSerializer(serializers.ModelSerializer[Template]):
+    """A template in a list: without its texts."""
+
+    subject = serializers.CharField(source="version.subject")
+    strictVariables = serializers.BooleanField(source="strict_variables")  # noqa: N815
+    createdAt = WireTimeField(source="created_at")  # noqa: N815
+    updatedAt = WireTimeField(source="updated_at")  # noqa: N815
+
+    class Meta:
+        model = Template
+        fields = ("id", "name", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
+
+
+class TemplateSerializer(TemplateItemSerializer):
+    htmlContent = serializers.CharField(source="version.html")  # noqa: N815
+    textContent = serializers.CharField(source="version.text")  # noqa: N815
+
+    class Meta:
+        model = Template
+        fields = (*TemplateItemSerializer.Meta.fields, "htmlContent", "textContent")

@@ -1,0 +1,333 @@
+"""`/v1/suppressions`: an address is blocked once, whoever writes it in whatever case."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import pytest
+from django.db import connection
+
+from suppressions.models import Suppression
+from suppressions.services import (
+    Block,
+    blocked,
+    blocked_pairs,
+    suppress_address,
+    suppress_addresses,
+    unblock_address,
+)
+from tests.conftest import Api, make_account, make_key
+
+Reason = Suppression.Reason
+
+
+def many(count: int) -> list[str]:
+    return [f"a{number}@example.com" for number in range(count)]
+
+
+def error_of(response) -> tuple[int, str, str]:
+    error = response.json()["errors"][0]
+    return response.status_code, error["field"], error["code"]
+
+
+@pytest.mark.django_db
+class TestBlocking:
+    def test_an_address_is_blocked_by_hand(self, api: Api):
+        response = api.post("/suppressions", {"email": "Ada@Example.com"})
+        body = response.json()
+        assert response.status_code == 201
+        assert body.keys() == {"id", "email", "reason", "createdAt"}
+        assert body["id"].startswith("sup_")
+        assert (body["email"], body["reason"]) == ("Ada@example.com", "manual")
+        assert datetime.fromisoformat(body["createdAt"]).tzinfo
+        assert api.get(f"/suppressions/{body['id']}").json() == body
+
+    @pytest.mark.parametrize("again", ["ada@example.com", "ADA@EXAMPLE.COM", "Ada L <aDa@example.com>"])
+    def test_blocking_again_is_200_and_changes_nothing(self, api: Api, again):
+        first = api.post("/suppressions", {"email": "ada@example.com"})
+        response = api.post("/suppressions", {"email": again})
+        assert (response.status_code, response.json()) == (200, first.json())
+        assert Suppression.objects.count() == 1
+
+    def test_a_blocked_address_keeps_its_reason(self, api: Api, alice):
+        row, _ = suppress_address(alice.workspace, address="ada@example.com", reason=Reason.BOUNCE)
+        response = api.post("/suppressions", {"email": "ada@example.com"})
+        assert (response.status_code, response.json()["id"], response.json()["reason"]) == (200, row.id, "bounce")
+
+    def test_an_international_domain_is_kept_and_compared_as_its_a_label(self, api: Api):
+        first = api.post("/suppressions", {"email": "ada@Bücher.example"})
+        again = api.post("/suppressions", {"email": "ada@XN--BCHER-KVA.example"})
+        assert first.json()["email"] == "ada@xn--bcher-kva.example"
+        assert (again.status_code, again.json()) == (200, first.json())
+
+    def test_many_are_answered_in_the_order_in_which_they_were_given(self, api: Api):
+        old = api.post("/suppressions", {"email": "old@example.com"}).json()
+        given = ["c@example.com", "OLD@example.com", "a@example.com", "C@Example.com"]
+        response = api.post("/suppressions", {"emails": given})
+        data = response.json()["data"]
+        assert response.status_code == 201
+        assert [row["email"] for row in data] == [
+            "c@example.com",
+            "old@example.com",
+            "a@example.com",
+            "c@example.com",
+        ]
+        assert data[1] == old
+        assert data[3] == data[0]
+        assert Suppression.objects.count() == 3
+
+    def test_many_of_which_none_is_new_are_200(self, api: Api):
+        first = api.post("/suppressions", {"emails": many(3)})
+        again = api.post("/suppressions", {"emails": many(3)})
+        assert (first.status_code, again.status_code) == (201, 200)
+        assert again.json() == first.json()
+
+    def test_1000_addresses_pass_and_1001_do_not(self, api: Api):
+        assert api.post("/suppressions", {"emails": many(1000)}).status_code == 201
+        response = api.post("/suppressions", {"emails": many(1001)})
+        assert error_of(response) == (422, "emails", "max_length")
+        assert Suppression.objects.count() == 1000
+
+    def test_a_thousand_cost_as_many_statements_as_one(self, api: Api, django_assert_num_queries):
+        api.get("/me")  # the key is read and its use is noted
+        for body in ({"email": "one@example.com"}, {"emails": many(1000)}, {"emails": many(1000)}):
+            with django_assert_num_queries(1):
+                api.post("/suppressions", body)
+
+    @pytest.mark.parametrize(
+        ("body", "field", "code"),
+        [
+            ({}, "email", "required"),
+            ({"email": None}, "email", "required"),
+            ({"email": 7}, "email", "invalid"),
+            ({"email": "ada"}, "email", "invalid_email"),
+            ({"email": "ada@example.com\n"}, "email", "invalid_email"),
+            ({"email": ["ada@example.com"]}, "email", "invalid"),
+            ({"email": "a@example.com", "emails": ["b@example.com"]}, "emails", "invalid"),
+            ({"emails": []}, "emails", "required"),
+            ({"emails": "ada@example.com"}, "emails", "invalid_type"),
+            ({"emails": [*many(3), "ada"]}, "emails[3]", "invalid_email"),
+            ({"email": "ada@example.com", "reason": "bounce"}, "reason", "unknown_field"),
+        ],
+    )
+    def test_what_is_no_address_is_refused_by_name(self, api: Api, body, field, code):
+        assert error_of(api.post("/suppressions", body)) == (422, field, code)
+        assert not Suppression.objects.exists()
+
+    def test_two_workspaces_block_for_themselves(self, api: Api, bobs_api: Api):
+        first = api.post("/suppressions", {"email": "ada@example.com"})
+        second = bobs_api.post("/suppressions", {"email": "ada@example.com"})
+        assert (first.status_code, second.status_code) == (201, 201)
+        assert first.json()["id"] != second.json()["id"]
+
+
+@pytest.mark.django_db
+class TestListing:
+    def test_the_newest_comes_first_50_a_page(self, api: Api):
+        api.post("/suppressions", {"emails": many(50)})
+        api.post("/suppressions", {"email": "last@example.com"})
+        # The rows of one statement have one time: it is moved so that last is the newest.
+        Suppression.objects.exclude(email="last@example.com").update(created_at="2026-01-01T00:00:00Z")
+        body = api.get("/suppressions").json()
+        assert (len(body["data"]), body["total"], body["page"], body["limit"]) == (50, 51, 1, 50)
+        assert body["data"][0]["email"] == "last@example.com"
+        rest = api.get("/suppressions", {"page": 2}).json()["data"]
+        assert len({row["id"] for row in body["data"] + rest}) == 51
+
+    def test_a_limit_over_100_is_served_as_100(self, api: Api):
+        body = api.get("/suppressions", {"limit": 101}).json()
+        assert (body["data"], body["total"], body["limit"]) == ([], 0, 100)
+
+    def test_a_limit_of_0_is_422(self, api: Api):
+        assert error_of(api.get("/suppressions", {"limit": 0})) == (422, "limit", "invalid")
+
+    @pytest.mark.parametrize("reason", list(Reason))
+    def test_a_reason_narrows_the_list(self, api: Api, alice, reason):
+        for each in Reason:
+            suppress_address(alice.workspace, address=f"{each}@example.com", reason=each)
+        body = api.get("/suppressions", {"reason": reason}).json()
+        assert [row["reason"] for row in body["data"]] == [reason]
+        assert body["total"] == 1
+
+    @pytest.mark.parametrize("reason", ["bored", "", "BOUNCE", "bounce,manual", "\0"])
+    def test_an_unknown_reason_is_422(self, api: Api, reason):
+        assert error_of(api.get("/suppressions", {"reason": reason})) == (422, "reason", "invalid_choice")
+
+    @pytest.mark.parametrize(
+        ("search", "found"),
+        [
+            ("ADA", {"ada@example.com", "Ada_L@example.com"}),
+            ("a_l", {"Ada_L@example.com"}),
+            ("_", {"Ada_L@example.com"}),
+            ("%", {"x%y@example.com"}),
+            ("x%y@", {"x%y@example.com"}),
+            ("%example", set()),
+            ("\\", set()),
+            ("@EXAMPLE.com", {"ada@example.com", "Ada_L@example.com", "x%y@example.com"}),
+            ("", {"ada@example.com", "Ada_L@example.com", "x%y@example.com"}),
+        ],
+    )
+    def test_a_search_is_taken_literally_and_without_case(self, api: Api, search, found):
+        api.post("/suppressions", {"emails": ["ada@example.com", "Ada_L@example.com", "x%y@example.com"]})
+        body = api.get("/suppressions", {"search": search}).json()
+        assert {row["email"] for row in body["data"]} == found
+        assert body["total"] == len(found)
+
+    def test_a_search_has_at_most_200_characters(self, api: Api):
+        assert api.get("/suppressions", {"search": "é" * 200}).status_code == 200
+        assert error_of(api.get("/suppressions", {"search": "é" * 201})) == (422, "search", "max_length")
+
+    def test_a_nul_in_a_search_is_422(self, api: Api):
+        response = api.get("/suppressions", {"search": "a\0"})
+        assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "search")
+
+    def test_all_filters_are_refused_at_once(self, api: Api):
+        errors = api.get("/suppressions", {"search": "x" * 201, "reason": "bored"}).json()["errors"]
+        assert {error["field"] for error in errors} == {"search", "reason"}
+
+    def test_one_row_is_looked_at_without_the_lists_filters(self, api: Api):
+        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        assert api.get(f"/suppressions/{made['id']}", {"reason": "bored", "search": "zzz"}).json() == made
+
+
+@pytest.mark.django_db
+class TestRemoving:
+    def test_a_removed_address_is_gone_and_removing_again_is_404(self, api: Api):
+        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        response = api.delete(f"/suppressions/{made['id']}")
+        assert response.status_code == 200
+        assert response.json() == {"id": made["id"], "email": "ada@example.com", "deleted": True}
+        assert not Suppression.objects.exists()
+        assert api.delete(f"/suppressions/{made['id']}").status_code == 404
+        assert api.get(f"/suppressions/{made['id']}").status_code == 404
+
+    def test_an_address_that_was_removed_can_be_blocked_again(self, api: Api):
+        first = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        api.delete(f"/suppressions/{first['id']}")
+        again = api.post("/suppressions", {"email": "ada@example.com"})
+        assert again.status_code == 201
+        assert again.json()["id"] != first["id"]
+
+    def test_of_two_that_remove_one_address_the_slower_one_gets_the_404_of_any_unknown_id(self, api: Api, monkeypatch):
+        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+
+        def removed_twice(suppression):
+            unblock_address(suppression)
+            unblock_address(suppression)
+
+        monkeypatch.setattr("suppressions.views.unblock_address", removed_twice)
+        slower = api.delete(f"/suppressions/{made['id']}")
+        unknown = api.delete("/suppressions/sup_" + "0" * 22)
+        assert slower.status_code == 404
+        assert {**slower.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
+
+    @pytest.mark.parametrize("method", ["get", "delete"])
+    def test_another_workspaces_address_does_not_exist(self, api: Api, bobs_api: Api, method):
+        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        answers = [
+            getattr(bobs_api, method)(f"/suppressions/{name}")
+            for name in (made["id"], "sup_" + "0" * 22, "nonsense", made["id"][4:])
+        ]
+        assert {answer.status_code for answer in answers} == {404}
+        assert len({str({**answer.json(), "requestId": ""}) for answer in answers}) == 1
+        assert bobs_api.get("/suppressions").json()["total"] == 0
+        assert Suppression.objects.count() == 1
+
+
+@pytest.mark.django_db
+class TestScopes:
+    @pytest.mark.parametrize(
+        ("scope", "reads", "writes"),
+        [("full_access", 200, 200), ("read_only", 200, 403), ("sending_access", 403, 403)],
+    )
+    def test_a_scope_reads_or_writes(self, alice, scope, reads, writes):
+        row, _ = suppress_address(alice.workspace, address="ada@example.com", reason=Reason.MANUAL)
+        api = Api(make_key(alice.workspace, scope))
+        assert api.get("/suppressions").status_code == reads
+        assert api.get(f"/suppressions/{row.id}").status_code == reads
+        assert api.post("/suppressions", {"email": "ada@example.com"}).status_code == writes
+        assert api.delete(f"/suppressions/{row.id}").status_code == writes
+
+    def test_no_key_is_401(self):
+        answers = [
+            Api().get("/suppressions"),
+            Api().get("/suppressions/x"),
+            Api().post("/suppressions", {"email": "ada@example.com"}),
+            Api().delete("/suppressions/x"),
+        ]
+        assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(401, "missing_api_key")}
+
+
+@pytest.mark.django_db
+class TestAsking:
+    def test_what_is_blocked_is_told_by_its_key_in_one_query(self, alice, bob, django_assert_num_queries):
+        suppress_address(bob.workspace, address="bob@example.com", reason=Reason.MANUAL)
+        row, _ = suppress_address(alice.workspace, address="Ada@example.com", reason=Reason.COMPLAINT)
+        with django_assert_num_queries(1):
+            found = blocked(alice.workspace.id, ["ADA@example.com", "bob@example.com", *many(1000)])
+        assert found == {"ada@example.com": Block(row.id, "Ada@example.com", "complaint")}
+
+    def test_pairs_of_many_workspaces_are_told_as_they_were_asked_in_one_query(
+        self, alice, bob, django_assert_num_queries
+    ):
+        for workspace in (alice.workspace, bob.workspace):
+            suppress_address(workspace, address=f"{workspace.name}@example.com", reason=Reason.BOUNCE)
+        asked = [
+            (workspace.id, address)
+            for workspace in (alice.workspace, bob.workspace)
+            for address in ("Alice@example.com", "alice@example.com", "BOB@example.com", *many(500))
+        ]
+        with django_assert_num_queries(1):
+            found = blocked_pairs(asked)
+        assert {pair: block.email for pair, block in found.items()} == {
+            (alice.workspace.id, "Alice@example.com"): "alice@example.com",
+            (alice.workspace.id, "alice@example.com"): "alice@example.com",
+            (bob.workspace.id, "BOB@example.com"): "bob@example.com",
+        }
+
+    def test_nothing_asked_is_nothing_blocked(self, alice):
+        assert blocked(alice.workspace.id, []) == {}
+        assert blocked_pairs([]) == {}
+        assert suppress_addresses(alice.workspace, addresses=[], reason=Reason.MANUAL) == []
+
+    def test_asking_for_a_claim_uses_the_index(self, alice):
+        suppress_addresses(alice.workspace, addresses=many(5000), reason=Reason.BOUNCE)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE suppressions_suppression")
+            from keys.ids import to_uuid
+            from suppressions.services import BLOCKED
+
+            workspace = to_uuid(alice.workspace.id, prefix="ws_")
+            cursor.execute(f"EXPLAIN {BLOCKED}", {"workspaces": [workspace] * 10, "keys": many(10)})
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "one_suppression_an_address" in plan
+
+
+def in_threads(act, values) -> list:
+    def run(value):
+        try:
+            return act(value)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(values)) as pool:
+        return list(pool.map(run, values))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_20_that_block_one_address_make_one_row_of_which_one_is_new(self):
+        workspace = make_account("alice").workspace
+        spellings = ["ada@example.com", "ADA@example.com"] * 10
+        found = in_threads(
+            lambda address: suppress_address(workspace, address=address, reason=Reason.MANUAL), spellings
+        )
+        assert Suppression.objects.count() == 1
+        assert len({row.id for row, _ in found}) == 1
+        assert sum(is_new for _, is_new in found) == 1
+
+    def test_crowds_in_any_order_do_not_wait_for_one_another_for_ever(self):
+        workspace = make_account("alice").workspace
+        crowds = [many(300), many(300)[::-1]] * 4
+        found = in_threads(lambda crowd: suppress_addresses(workspace, addresses=crowd, reason=Reason.MANUAL), crowds)
+        assert Suppression.objects.count() == 300
+        assert sum(is_new for answer in found for _, is_new in answer) == 300
