@@ -1,0 +1,223 @@
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from templates_app.nodes import Block
+from templates_app.syntax import TemplateSyntaxError, compile_template
+
+MEBIBYTE = 1024 * 1024
+FRAGMENTS = [
+    *("{", "}", "{{", "}}", "{{{", "}}}", "\\", "\\{{", '"', "|", " ", "\n", "a", "a.b", ".", "0", "-", "é", "日本"),
+    *("this", "@index", "@", "#if ", "#unless ", "#each ", "#foo ", "/if", "/unless", "/each", "else", "else if"),
+    *("!", "!--", "--", "{{a}}", '{{a|"b"}}', "{{#if a}}", "{{else}}", "{{/if}}", "{{#each a}}", "{{/each}}"),
+]
+SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column", "words"),
+    [
+        ("{{}}", 1, 1, "name is missing"),
+        ("a {{ }}", 1, 3, "name is missing"),
+        ("{{{}}}", 1, 1, "name is missing"),
+        ("{{{{a}}}}", 1, 1, "name is missing"),
+        ("{{a", 1, 1, "}} is missing"),
+        ("{{a}", 1, 1, "}} is missing"),
+        ("{{", 1, 1, "}} is missing"),
+        ("one\ntwo {{a and {{b}}", 2, 5, "}} is missing"),
+        ("{{{x}}", 1, 1, "not closed with }}}"),
+        ("{{{x}} {{{y}}}", 1, 1, "not closed with }}}"),
+        ("é日\r\n\n 😀{{!x", 3, 3, "}} is missing"),
+        ("{{!-- a }} b", 1, 1, "--}}"),
+        ('{{a|"b}}', 1, 1, 'second "'),
+        ('{{a|"b\\n"}}', 1, 1, "backslash"),
+        ('{{a|"b" c}}', 1, 1, "one name"),
+        ("{{a|'b'}}", 1, 1, "double quotes"),
+        ("{{a|upper}}", 1, 1, "double quotes"),
+        ('{{|"b"}}', 1, 1, "name is missing"),
+        ("{{foo bar}}", 1, 1, "helpers"),
+        ("{{foo(bar)}}", 1, 1, "is not a name"),
+        ("{{7*7}}", 1, 1, "is not a name"),
+        ("{{a..b}}", 1, 1, "is not a name"),
+        ("{{a.}}", 1, 1, "is not a name"),
+        ("{{.}}", 1, 1, "is not a name"),
+        ("{{a[0]}}", 1, 1, "items.0"),
+        ("{{a.-1}}", 1, 1, "is not a name"),
+        ("{{1a}}", 1, 1, "is not a name"),
+        ("{{../a}}", 1, 1, "is not a name"),
+        ("{{a.²}}", 1, 1, "is not a name"),
+        ("{{{#if a}}}", 1, 1, "is not a name"),
+        ("{{" + "a" * 256 + "}}", 1, 1, "255"),
+        ("{{" + "a" + ".a" * 20 + "}}", 1, 1, "20"),
+        ("{{@index}}", 1, 1, "inside of {{#each}}"),
+        ("{{#each a}}{{else}}{{@index}}{{/each}}", 1, 20, "inside of {{#each}}"),
+        ("{{#each a}}{{@root}}{{/each}}", 1, 12, "@index"),
+        ("{{#each a}}{{@index.a}}{{/each}}", 1, 12, "@index"),
+        ("{{> partial}}", 1, 1, "Partials"),
+        ("{{&x}}", 1, 1, "{{{name}}}"),
+        ("{{=<% %>=}}", 1, 1, "delimiters"),
+        ("{{^x}}", 1, 1, "{{#unless name}}"),
+        ("{{~x}}", 1, 1, "~"),
+        ("{{#foo}}", 1, 1, "'foo' is not a section"),
+        ("{{#foo x}}{{/foo}}", 1, 1, "'foo' is not a section"),
+        ("{{#if}}{{/if}}", 1, 1, "name is missing"),
+        ("{{#if a b}}{{/if}}", 1, 1, "takes one name"),
+        ('{{#if a|"b"}}{{/if}}', 1, 1, "takes one name"),
+        ("{{#if (eq a b)}}{{/if}}", 1, 1, "is not a name"),
+        ("{{#each a as |b|}}{{/each}}", 1, 1, "takes one name"),
+        ("{{#if a}}{{else if b}}{{/if}}", 1, 10, "{{else if}}"),
+        ("{{#if a}}{{else}}{{else}}{{/if}}", 1, 18, "has one already"),
+        ("{{else}}", 1, 1, "outside"),
+        ("a\nb{{/if}}", 2, 2, "was not opened"),
+        ("{{/}}", 1, 1, "is not a section"),
+        ("{{#if a}}{{/if a}}", 1, 10, "stands alone"),
+        ("{{#if a}}\n{{#each b}}\n{{/if}}{{/each}}", 3, 1, "{{#each b}} is still open"),
+        ("x{{#if a}}\n {{#unless b}}{{/unless}}", 1, 2, "{{/if}} is missing"),
+        ("{{#if a}}\n {{#unless b}}", 2, 2, "{{/unless}} is missing"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(source, line, column, words):
+    with pytest.raises(TemplateSyntaxError) as caught:
+        compile_template(source)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert words in str(caught.value)
+
+
+def test_a_long_name_is_not_repeated_in_the_sentence():
+    with pytest.raises(TemplateSyntaxError) as caught:
+        compile_template("{{#" + "x" * MEBIBYTE + "}}")
+    assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "a",
+            "_",
+            "__class__",
+            "a-b",
+            "a-",
+            "items.0",
+            "0",
+            "12.a",
+            "prénom",
+            "ชื่อ",
+            "名前.1",
+            "a" * 255,
+            "a" + ".a" * 19,
+        ),
+        *("this", "this.a", "if", "each", "elsewhere", "else.x"),
+    ],
+)
+def test_a_dotted_name_compiles(name):
+    for source in (f"{{{{{name}}}}}", f"{{{{ \n{name}\t}}}}", f"{{{{{{ {name} }}}}}}", f'{{{{{name} | "x" }}}}'):
+        compile_template(source)
+
+
+def test_variables_are_the_names_of_the_data_in_order():
+    source = "{{b}}{{a.c}}{{b}}{{#each items}}{{this.x}}{{@index}}{{name}}{{/each}}{{#if ok}}{{/if}}{{{raw}}}"
+    assert compile_template(source).variables == ("b", "a.c", "items", "name", "ok", "raw")
+
+
+def test_equal_sources_compile_to_equal_values():
+    source = "a{{b}}{{#each c}}{{d}}{{/each}}"
+    assert compile_template(source) == compile_template(source)
+    assert hash(compile_template(source)) == hash(compile_template(source))
+
+
+def test_each_branch_has_its_own_cost_and_size():
+    (choice,) = compile_template("{{#if a}}xx{{b.c}}{{else}}y{{/if}}").body.nodes
+    assert (choice.when_true.cost, choice.when_true.size_chars) == (3, 2)
+    assert choice.when_false == Block(("y",), cost=1, size_chars=1)
+
+
+def test_sections_nest_fifty_deep_and_no_deeper():
+    compile_template("{{#if x}}" * 50 + "{{/if}}" * 50)
+    with pytest.raises(TemplateSyntaxError, match="at most 50 deep") as caught:
+        compile_template("{{#if x}}" * 51 + "{{/if}}" * 51)
+    assert caught.value.column == 50 * len("{{#if x}}") + 1
+
+
+@pytest.mark.parametrize("tag", ["{{x}}", "{{!x}}", "{{{x}}}"])
+def test_a_template_holds_ten_thousand_tags_and_no_more(tag):
+    compile_template(tag * 10_000)
+    with pytest.raises(TemplateSyntaxError, match="at most 10,000 tags") as caught:
+        compile_template(tag * 10_001)
+    assert caught.value.column == 10_000 * len(tag) + 1
+
+
+@given(SOURCES)
+def test_any_text_compiles_or_is_a_syntax_error_at_a_tag(source):
+    error = fault_of(source)
+    if error is not None:
+        line = source.split("\n")[error.line - 1]
+        assert line[error.column - 1 :].startswith("{{")
+
+
+def fault_of(source):
+    try:
+        compile_template(source)
+    except TemplateSyntaxError as error:
+        return error
+    return None
+
+
+HOSTILE = {
+    "braces": "{{",
+    "single braces": "{ ",
+    "closing braces": "}}",
+    "literal braces": "\\{{",
+    "backslashes": "\\",
+    "comments": "{{!",
+    "long comments": "{{!--",
+    "closed comments": "{{!}}",
+    "defaults": '{{a|"',
+    "escaped quotes": '{{a|"\\"',
+    "raw": "{{{a",
+    "names": "{{a ",
+    "sections": "{{#if x}}",
+    "loops": "{{#each x}}",
+    "stray ends": "{{/if}}",
+    "pairs": "{{#if x}}{{/if}}",
+    "values": "{{a}}\n",
+}
+LONG_TAGS = {
+    "space": ("{{", " ", ""),
+    "closed space": ("{{", " ", "a}}"),
+    "a name": ("{{", "a", "}}"),
+    "dots": ("{{", ".", "}}"),
+    "quotes": ('{{a|"', '\\"', '"}}'),
+    "an open string": ('{{a|"', "\\\\", ""),
+    "dashes": ("{{!--", "-", "}}"),
+    "lines before the fault": ("", "\n", "{{}}"),
+    "literals before the fault": ("", "\\{{", "{{}}"),
+}
+SOURCES_BY_NAME = {
+    **{name: ("", unit, "") for name, unit in HOSTILE.items()},
+    **LONG_TAGS,
+}
+
+
+@pytest.mark.parametrize("name", SOURCES_BY_NAME)
+def test_a_hostile_megabyte_costs_time_in_proportion(name):
+    head, unit, tail = SOURCES_BY_NAME[name]
+    once, twice = (head + unit * (size // len(unit)) + tail for size in (MEBIBYTE, 2 * MEBIBYTE))
+    short = least_seconds(once)
+    assert short < 1
+    # The margin is for runs so short that the clock and the neighbours decide.
+    assert least_seconds(twice) < 2.6 * short + 0.05
+
+
+def least_seconds(source):
+    return min(seconds(source) for _ in range(3))
+
+
+def seconds(source):
+    start = time.perf_counter()
+    with contextlib.suppress(TemplateSyntaxError):
+        compile_template(source)
+    return time.perf_counter() - start
