@@ -58,6 +58,7 @@ DATABASES = {
             conn_max_age=None,
             conn_health_checks=True,
         ),
+        "ENGINE": "config.postgres",
         "OPTIONS": DATABASE_OPTIONS,
     }
 }

@@ -4,14 +4,16 @@ import base64
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from django.db import transaction
+from django.db import connection, transaction
 
 from domains.errors import DomainAlreadyExists, DomainNotRegistered
 from domains.models import DkimKey, Domain
+from keys.ids import to_uuid
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 KEY_BITS = 2048
+REGISTERED = "SELECT 1 FROM domains_domain WHERE workspace_id = %s AND name = %s"
 
 
 def register_domain(workspace: Workspace, *, name: str) -> Domain:
@@ -45,12 +47,12 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
     return key.with_private_key(pem)
 
 
-def sending_domain(workspace: Workspace, *, name: str) -> Domain:
-    """Return the registered domain that a From address names exactly. Raises DomainNotRegistered."""
-    domain = Domain.objects.filter(workspace=workspace, name=name).first()
-    if domain is None:
-        raise DomainNotRegistered(f"{name} is not registered in this workspace; register it first.", domain=name)
-    return domain
+def check_sending_domain(workspace: Workspace, *, name: str) -> None:
+    """Check that a From address names a registered domain exactly. Raises DomainNotRegistered."""
+    with connection.cursor() as cursor:
+        cursor.execute(REGISTERED, [to_uuid(workspace.id, prefix="ws_"), name])
+        if cursor.fetchone() is None:
+            raise DomainNotRegistered(f"{name} is not registered in this workspace; register it first.", domain=name)
 
 
 def _refuse(workspace: Workspace, name: str) -> None:

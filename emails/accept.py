@@ -10,7 +10,7 @@ from django.db import transaction
 
 from analytics import tally
 from api.fields import wire_time
-from domains.services import sending_domain
+from domains.services import check_sending_domain
 from drain import bell
 from emails.drafts import BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
@@ -84,7 +84,7 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
         faster = claim_key(workspace, key)
         if faster:
             return faster
-        sending_domain(workspace, name=batch.sender.domain)
+        check_sending_domain(workspace, name=batch.sender.domain)
         emails, warnings = _render_batch(workspace, batch)
         rejected = _rejected(workspace, batch)
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
@@ -103,7 +103,7 @@ def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answ
         faster = claim_key(workspace, key)
         if faster:
             return faster
-        sending_domain(workspace, name=email.from_domain)
+        check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email)
         _refuse_suppressed(workspace, [(r.kind, r.address) for r in copy.recipients])
         created_at = _write(workspace, [copy], contents=[])
@@ -122,7 +122,7 @@ def units_of(emails: Collection[NewEmail]) -> int:
 
 def _check(workspace: Workspace, draft: Draft) -> _Ready:
     """Check domain, template and suppression, in the order of CONTRACT section 1."""
-    sending_domain(workspace, name=draft.sender.domain)
+    check_sending_domain(workspace, name=draft.sender.domain)
     ready = _with_template(workspace, draft) if draft.template else _with_own_content(draft)
     _refuse_suppressed(workspace, [(field, address.spec) for field, address in draft.addressed()])
     return ready

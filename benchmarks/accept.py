@@ -1,0 +1,68 @@
+"""Requests per second of POST /v1/emails/send at concurrency 32, against the plain DRF view, in one run.
+
+    bin/test --version >/dev/null; .venv/bin/python -m benchmarks.accept
+
+Needs wrk, and DATABASE_URL of a server on which databases may be created.
+"""
+
+import json
+import re
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.flows.stack import Stack, running_stack
+
+ROUNDS = 3
+SECONDS = 6
+CONCURRENCY = 32
+BODY = {
+    "from": "hello@demo.example",
+    "to": ["ada@example.com"],
+    "subject": "Your receipt",
+    "html": "<p>Thanks!</p>" * 60,
+}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+        ours, plain = [], []
+        for _ in range(ROUNDS):
+            ours.append(measured(stack, Path(folder)))
+            plain.append(measured(stack, Path(folder), DJANGO_SETTINGS_MODULE="benchmarks.plain_settings"))
+        report("the service", ours)
+        report("plain DRF", plain)
+        ratio = statistics.median(one["rate"] / other["rate"] for one, other in zip(ours, plain, strict=True))
+        print(f"ratio {ratio:.2f} (at least 2)")
+
+
+def measured(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:
+    stack.start("web", WEB_CONCURRENCY="5", **variables)
+    script = folder / "post.lua"
+    headers = {"Authorization": f"Bearer {stack.key}", "Content-Type": "application/json"}
+    lines = [f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items()]
+    script.write_text("\n".join(['wrk.method = "POST"', f"wrk.body = [[{json.dumps(BODY)}]]", *lines]))
+    wrk(stack, script, seconds=2)
+    found = wrk(stack, script, seconds=SECONDS)
+    stack.kill("web")
+    return found
+
+
+def wrk(stack: Stack, script: Path, *, seconds: int) -> dict[str, float]:
+    command = ["wrk", "-t1", f"-c{CONCURRENCY}", f"-d{seconds}s", "--latency", "-s", str(script)]
+    text = subprocess.run([*command, f"{stack.url}/v1/emails/send"], capture_output=True, text=True, check=True).stdout
+    assert "Non-2xx" not in text, text
+    value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    assert rate
+    return {"rate": float(rate[1]), "p99_ms": float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]}
+
+
+def report(name: str, rounds: list[dict[str, float]]) -> None:
+    rates, latencies = [one["rate"] for one in rounds], [one["p99_ms"] for one in rounds]
+    print(f"{name}: {statistics.median(rates):.0f} requests/s, p99 {statistics.median(latencies):.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
