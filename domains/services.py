@@ -6,6 +6,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from django.db import connection, transaction
 
+from api.recent import Recent
 from domains.errors import DomainAlreadyExists, DomainNotRegistered
 from domains.models import DkimKey, Domain
 from keys.ids import to_uuid
@@ -13,6 +14,8 @@ from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 KEY_BITS = 2048
+# A domain that is deleted is refused within a second, like a key that is revoked.
+registered: Recent[tuple[str, str], bool] = Recent()
 REGISTERED = "SELECT 1 FROM domains_domain WHERE workspace_id = %s AND name = %s"
 
 
@@ -49,10 +52,13 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
 
 def check_sending_domain(workspace: Workspace, *, name: str) -> None:
     """Check that a From address names a registered domain exactly. Raises DomainNotRegistered."""
+    if registered.get((workspace.id, name)):
+        return
     with connection.cursor() as cursor:
         cursor.execute(REGISTERED, [to_uuid(workspace.id, prefix="ws_"), name])
         if cursor.fetchone() is None:
             raise DomainNotRegistered(f"{name} is not registered in this workspace; register it first.", domain=name)
+    registered.keep((workspace.id, name), True)
 
 
 def _refuse(workspace: Workspace, name: str) -> None:

@@ -13,7 +13,7 @@ from django.core.cache import cache as django_cache
 from django.test import Client
 
 from domains.models import Domain
-from domains.services import KEY_BITS, sealed_dkim_key
+from domains.services import KEY_BITS, registered, sealed_dkim_key
 from workspaces import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
@@ -95,6 +95,7 @@ def _fresh_caches(settings: Any) -> None:
     # Tests call faster than clients may; those of the limit itself set it again.
     settings.RATE_LIMIT = None
     authentication.cache.clear()
+    registered.clear()
     django_cache.clear()
 
 

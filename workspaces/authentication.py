@@ -4,9 +4,6 @@ A key is read from the database at most once a second per process, so that a bus
 and a revoked key is refused within one second (CONTRACT section 2).
 """
 
-import threading
-import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,49 +12,16 @@ from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from api.recent import Recent
 from workspaces.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, Unauthenticated
 from workspaces.models import ApiKey, Workspace
 from workspaces.secrets import hash_secret, matches, read_key
 from workspaces.throttling import note_failure
 
-CACHE_SECONDS = 1.0
-CACHE_SIZE = 10_000
 USED_EVERY = timedelta(minutes=1)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    key: ApiKey | None
-    read_at: float
-
-
-class KeyCache:
-    """Keys by id, each for CACHE_SECONDS. Ids that do not exist are not kept: they could fill it."""
-
-    def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key_id: str) -> ApiKey | None:
-        entry = self._entries.get(key_id)
-        if entry and time.monotonic() - entry.read_at < CACHE_SECONDS:
-            return entry.key
-        key = ApiKey.objects.select_related("workspace").filter(id=key_id).first()
-        if key:
-            self._keep(key)
-        return key
-
-    def _keep(self, key: ApiKey) -> None:
-        with self._lock:
-            if len(self._entries) >= CACHE_SIZE:
-                self._entries.clear()
-            self._entries[key.id] = _Entry(key, time.monotonic())
-
-    def clear(self) -> None:
-        self._entries.clear()
-
-
-cache = KeyCache()
+cache: Recent[str, ApiKey] = Recent()
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -82,12 +46,19 @@ def authenticated_key(header: str) -> ApiKey:
     given = read_key(text.strip()) if scheme.lower() == "bearer" else None
     if given is None:
         raise InvalidApiKey("This is not an API key; it must be Bearer pr_… as shown when it was made.")
-    key = cache.get(given.id)
+    key = cache.get(given.id) or _read(given.id)
     # An unknown id costs the same comparison as a wrong secret.
     if not matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
         raise InvalidApiKey("This API key does not exist.")
     _refuse_ended(key)
     _note_use(key)
+    return key
+
+
+def _read(key_id: str) -> ApiKey | None:
+    key = ApiKey.objects.select_related("workspace").filter(id=key_id).first()
+    if key:
+        cache.keep(key_id, key)
     return key
 
 

@@ -80,10 +80,8 @@ def test_a_revoked_key_ends_within_a_second(alice):
     text = make_key(alice.workspace)
     assert Api(text).get("/me").status_code == 200
     revoke_api_key(ApiKey.objects.get())
-    authentication.cache._entries = {
-        key_id: authentication._Entry(entry.key, entry.read_at - 1.0)
-        for key_id, entry in authentication.cache._entries.items()
-    }
+    entries = authentication.cache._entries
+    entries.update({key_id: (key, read_at - 1.0) for key_id, (key, read_at) in entries.items()})
     assert code_of(Api(text).get("/me")) == (401, "revoked_api_key")
 
 
