@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from email_validator import EmailNotValidError, validate_email
+from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
 MAX_LENGTH = 512
 # Names are looked up when mail is sent, not here; test_environment lets the simulator's .test through.
@@ -20,6 +20,14 @@ RULES: Any = {
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 # Line and paragraph separators end a line in some mail programs; the bidi controls make a name lie.
 FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# What nearly every address is: the library says the same of it, ten times slower.
+ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+PLAIN = re.compile(
+    rf"(?=[^@]{{1,64}}@)(?P<local>{ATOM}(?:\.{ATOM})*)@(?P<domain>(?:{LABEL}\.)+(?P<tld>[A-Za-z]{{2,63}}))"
+)
+MAX_SPEC_LENGTH = 254
+SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 
 
 class InvalidAddress(ValueError):
@@ -74,6 +82,10 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _spec(text: str) -> str:
+    """Return the addr-spec in its one form: the local part as given, the domain as lower-case A-labels."""
+    plain = PLAIN.fullmatch(text)
+    if plain and len(text) <= MAX_SPEC_LENGTH and plain["tld"].lower() not in SPECIAL_TLDS and "--" not in text:
+        return f"{plain['local']}@{plain['domain'].lower()}"
     try:
         found = validate_email(text, **RULES)
     except EmailNotValidError as error:

@@ -1,4 +1,4 @@
-"""The same writes as POST /v1/emails/send, as a DRF project writes them by the book: serializer, ORM, one row a statement."""
+"""The same writes as POST /v1/emails/send by the book: serializer, ORM, one row a statement."""
 
 from typing import Any
 

@@ -30,6 +30,7 @@ FOLLOW = """
 UPDATE emails_pending p SET stage = 1, due_at = now(), since = now() FROM emails_recipient r
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = 3
 """
+HANDED_OVER = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
 WORKER_LOST = {
     "code": None,
     "enhancedCode": None,
@@ -123,7 +124,7 @@ def _refuse_cancel(email: Email) -> None:
     email.refresh_from_db()
     if email.status == State.CANCELLED:
         return
-    if email.sent_at is not None and email.status not in {State.BOUNCED, State.FAILED}:
+    if email.status in HANDED_OVER:
         raise EmailAlreadySent("This email was sent already.")
     raise EmailNotCancellable(f"This email is {email.status}; only a scheduled one can be cancelled.")
 

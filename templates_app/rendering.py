@@ -174,6 +174,9 @@ def _entries(value: list[Any] | dict[str, Any]) -> Iterable[tuple[Any, Any]]:
 def _text_of(value: Any) -> str:
     if value is MISSING or value is None:
         return ""
+    # What json.dumps would write, without its set-up; True is an int, but not of this type.
+    if type(value) is int:
+        return str(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -105,3 +105,15 @@ def test_a_restarted_database_loses_no_result(stack):
     )
     wait_for(stack.all_delivered, seconds=90, what="every email is delivered")
     assert len(stack.caught()) == 100
+
+
+def test_a_database_that_drops_its_connections_fails_no_request(stack):
+    stack.start("inbox", "web")
+    for _ in range(6):
+        assert stack.send().status == 202
+    stack.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    time.sleep(0.2)
+    assert {stack.send().status for _ in range(12)} == {202}
