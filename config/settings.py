@@ -74,6 +74,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "config.apps.StaffAdmin",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "config.apps.Config",
     "api",
     "workspaces",
@@ -157,9 +159,30 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "api.pagination.PagePagination",
     "EXCEPTION_HANDLER": "api.handler.problem_response",
+    "DEFAULT_SCHEMA_CLASS": "api.openapi.ApiSchema",
+    # Unknown query parameters are ignored; the framework would answer ?format=xml with 404.
+    "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
     "COMPACT_JSON": True,
     "UNICODE_JSON": True,
+}
+
+# What api.openapi makes the document at /v1/openapi.json of.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Postrider",
+    "VERSION": "1.2",
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": PUBLIC_URL}],
+    "SCHEMA_PATH_PREFIX": "/v1/",
+    "PREPROCESSING_HOOKS": ["api.openapi.resource_paths"],
+    "POSTPROCESSING_HOOKS": ["api.openapi.complete"],
+    "SORT_OPERATIONS": False,
+    "SORT_OPERATION_PARAMETERS": False,
+    # Requests and answers have serializers of their own.
+    "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    # Docstrings speak to those who change the code.
+    "DISABLE_DOCSTRING_DESCRIPTIONS": True,
 }
 
 LOGGING = {

@@ -5,16 +5,22 @@ from django.urls import include, path
 from django.urls.resolvers import URLPattern, URLResolver
 from django.views.generic import RedirectView
 
+from api import docs
 from api.handler import bad_request, forbidden, not_found, server_error
 from config import health
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("v1/", include("api.urls")),
     path("v1/", include("workspaces.urls")),
     path("v1/", include("domains.urls")),
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("emails.urls")),
+    path("docs", RedirectView.as_view(pattern_name="docs")),
+    path("docs/", docs.reference, name="docs"),
+    path("docs/errors", docs.errors, name="docs-errors"),
+    path("docs/errors/", docs.errors),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),
     path("admin", RedirectView.as_view(pattern_name="admin:index")),

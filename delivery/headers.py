@@ -9,6 +9,7 @@ from delivery.errors import UnsafeHeader
 LINE_LENGTH = 76
 # 39 bytes make an encoded word of 64 characters: with "Reply-To: " in front the line stays within 76.
 WORD_BYTES = 39
+CHARACTER_BYTES = 4
 ROOM_FOR_NAME = len("Reply-To: <>,")
 PLAIN = re.compile(r"[\x20-\x7e]*")
 # A plain text that looks like an encoded word would be decoded by the reader, so it is encoded itself.
@@ -32,9 +33,10 @@ def text_header(name: str, text: str) -> str:
         raise UnsafeHeader("a header name has letters, digits and dashes")
     if PLAIN.fullmatch(text) and not LOOKS_ENCODED.search(text) and _is_foldable(text):
         return f"{name}: {_folded_words(text, used=len(name) + 2)}"
-    # An encoded word beside a long name would make the line too long.
-    space = " " if len(name) <= len("Reply-To") else FOLD
-    return f"{name}:{space}{FOLD.join(_encoded_words(text))}"
+    # The first word takes what the name leaves of its line. Beside a name of more than 50 characters it
+    # is a little longer than that: some readers keep the blank of a value that begins with a fold.
+    first_bytes = (LINE_LENGTH - len(name) - len(": ") - len("=?utf-8?b??=")) // 4 * 3
+    return f"{name}: {FOLD.join(_encoded_words(text, first_bytes=max(first_bytes, CHARACTER_BYTES)))}"
 
 
 def filename_parameters(filename: str) -> list[str]:
@@ -44,7 +46,8 @@ def filename_parameters(filename: str) -> list[str]:
     if plain == filename and len(filename) <= FILENAME_LENGTH:
         return [f'filename="{plain}"']
     octets = [character if character in FILENAME_BARE else _percent(character) for character in filename]
-    return [f'filename="{plain[-FILENAME_LENGTH:]}"', *_continued(octets)]
+    # The true name first: some readers take the first of the two, and few know the second alone.
+    return [*_continued(octets), f'filename="{plain[-FILENAME_LENGTH:]}"']
 
 
 def _percent(character: str) -> str:
@@ -91,14 +94,14 @@ def _phrase(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _encoded_words(text: str) -> Iterator[str]:
+def _encoded_words(text: str, *, first_bytes: int = WORD_BYTES) -> Iterator[str]:
     """Split on character boundaries: a reader decodes each word by itself."""
-    chunk = b""
+    chunk, room = b"", min(first_bytes, WORD_BYTES)
     for character in text:
         data = character.encode()
-        if len(chunk) + len(data) > WORD_BYTES:
+        if len(chunk) + len(data) > room:
             yield _word(chunk)
-            chunk = b""
+            chunk, room = b"", WORD_BYTES
         chunk += data
     yield _word(chunk)
 

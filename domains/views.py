@@ -6,11 +6,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from domains.models import Domain
+from domains.schema import domains_schema
 from domains.serializers import DomainInput, DomainSerializer
 from domains.services import register_domain
 from workspaces.viewsets import WorkspaceViewSet
 
 
+@domains_schema
 class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]):
     queryset = Domain.objects.prefetch_related("dkim_keys")
     serializer_class = DomainSerializer

@@ -1,5 +1,6 @@
 """Checked requests, before they become rows."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -101,7 +102,7 @@ def new_email(draft: Draft, *, subject: str, **references: Any) -> NewEmail:
         cc=[str(address) for address in cc],
         bcc=[str(address) for address in bcc],
         subject=subject,
-        template_data=draft.template_data if draft.template else None,
+        template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
         tags=list(draft.tags),
         metadata=draft.metadata,
         headers=draft.headers,

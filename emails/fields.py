@@ -1,7 +1,7 @@
 """Serializer fields of an email: addresses, and texts that end up in a header."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -81,17 +81,22 @@ class HeadersField(serializers.DictField):
     }
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and len(data) > MAX_HEADERS:
+        if not isinstance(data, dict):
+            self.fail("not_a_dict")
+        if len(data) > MAX_HEADERS:
             self.fail("max_length")
-        values: dict[str, str] = super().to_internal_value(data)
-        errors = {name: [self._error(code)] for name, code in self._faults(values)}
-        if errors:
-            raise serializers.ValidationError(errors)
+        faults = {name: [self._error(code)] for name, code in self._faults(data)}
+        try:
+            values: dict[str, str] = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({**error.detail, **faults}) from error  # type: ignore[dict-item]
+        if faults:
+            raise serializers.ValidationError(faults)
         return values
 
-    def _faults(self, values: dict[str, str]) -> Iterator[tuple[str, str]]:
+    def _faults(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         seen: set[str] = set()
-        for name in values:
+        for name in names:
             lower = name.lower()
             if not HEADER_NAME.fullmatch(name):
                 yield name, "invalid_header_name"

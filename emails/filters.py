@@ -1,6 +1,6 @@
 """The filters of the list and of the export (CONTRACT section 3)."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,7 +11,6 @@ from emails.models import Email
 from emails.states import State
 
 MAX_SEARCH_LENGTH = 200
-DAY = timedelta(days=1)
 
 
 class StatusesField(serializers.CharField):
@@ -42,14 +41,13 @@ class BoundField(serializers.CharField):
         moment = read_moment(text) or read_moment(text.replace(" ", "+")) or self._day(text)
         if moment is None:
             self.fail("invalid")
-        return moment
+        return _end_of_millisecond(moment) if self.ends else moment
 
     def _day(self, text: str) -> datetime | None:
         try:
-            start = datetime.combine(date.fromisoformat(text), time(), UTC)
+            return datetime.combine(date.fromisoformat(text), time.max if self.ends else time.min, UTC)
         except ValueError:
             return None
-        return start + DAY - timedelta(microseconds=1) if self.ends else start
 
 
 class EmailFilters(serializers.Serializer[Any]):
@@ -75,7 +73,7 @@ def filtered(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Email
     if filters.get("status"):
         emails = emails.filter(status__in=filters["status"])
     if filters.get("search"):
-        emails = emails.filter(search_text__contains=filters["search"].lower())
+        emails = emails.filter(search_text__contains=filters["search"].casefold())
     if filters.get("tag"):
         emails = emails.filter(tags__contains=[filters["tag"]])
     if filters.get("from"):
@@ -83,3 +81,8 @@ def filtered(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Email
     if filters.get("to"):
         emails = emails.filter(created_at__lte=filters["to"])
     return emails
+
+
+def _end_of_millisecond(moment: datetime) -> datetime:
+    """Answers show createdAt cut to milliseconds: what was created then is not later than that."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000 + 999)

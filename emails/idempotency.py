@@ -47,9 +47,10 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def read_key(request: Request, *, operation: str) -> Key | None:
+def read_key(request: Request, *, operation: str, about: str = "") -> Key | None:
     """Return the request's key, from the header or the body.
 
+    about: the id that the path names, where it does; with another one it is another request.
     A malformed field is None here: the serializer refuses it with the other fields.
     Raises InvalidIdempotencyKey for a malformed header, or two keys that differ.
     """
@@ -62,7 +63,7 @@ def read_key(request: Request, *, operation: str) -> Key | None:
     text = in_header or in_body
     if text is None:
         return None
-    return Key(text=text, operation=operation, fingerprint=_fingerprint(body), strict=in_header is not None)
+    return Key(text=text, operation=operation, fingerprint=_fingerprint(body, about), strict=in_header is not None)
 
 
 def replay(workspace: Workspace, key: Key | None) -> Answer | None:
@@ -110,10 +111,10 @@ def _header(request: Request) -> str | None:
     return str(text)
 
 
-def _fingerprint(body: Mapping[str, Any]) -> str:
+def _fingerprint(body: Mapping[str, Any], about: str) -> str:
     rest = {name: value for name, value in body.items() if name != FIELD}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(f"{about}{canonical}".encode()).hexdigest()
 
 
 def _replayed(used: Acceptance, key: Key) -> Answer:

@@ -155,6 +155,12 @@ class BatchInput(_Shared):
         )
 
 
+class ResendInput(StrictSerializer):
+    """`POST /v1/emails/:id/resend` takes a key at most: an ignored `scheduledFor` would send at once."""
+
+    idempotencyKey = TextField(required=False, allow_null=True, max_length=MAX_LENGTH)  # noqa: N815
+
+
 class RescheduleInput(StrictSerializer):
     scheduledFor = ScheduleField(allow_null=True)  # noqa: N815
 

@@ -30,7 +30,7 @@ WITH content AS (
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
            track_opens, track_clicks, now(), scheduled_for, %(status)s, 0
       FROM json_to_recordset(%(emails)s) AS e (id uuid, content_id uuid, version_id uuid, template_id text,
-           template_data jsonb, sender text, from_domain text, reply_to text, "to" text[], cc text[], bcc text[],
+           template_data text, sender text, from_domain text, reply_to text, "to" text[], cc text[], bcc text[],
            subject text, search_text text, tags text[], metadata jsonb, headers jsonb, track_opens boolean,
            track_clicks boolean, scheduled_for timestamptz)
 ), recipient AS (
@@ -92,7 +92,7 @@ class NewEmail:
     content_id: str | None = None
     version_id: str | None = None
     template_id: str | None = None
-    template_data: dict[str, Any] | None = None
+    template_data: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     track_opens: bool = True
     track_clicks: bool = True
@@ -154,8 +154,11 @@ def _email_row(email: NewEmail) -> dict[str, Any]:
 
 
 def search_text(to: Sequence[str], subject: str) -> str:
-    """Return what a search looks through; a line end keeps a match from spanning recipient and subject."""
-    return f"{', '.join(to)}\n{subject}".lower()
+    """Return what a search looks through; a line end keeps a match from spanning recipient and subject.
+
+    Folded, for lower() depends on the neighbours of a Greek sigma, so that a part would not be found in the whole.
+    """
+    return f"{', '.join(to)}\n{subject}".casefold()
 
 
 def _recipient_rows(email: NewEmail) -> list[dict[str, Any]]:

@@ -76,7 +76,8 @@ class Email(models.Model):
     content = models.ForeignKey(Content, on_delete=models.PROTECT, null=True)
     template_version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, null=True)
     template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - survives the template
-    template_data = models.JSONField(null=True)
+    # The text of the JSON: jsonb would sort keys and spell numbers anew, and the email would say something else.
+    template_data = models.TextField(null=True)  # noqa: DJ001 - null without a template
     sender = models.TextField(help_text="the From address, with its name")
     from_domain = models.CharField(max_length=253)
     reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too

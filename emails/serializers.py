@@ -4,18 +4,19 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import WireTimeField
+from api.fields import ObjectField, WireTimeField
 from emails.models import Attachment, Email, Event, Recipient
+from emails.states import State
 from emails.wording import wording_of
 
 
 class RecipientSerializer(serializers.ModelSerializer[Recipient]):
     email = serializers.CharField(source="address")
-    type = serializers.CharField(source="kind")
-    status = serializers.CharField(source="state")
-    sentAt = WireTimeField(source="sent_at")  # noqa: N815
-    deliveredAt = WireTimeField(source="delivered_at")  # noqa: N815
-    errorMessage = serializers.CharField(source="error_message")  # noqa: N815
+    type = serializers.ChoiceField(Recipient.Kind.choices, source="kind")
+    status = serializers.ChoiceField(State.choices, source="state")
+    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    deliveredAt = WireTimeField(source="delivered_at", allow_null=True)  # noqa: N815
+    errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
 
     class Meta:
         model = Recipient
@@ -36,7 +37,7 @@ class EmailItemSerializer(serializers.ModelSerializer[Email]):
     locals()["from"] = serializers.CharField(source="sender")
     to = serializers.CharField(source="addressees")
     createdAt = WireTimeField(source="created_at")  # noqa: N815
-    sentAt = WireTimeField(source="sent_at")  # noqa: N815
+    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
 
     class Meta:
         model = Email
@@ -48,15 +49,17 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
 
     locals()["from"] = serializers.CharField(source="sender")
     to = serializers.CharField(source="addressees")
-    templateId = serializers.CharField(source="template_id")  # noqa: N815
+    templateId = serializers.CharField(source="template_id", allow_null=True)  # noqa: N815
     attachments = AttachmentSerializer(source="content.attachments", many=True, default=[])
     createdAt = WireTimeField(source="created_at")  # noqa: N815
-    sentAt = WireTimeField(source="sent_at")  # noqa: N815
-    deliveredAt = WireTimeField(source="delivered_at")  # noqa: N815
-    scheduledFor = WireTimeField(source="scheduled_for")  # noqa: N815
-    errorMessage = serializers.CharField(source="error_message")  # noqa: N815
+    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    deliveredAt = WireTimeField(source="delivered_at", allow_null=True)  # noqa: N815
+    scheduledFor = WireTimeField(source="scheduled_for", allow_null=True)  # noqa: N815
+    errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
     retryCount = serializers.IntegerField(source="retry_count")  # noqa: N815
-    replyTo = serializers.CharField(source="reply_to")  # noqa: N815
+    replyTo = serializers.CharField(source="reply_to", allow_null=True)  # noqa: N815
+    metadata = ObjectField(allow_null=True)
+    headers = serializers.DictField(child=serializers.CharField())
     recipients = RecipientSerializer(many=True)
 
     class Meta:
@@ -91,9 +94,10 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
-    eventType = serializers.CharField(source="kind")  # noqa: N815
+    eventType = serializers.ChoiceField(Event.Kind.choices, source="kind")  # noqa: N815
     createdAt = WireTimeField(source="created_at")  # noqa: N815
     sentToWebhook = serializers.SerializerMethodField()  # noqa: N815
+    payload = ObjectField()
 
     class Meta:
         model = Event

@@ -15,11 +15,12 @@ from emails.accept import check_email, resend_email, send_batch, send_email
 from emails.export import csv_lines, is_truncated
 from emails.filters import EmailFilters, filtered
 from emails.idempotency import Answer, read_key, replay
-from emails.inputs import BatchInput, RescheduleInput, SendInput
+from emails.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
 from emails.models import Attachment, Email
 from emails.pages import EmailPagination
 from emails.permissions import MayAccept
 from emails.scheduling import cancel_email, reschedule_email
+from emails.schema import emails_schema
 from emails.serializers import EmailItemSerializer, EmailSerializer, EventSerializer
 from workspaces.scopes import HasScope
 from workspaces.viewsets import WorkspaceViewSet
@@ -34,6 +35,7 @@ class CsvRenderer(JSONRenderer):
     format = "csv"
 
 
+@emails_schema
 class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
     serializer_class = EmailSerializer
@@ -85,9 +87,10 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     @action(detail=True, methods=["post"])
     def resend(self, request: Request, pk: str) -> Response:
         email = self.get_object()
-        key = read_key(request, operation="resend")
+        key = read_key(request, operation="resend", about=email.id)
         answer = replay(self.workspace, key)
         if answer is None:
+            self.valid(ResendInput, may_be_empty=True)
             answer = resend_email(self.workspace, email=email, key=key)
         return accepted(answer)
 

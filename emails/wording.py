@@ -1,5 +1,6 @@
 """What an email says: its own content, or a template's with its data."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,8 @@ def wording_of(email: Email) -> Wording:
     if email.template_version is None:
         content = email.content
         return Wording(email.subject, content.html if content else "", content.text if content else "")
-    rendered = render_content(compile_content(content_of(email.template_version)), email.template_data or {})
+    data = json.loads(email.template_data or "{}")
+    rendered = render_content(compile_content(content_of(email.template_version)), data)
     return Wording(email.subject, rendered.html, rendered.text)
 
 

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from api.pagination import PagePagination
 from suppressions.models import Suppression, SuppressionQuerySet
+from suppressions.schema import suppressions_schema
 from suppressions.serializers import SuppressionInput, SuppressionQuery, SuppressionSerializer
 from suppressions.services import suppress_addresses, unblock_address
 from workspaces.viewsets import WorkspaceViewSet
@@ -17,6 +18,7 @@ class SuppressionPages(PagePagination):
     default_limit = 50
 
 
+@suppressions_schema
 class SuppressionViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Suppression]):
     queryset = Suppression.objects.all()
     serializer_class = SuppressionSerializer

@@ -32,7 +32,7 @@ class AliasField(serializers.RegexField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(r"^(?!tpl_)[A-Za-z][A-Za-z0-9._-]*$", max_length=100, trim_whitespace=False, **options)
+        super().__init__(r"^(?!tpl_)[A-Za-z][A-Za-z0-9._-]*\Z", max_length=100, trim_whitespace=False, **options)
 
 
 class TemplateInput(StrictSerializer):

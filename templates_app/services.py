@@ -84,7 +84,7 @@ def preview_template(template: Template, *, data: Mapping[str, Any]) -> Rendered
     try:
         return render_content(compile_content(content_of(template.version)), data)
     except OutputTooLarge as error:
-        raise TemplateOutputTooLarge(f"With this data: {error}.") from error
+        raise TemplateOutputTooLarge(str(error)) from error
 
 
 @transaction.atomic

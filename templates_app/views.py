@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from templates_app.models import Template
+from templates_app.schema import templates_schema
 from templates_app.serializers import (
     PreviewInput,
     TemplateInput,
@@ -19,6 +20,7 @@ from templates_app.services import create_template, delete_template, preview_tem
 from workspaces.viewsets import WorkspaceViewSet
 
 
+@templates_schema
 class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Template]):
     queryset = Template.objects.select_related("version")
     sending_actions = frozenset({"list", "retrieve", "preview"})

@@ -4,10 +4,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from workspaces.quota import read_quota
+from workspaces.schema import me_schema
 from workspaces.serializers import MeSerializer
 from workspaces.viewsets import WorkspaceView
 
 
+@me_schema
 class MeView(WorkspaceView):
     action = "me"
     sending_actions = frozenset({"me"})

@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', keys.fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('template_id', models.CharField(max_length=26, null=True)),
-                ('template_data', models.JSONField(null=True)),
+                ('template_data', models.TextField(null=True)),
                 ('sender', models.TextField(help_text='the From address, with its name')),
                 ('from_domain', models.CharField(max_length=253)),
                 ('reply_to', models.TextField(null=True)),

@@ -3,7 +3,10 @@
 from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations
 
-INDEX = "CREATE INDEX email_search ON emails_email USING gin (search_text gin_trgm_ops)"
+# A short list of pending entries (kB): the insert that has to work it off is a request somebody waits for.
+INDEX = (
+    "CREATE INDEX email_search ON emails_email USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit = 512)"
+)
 
 
 class Migration(migrations.Migration):

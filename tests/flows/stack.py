@@ -98,7 +98,7 @@ class Stack:
 
     def is_ready(self) -> bool:
         with suppress(OSError):
-            return urllib.request.urlopen(f"{self.url}/readyz", timeout=2).status == 200
+            return urllib.request.urlopen(f"{self.url}/readyz", timeout=2).status == 200  # type: ignore[no-any-return]
         return False
 
     def has_inbox(self) -> bool:

@@ -1,0 +1,158 @@
+"""Requests and answers of `/v1/emails` as the OpenAPI document shows them."""
+
+from typing import Any
+
+ID = "0Uf7m2kQ9VxHc3NwZrTb4L"
+OTHER_ID = "0Uf7m2kQ8JsDp6YeGiUa1X"
+TEMPLATE_ID = "tpl_0Uf7mB5hJ8kLpQsVxZaWcE"
+FROM = "Demo <hello@demo.example>"
+CREATED_AT = "2026-11-20T08:30:00.412Z"
+
+SEND: dict[str, Any] = {
+    "One email": {
+        "from": FROM,
+        "to": "Ada L <ada@example.com>",
+        "subject": "Your order 1042",
+        "html": "<p>Thank you, Ada!</p>",
+        "tags": ["order"],
+        "metadata": {"orderId": 1042},
+        "idempotencyKey": "order-1042",
+    },
+    "With a template, at a time": {
+        "from": FROM,
+        "to": ["ada@example.com", "grace@example.com"],
+        "replyTo": "support@demo.example",
+        "templateId": "welcome",
+        "templateData": {"name": "you two"},
+        "scheduledFor": "2026-11-21T06:20:00Z",
+    },
+    "With a file": {
+        "from": FROM,
+        "to": "ada@example.com",
+        "subject": "Your invoice",
+        "text": "The invoice is attached.",
+        "attachments": [
+            {"filename": "invoice.txt", "content": "MTA0MjogNDIuMDAgRVVSCg==", "contentType": "text/plain"}
+        ],
+    },
+    "A dry run": {
+        "from": FROM,
+        "to": "ada@example.com",
+        "templateId": TEMPLATE_ID,
+        "templateData": {"name": "Ada"},
+        "dryRun": True,
+    },
+}
+ACCEPTED: dict[str, Any] = {
+    "Queued": {"id": ID, "status": "queued", "createdAt": CREATED_AT},
+    "Scheduled": {"id": ID, "status": "scheduled", "createdAt": CREATED_AT},
+    "With a warning": {
+        "id": ID,
+        "status": "queued",
+        "createdAt": CREATED_AT,
+        "warnings": [
+            {
+                "code": "missing_template_variables",
+                "message": "The template names this variable, and the data has no value for it; it was rendered as "
+                "nothing.",
+                "variables": ["name"],
+            }
+        ],
+    },
+}
+DRY_RUN = {
+    "valid": True,
+    "subject": "Welcome, Ada",
+    "html": "<p>Hello Ada!</p>",
+    "text": "Hello Ada!",
+    "warnings": [],
+}
+BATCH: dict[str, Any] = {
+    "Three recipients": {
+        "from": FROM,
+        "templateId": "welcome",
+        "recipients": [
+            {"to": "ada@example.com", "templateData": {"name": "Ada"}},
+            {"to": "grace@example.com", "templateData": {"name": "Grace"}, "metadata": {"seat": 7}},
+            {"to": "blocked@example.com", "templateData": {"name": "Nobody"}},
+        ],
+        "tags": ["welcome"],
+    }
+}
+BATCH_ACCEPTED = {
+    "queued": 2,
+    "ids": [ID, OTHER_ID],
+    "emails": [
+        {"index": 0, "to": "ada@example.com", "id": ID},
+        {"index": 1, "to": "grace@example.com", "id": OTHER_ID},
+    ],
+    "rejected": [{"index": 2, "to": "blocked@example.com", "code": "recipient_suppressed"}],
+}
+ITEM = {
+    "id": ID,
+    "to": "Ada L <ada@example.com>",
+    "from": FROM,
+    "subject": "Your order 1042",
+    "status": "delivered",
+    "createdAt": CREATED_AT,
+    "sentAt": "2026-11-20T08:30:00.967Z",
+}
+EMAIL_PAGE = {"data": [ITEM], "total": 1, "page": 1, "limit": 20}
+EMAIL = {
+    **ITEM,
+    "htmlContent": "<p>Thank you, Ada!</p>",
+    "text": "",
+    "scheduledFor": None,
+    "deliveredAt": "2026-11-20T08:30:01.204Z",
+    "errorMessage": None,
+    "tags": ["order"],
+    "retryCount": 0,
+    "replyTo": None,
+    "cc": [],
+    "bcc": [],
+    "metadata": {"orderId": 1042},
+    "templateId": None,
+    "headers": {},
+    "attachments": [],
+    "recipients": [
+        {
+            "email": "ada@example.com",
+            "type": "to",
+            "status": "delivered",
+            "sentAt": "2026-11-20T08:30:00.967Z",
+            "deliveredAt": "2026-11-20T08:30:01.204Z",
+            "errorMessage": None,
+            "reason": None,
+        }
+    ],
+}
+TIMELINE = {
+    "data": [
+        {
+            "id": "evt_0Uf7m2kQ5RwLn8XcVbAs2D",
+            "eventType": "queued",
+            "createdAt": CREATED_AT,
+            "sentToWebhook": False,
+            "payload": {"emailId": ID},
+        },
+        {
+            "id": "evt_0Uf7m2lT4HyKm7ZxQoPe9F",
+            "eventType": "delivered",
+            "createdAt": "2026-11-20T08:30:01.204Z",
+            "sentToWebhook": True,
+            "payload": {"emailId": ID, "to": "ada@example.com"},
+        },
+    ]
+}
+RESCHEDULED = {
+    "id": ID,
+    "status": "scheduled",
+    "createdAt": CREATED_AT,
+    "scheduledFor": "2026-11-25T07:00:00.000Z",
+}
+CSV = (
+    "id,to,cc,bcc,from,replyTo,subject,status,tags,createdAt,scheduledFor,sentAt,deliveredAt,errorMessage,retryCount,"
+    "metadata\r\n"
+    f"{ID},ada@example.com,,,{FROM},,Your order 1042,delivered,order,{CREATED_AT},,2026-11-20T08:30:00.967Z,"
+    '2026-11-20T08:30:01.204Z,,0,"{""orderId"": 1042}"\r\n'
+)

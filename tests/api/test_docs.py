@@ -1,0 +1,57 @@
+"""The pages under /docs/: all errors told, nothing fetched from elsewhere."""
+
+import re
+from importlib import import_module
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from api.docs import all_problems, text_of
+from api.errors import Problem
+from tests.dashboard.browser import Visit, chromium
+
+# The views bring the errors of all apps.
+import_module(settings.ROOT_URLCONF)
+PROBLEMS = list(all_problems(Problem))
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/docs/errors", "/docs/errors/"])
+def test_the_pages_name_no_other_server(path):
+    response = Client().get(path)
+    assert response.status_code == 200
+    assert not re.search(r'(src|href)="(https?:)?//', response.content.decode())
+    assert "default-src 'none'; script-src 'self';" in response["Content-Security-Policy"]
+
+
+def test_docs_without_its_slash_leads_there():
+    assert Client().get("/docs")["Location"] == "/docs/"
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.code)
+def test_each_error_says_what_it_means_and_what_to_do(problem):
+    meaning, _, advice = text_of(problem).partition("\n\n")
+    assert meaning.endswith(".")
+    assert advice.endswith(".")
+
+
+def test_each_error_has_its_place_on_the_page():
+    page = Client().get("/docs/errors").content.decode()
+    for problem in PROBLEMS:
+        assert f'id="{problem.code}"' in page
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_reference_is_shown_with_no_server_but_its_own(live_server, width):
+    with chromium() as browser:
+        visit = Visit(browser.new_context(viewport={"width": width, "height": 900}), live_server.url)
+        asked = []
+        visit.page.on("request", lambda request: asked.append(request.url))
+        visit.go("/docs/")
+        visit.page.locator("h2", has_text="Send an email").first.wait_for(state="attached")
+        visit.keep_screenshot(f"docs-{width}")
+        assert visit.complaints == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert [url for url in asked if not url.startswith((live_server.url, f"blob:{live_server.url}"))] == []

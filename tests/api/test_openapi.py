@@ -1,0 +1,192 @@
+"""The OpenAPI document: whole, valid, and true to the code that it is made from."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+from jsonschema import Draft202012Validator, FormatChecker
+
+from api.docs import all_problems
+from api.errors import MethodNotAllowed, Problem
+from api.openapi import document
+from api.schema import KNOWN
+from workspaces.schema import ANY, FULL, READING, SENDING
+from workspaces.scopes import Scope, allowed_scopes
+
+DOCUMENT = json.loads(document())
+OPERATIONS = [
+    (path, method, operation) for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()
+]
+BY_NAME = pytest.mark.parametrize(
+    ("path", "method", "operation"), OPERATIONS, ids=[operation["operationId"] for _, _, operation in OPERATIONS]
+)
+PROJECT = ("api.", "workspaces.", "emails.", "templates_app.", "suppressions.", "domains.", "webhooks.", "analytics.")
+
+
+def routes(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif route.startswith("v1/"):
+            yield route, pattern
+
+
+def path_of(route: str) -> str:
+    path = re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda found: "{%s}" % found[1].replace("pk", "id"), route)
+    return "/" + path.replace("^", "").replace("/?$", "").replace("\\.", ".")
+
+
+def methods_of(callback: Any) -> set[str]:
+    names = getattr(callback, "actions", None) or {
+        name for name in callback.cls.http_method_names if hasattr(callback.cls, name)
+    }
+    return set(names) - {"head", "options"}
+
+
+def resolved(value: Any) -> Any:
+    """Follow a reference into the document."""
+    while "$ref" in value:
+        found = DOCUMENT
+        for name in value["$ref"].removeprefix("#/").split("/"):
+            found = found[name]
+        value = found
+    return value
+
+
+def faults(schema: dict[str, Any], value: Any) -> list[str]:
+    whole = {**schema, "components": DOCUMENT["components"]}
+    validator = Draft202012Validator(whole, format_checker=FormatChecker())
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+def shown(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Yield the examples of a body: media type, schema, value."""
+    for media_type, body in content.items():
+        for example in body["examples"].values():
+            yield media_type, body["schema"], resolved(example)["value"]
+
+
+@pytest.mark.parametrize("path", ["/v1/openapi.json", "/v1/openapi.json/"])
+def test_it_is_served_without_a_key(path):
+    response = Client().get(path)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert json.loads(response.content) == DOCUMENT
+
+
+def test_it_is_made_without_warnings():
+    SchemaGenerator().get_schema(request=None, public=True)
+    assert not GENERATOR_STATS._warn_cache
+    assert not GENERATOR_STATS._error_cache
+
+
+def test_it_follows_the_openapi_3_1_schema():
+    assert DOCUMENT["openapi"].startswith("3.1")
+    assert (DOCUMENT["info"]["title"], DOCUMENT["info"]["version"]) == ("Postrider", "1.2")
+    validate_schema(DOCUMENT)
+
+
+@pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
+def test_each_schema_is_a_json_schema(name):
+    Draft202012Validator.check_schema(DOCUMENT["components"]["schemas"][name])
+
+
+def test_it_lists_the_paths_and_methods_that_there_are_and_no_others():
+    there = {
+        (path_of(route), method)
+        for route, pattern in routes(get_resolver().url_patterns)
+        for method in methods_of(pattern.callback)
+    }
+    assert {(path, method) for path, method, _ in OPERATIONS} == there
+
+
+def test_operation_ids_are_names_of_their_own():
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name.replace("OpenApi", "Openapi")) for name in names)
+
+
+@BY_NAME
+def test_each_operation_is_told_in_words(path, method, operation):
+    assert operation["summary"]
+    assert operation["description"].endswith(".")
+    (tag,) = operation["tags"]
+    assert tag in [one["name"] for one in DOCUMENT["tags"]]
+    assert all(parameter["description"] for parameter in operation.get("parameters", ()))
+    assert not [name for name in operation if name.startswith("x-")]
+
+
+@BY_NAME
+def test_each_answer_names_its_headers_and_has_an_example(path, method, operation):
+    for status, response in operation["responses"].items():
+        assert "X-Request-Id" in response["headers"]
+        assert response["description"]
+        assert list(shown(response["content"]))
+        if int(status) >= 400:
+            assert list(response["content"]) == ["application/problem+json"]
+    if "security" in operation:
+        assert {"401", "406", "429", "500", "503"} <= operation["responses"].keys()
+    if "requestBody" in operation:
+        assert {"400", "411", "413", "415", "422"} <= operation["responses"].keys()
+        assert list(shown(operation["requestBody"]["content"]))
+
+
+@BY_NAME
+def test_each_example_follows_its_schema(path, method, operation):
+    bodies = [operation["requestBody"]] if "requestBody" in operation else []
+    for body in (*bodies, *operation["responses"].values()):
+        for media_type, schema, value in shown(body["content"]):
+            assert faults(schema, value) == [], (media_type, value)
+
+
+def test_inputs_take_no_unknown_field():
+    inputs = {name for _, _, operation in OPERATIONS for name in bodies_of(operation)}
+    assert {"SendInput", "BatchInput", "TemplateInput"} <= inputs
+    for name in inputs:
+        assert DOCUMENT["components"]["schemas"][name]["additionalProperties"] is False
+
+
+def bodies_of(operation: dict[str, Any]) -> list[str]:
+    content = operation.get("requestBody", {}).get("content", {})
+    return [body["schema"]["$ref"].rpartition("/")[2] for body in content.values()]
+
+
+def test_scopes_are_told_as_the_views_grant_them():
+    scopes = {
+        ANY: set(Scope),
+        READING: {Scope.READ_ONLY, Scope.FULL_ACCESS},
+        SENDING: {Scope.SENDING_ACCESS, Scope.FULL_ACCESS},
+        FULL: {Scope.FULL_ACCESS},
+    }
+    patterns = {path_of(route): pattern for route, pattern in routes(get_resolver().url_patterns)}
+    for path, method, operation in OPERATIONS:
+        if "security" not in operation:
+            continue
+        (told,) = [scopes[text] for text in scopes if operation["description"].endswith(text)]
+        callback = patterns[path].callback
+        view = callback.cls()
+        view.action = getattr(callback, "actions", {}).get(method) or view.action
+        request = type("Request", (), {"method": method.upper()})
+        assert set(allowed_scopes(view, request)) == told, operation["operationId"]
+        assert ("403" in operation["responses"]) or told == set(Scope)
+
+
+def test_every_problem_is_described_and_told_by_an_operation():
+    codes = {problem.code for problem in all_problems(Problem) if problem.__module__.startswith(PROJECT)}
+    assert codes == set(KNOWN)
+    told = {
+        code
+        for _, _, operation in OPERATIONS
+        for response in operation["responses"].values()
+        for code in response["content"].get("application/problem+json", {}).get("examples", ())
+    }
+    # 405 is answered by a path for the methods that it does not have.
+    assert codes - told == {MethodNotAllowed.code}

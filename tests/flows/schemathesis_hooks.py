@@ -1,0 +1,95 @@
+"""What schemathesis is told about this service beyond its document; read by the run of test_schemathesis."""
+
+import itertools
+import json
+import os
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.core.parameters import ParameterLocation
+
+# A request may follow its schema and still be refused: for a fact of the workspace, which has a code of its own,
+# or by one of these rules, which JSON Schema cannot tell.
+RULES = {
+    "duplicate_header": "two names that differ in case alone",
+    "reserved_header": "names, compared without case, and prefixes",
+    "invalid_range": "from is later than to",
+    "too_large": "metadata is counted in bytes of JSON",
+    "unsafe": "a file name of dots alone",
+    "invalid_domain": "the grammar of IDNA",
+    "in_past": "the days of the examples pass",
+}
+CREATED = {
+    "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},
+    "templates": {"name": "Hello", "subject": "Hello {{name}}", "htmlContent": "<p>{{name}}</p>"},
+    "suppressions": {"email": "nobody@example.com"},
+}
+ADDRESSES = st.from_regex(r"[a-z][a-z0-9]{0,12}@demo\.example", fullmatch=True)
+NAMED = ADDRESSES.map(lambda address: f"Demo <{address}>")
+TURNS = itertools.count()
+
+
+def moment(minutes: int) -> str:
+    return (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat(timespec="seconds")
+
+
+schemathesis.openapi.format("mailbox", ADDRESSES | NAMED)
+schemathesis.openapi.format("idn-hostname", st.from_regex(r"[a-z]{3,12}\.(example|test)", fullmatch=True))
+# scheduledFor is later than now, and at most 30 days ahead.
+schemathesis.openapi.format("date-time", st.integers(10, 29 * 24 * 60).map(moment))
+
+
+@schemathesis.check
+def refused_by_a_rule_alone(ctx, response, case):
+    """positive_data_acceptance, for an API whose rules reach further than JSON Schema."""
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    problem = response.json() if response.status_code in REFUSED else {}
+    codes = {error["code"] for error in problem.get("errors", ())}
+    # Two idempotency keys that differ are one more rule between two values.
+    assert problem.get("code") != "invalid_json", problem
+    assert problem.get("code") != "validation_error" or codes <= RULES.keys(), problem
+
+
+REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Let every other request find what it names: an id, a template, an idempotency key that is new."""
+    turn = next(TURNS)
+    resource = case.operation.path.split("/")[2]
+    if turn % 2 and resource in CREATED and "id" in case.path_parameters and follows(case, ParameterLocation.PATH):
+        case.path_parameters["id"] = new_id(resource)
+    if turn % 2 and "Idempotency-Key" in case.headers and follows(case, ParameterLocation.HEADER):
+        case.headers["Idempotency-Key"] = f"key-{turn}"
+    if isinstance(case.body, dict) and follows(case, ParameterLocation.BODY):
+        if "Idempotency-Key" in case.headers:
+            case.body.pop("idempotencyKey", None)
+        if case.body.get("templateId"):
+            case.body["templateId"] = "hello"
+
+
+def follows(case: Any, location: ParameterLocation) -> bool:
+    """Tell whether this part of a request follows its schema; ids of a chain of calls are the chain's."""
+    if case.meta is None or case.meta.phase.name.value == "stateful":
+        return location is not ParameterLocation.PATH
+    part = case.meta.components.get(location)
+    return part is None or part.mode.is_positive
+
+
+def new_id(resource: str) -> str:
+    path = "emails/send" if resource == "emails" else resource
+    later = {"scheduledFor": moment(24 * 60)} if resource == "emails" else {}
+    return call(path, {**CREATED[resource], **later})["id"]
+
+
+def call(path: str, body: dict[str, Any]) -> Any:
+    headers = {"Authorization": f"Bearer {os.environ['API_KEY']}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{os.environ['API_URL']}/v1/{path}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)

@@ -1,0 +1,397 @@
+"""`/v1/templates`: create, list, look at, change, delete, preview."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from templates_app.models import Template, TemplateVersion
+from templates_app.services import MAX_TEMPLATES
+from tests.conftest import Account, Api, make_key
+
+pytestmark = pytest.mark.django_db
+
+MIB = 1024 * 1024
+BODY = {"name": "Welcome", "subject": "Hello {{name}}", "htmlContent": "<p>Hi {{name}}</p>"}
+
+
+def create(api: Api, **fields):
+    body = {name: value for name, value in (BODY | fields).items() if value is not None}
+    return api.post("/templates", body)
+
+
+def created(api: Api, **fields) -> str:
+    response = create(api, **fields)
+    assert response.status_code == 201, response.content
+    return response.json()["id"]
+
+
+def get(api: Api, template_id: str) -> dict:
+    return api.get(f"/templates/{template_id}").json()
+
+
+def field_codes(response) -> dict[str, str]:
+    assert (response.status_code, response.json()["code"]) == (422, "validation_error"), response.content
+    return {error["field"]: error["code"] for error in response.json()["errors"]}
+
+
+def code_of(response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]
+
+
+class TestCreating:
+    def test_a_template_is_answered_with_its_id(self, api: Api):
+        response = create(api)
+        body = response.json()
+        assert response.status_code == 201
+        assert body.keys() >= {"id", "name", "subject", "createdAt"}
+        assert body["id"].startswith("tpl_")
+        assert (body["name"], body["subject"]) == ("Welcome", "Hello {{name}}")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["createdAt"])
+        assert get(api, body["id"]) == body
+
+    def test_everything_is_read_back_as_it_was_given(self, api: Api):
+        given = {
+            "name": "Grüße 😀",
+            "subject": " Hallo\n{{ name }} ",
+            "htmlContent": "<p>\r\n{{#if a}}{{{b}}}{{/if}}\t</p> ",
+            "textContent": "  {{! nothing }}\n",
+            "alias": "Welcome_mail-2.de",
+            "strictVariables": True,
+        }
+        body = get(api, api.post("/templates", given).json()["id"])
+        assert {name: body[name] for name in given} == given
+
+    @pytest.mark.parametrize("text", [None, ""])
+    def test_what_was_left_out_is_empty(self, api: Api, text):
+        body = get(api, api.post("/templates", BODY | {"textContent": text, "alias": None}).json()["id"])
+        assert (body["textContent"], body["alias"], body["strictVariables"]) == ("", None, False)
+
+    @pytest.mark.parametrize(
+        ("fields", "errors"),
+        [
+            ({"name": None}, {"name": "required"}),
+            ({"name": ""}, {"name": "blank"}),
+            ({"subject": None, "htmlContent": None}, {"subject": "required", "htmlContent": "required"}),
+            ({"subject": ""}, {"subject": "blank"}),
+            ({"htmlContent": ""}, {"htmlContent": "blank"}),
+            ({"htmlContent": 7}, {"htmlContent": "invalid"}),
+            ({"textContent": ["x"]}, {"textContent": "invalid"}),
+            ({"strictVariables": "true"}, {"strictVariables": "invalid"}),
+            ({"html": "<p>"}, {"html": "unknown_field"}),
+            ({"htmlcontent": "<p>"}, {"htmlcontent": "unknown_field"}),
+        ],
+    )
+    def test_a_malformed_field_is_named(self, api: Api, fields, errors):
+        assert field_codes(create(api, **fields)) == errors
+        assert not TemplateVersion.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("field", "edge", "beyond"),
+        [
+            ("name", "n" * 100, "n" * 101),
+            ("subject", "s" * 998, "s" * 999),
+            ("alias", "a" * 100, "a" * 101),
+            ("htmlContent", "h" * MIB, "h" * (MIB + 1)),
+            ("htmlContent", "é" * (MIB // 2), "é" * (MIB // 2) + "e"),
+            ("textContent", "t" * MIB, "t" * (MIB + 1)),
+            ("textContent", "😀" * (MIB // 4), "😀" * (MIB // 4) + "e"),
+        ],
+    )
+    def test_a_limit_holds_at_its_edge_and_refuses_one_past_it(self, api: Api, field, edge, beyond):
+        template_id = created(api, **{field: edge})
+        assert get(api, template_id)[field] == edge
+        assert field_codes(create(api, **{field: beyond})).keys() == {field}
+        assert field_codes(api.patch(f"/templates/{template_id}", {field: beyond})).keys() == {field}
+        assert Template.objects.count() == 1
+
+    def test_1000_templates_are_the_limit_and_a_deleted_one_makes_room(self, api: Api, alice: Account):
+        template_id = created(api)
+        version = TemplateVersion.objects.get()
+        Template.objects.bulk_create(
+            Template(workspace=alice.workspace, name="n", version=version) for _ in range(MAX_TEMPLATES - 2)
+        )
+        assert MAX_TEMPLATES == 1000
+        created(api)
+        response = create(api)
+        assert code_of(response) == (403, "plan_limit_reached")
+        assert (response.json()["resource"], response.json()["limit"]) == ("templates", 1000)
+        assert Template.objects.count() == 1000
+        api.delete(f"/templates/{template_id}")
+        created(api)
+
+    def test_another_workspaces_templates_do_not_count(self, api: Api, bobs_api: Api, bob: Account):
+        created(api)
+        version = TemplateVersion.objects.get()
+        Template.objects.bulk_create(
+            Template(workspace=bob.workspace, name="n", version=version) for _ in range(MAX_TEMPLATES)
+        )
+        created(api)
+
+
+SYNTAX = [
+    ("subject", "Hi {{", 1, 4),
+    ("subject", "{{/if}}", 1, 1),
+    ("htmlContent", "<p>\n  {{#if x}}\n</p>", 2, 3),
+    ("htmlContent", "{{#each a}}\n{{/if}}", 2, 1),
+    ("htmlContent", "é😀{{x y}}", 1, 3),
+    ("textContent", "a\r\nb\n\n {{{x}}", 4, 2),
+    ("textContent", "{{> partial}}", 1, 1),
+]
+
+
+class TestSyntax:
+    @pytest.mark.parametrize(("field", "source", "line", "column"), SYNTAX)
+    def test_an_error_names_its_field_line_and_column(self, api: Api, field, source, line, column):
+        response = create(api, **{field: source})
+        body = response.json()
+        assert code_of(response) == (422, "template_syntax_error")
+        assert (body["field"], body["line"], body["column"]) == (field, line, column)
+        assert field in body["detail"]
+        assert not TemplateVersion.objects.exists()
+
+    @pytest.mark.parametrize(("field", "source", "line", "column"), SYNTAX)
+    def test_a_change_is_checked_alike_and_changes_nothing(self, api: Api, field, source, line, column):
+        template_id = created(api)
+        before = get(api, template_id)
+        response = api.patch(f"/templates/{template_id}", {"name": "New", field: source})
+        body = response.json()
+        assert code_of(response) == (422, "template_syntax_error")
+        assert (body["field"], body["line"], body["column"]) == (field, line, column)
+        assert get(api, template_id) == before
+        assert TemplateVersion.objects.count() == 1
+
+
+class TestAliases:
+    def test_an_alias_is_one_templates_in_a_workspace(self, api: Api, bobs_api: Api):
+        first = created(api, alias="welcome")
+        assert code_of(create(api, alias="welcome")) == (409, "alias_taken")
+        second = created(api)
+        assert code_of(api.patch(f"/templates/{second}", {"alias": "welcome"})) == (409, "alias_taken")
+        assert get(api, second)["alias"] is None
+        assert api.patch(f"/templates/{first}", {"alias": "welcome"}).status_code == 200, "its own it may keep"
+        assert create(bobs_api, alias="welcome").status_code == 201
+        assert Template.objects.filter(workspace__name="alice").count() == 2
+
+    def test_a_refused_change_of_the_alias_changes_nothing_else(self, api: Api):
+        created(api, alias="welcome")
+        second = created(api)
+        before = get(api, second)
+        response = api.patch(f"/templates/{second}", {"alias": "welcome", "name": "New", "subject": "New"})
+        assert code_of(response) == (409, "alias_taken")
+        assert get(api, second) == before
+
+    def test_many_have_none(self, api: Api):
+        for _ in range(3):
+            created(api)
+        assert Template.objects.filter(alias=None).count() == 3
+
+    @pytest.mark.parametrize("end", ["given up", "renamed", "deleted"])
+    def test_a_free_alias_can_be_taken(self, api: Api, end):
+        first = created(api, alias="welcome")
+        if end == "deleted":
+            api.delete(f"/templates/{first}")
+        else:
+            api.patch(f"/templates/{first}", {"alias": None if end == "given up" else "other"})
+        assert create(api, alias="welcome").status_code == 201
+
+    def test_case_makes_another_alias(self, api: Api):
+        created(api, alias="welcome")
+        created(api, alias="Welcome")
+
+    @pytest.mark.parametrize(
+        "alias",
+        ["", " ", "1st", "-a", "_a", ".a", "a b", "a/b", "é", "a\n", "a\u2028", "tpl_x", "tpl_", "a{{b}}", 7, True],
+    )
+    def test_what_is_no_alias_is_refused(self, api: Api, alias):
+        assert field_codes(create(api, alias=alias)).keys() == {"alias"}
+        assert not Template.objects.exists()
+
+
+class TestListing:
+    def test_templates_are_listed_newest_first_without_their_texts(self, api: Api):
+        ids = [created(api, name=name, alias=name) for name in ("a", "b", "c")]
+        for day, template_id in enumerate(ids, start=1):
+            Template.objects.filter(id=template_id).update(created_at=f"2026-01-0{day}T00:00:00Z")
+        body = api.get("/templates").json()
+        assert (body["total"], body["page"], body["limit"]) == (3, 1, 20)
+        assert [item["id"] for item in body["data"]] == ids[::-1]
+        detail = get(api, ids[0])
+        assert body["data"][2] == {name: detail[name] for name in detail.keys() - {"htmlContent", "textContent"}}
+
+    def test_a_list_reads_no_text_and_takes_two_statements(self, api: Api):
+        for _ in range(5):
+            created(api)
+        with CaptureQueriesContext(connection) as queries:
+            assert len(api.get("/templates").json()["data"]) == 5
+        assert len(queries) == 2
+        assert not any('"html"' in query["sql"] for query in queries)
+
+    @pytest.mark.parametrize(
+        ("query", "served"),
+        [
+            ({"limit": 2}, (2, 1, 2)),
+            ({"limit": 2, "page": 2}, (1, 2, 2)),
+            ({"page": 9}, (0, 9, 20)),
+            ({"limit": 101}, (3, 1, 100)),
+        ],
+    )
+    def test_a_page_is_what_was_asked_for(self, api: Api, query, served):
+        for _ in range(3):
+            created(api)
+        body = api.get("/templates", query).json()
+        assert (len(body["data"]), body["page"], body["limit"]) == served
+        assert body["total"] == 3
+
+    @pytest.mark.parametrize("query", [{"limit": 0}, {"limit": "x"}, {"page": -1}])
+    def test_a_page_that_is_no_number_from_1_is_422(self, api: Api, query):
+        assert field_codes(api.get("/templates", query)).keys() == query.keys()
+
+    def test_foreign_templates_are_not_listed(self, api: Api, bobs_api: Api):
+        created(api)
+        assert bobs_api.get("/templates").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
+
+
+class TestChanging:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"name": "New"},
+            {"subject": "New {{x}}"},
+            {"htmlContent": "<b>New</b>"},
+            {"textContent": "New"},
+            {"alias": "new"},
+            {"strictVariables": True},
+            {"name": "New", "htmlContent": "<b>", "textContent": "", "alias": None},
+            {},
+        ],
+    )
+    def test_what_is_given_changes_and_the_rest_stays(self, api: Api, change):
+        template_id = created(api, textContent="Hi", alias="welcome")
+        before = get(api, template_id)
+        response = api.patch(f"/templates/{template_id}", change)
+        assert response.status_code == 200
+        assert response.json() == get(api, template_id)
+        assert {**response.json(), "updatedAt": ""} == {**before, **change, "updatedAt": ""}
+
+    def test_null_takes_text_and_alias_away(self, api: Api):
+        template_id = created(api, textContent="Hi", alias="welcome")
+        body = api.patch(f"/templates/{template_id}", {"textContent": None, "alias": None}).json()
+        assert (body["textContent"], body["alias"]) == ("", None)
+
+    @pytest.mark.parametrize("field", ["name", "subject", "htmlContent", "strictVariables"])
+    def test_null_is_refused_where_something_must_be(self, api: Api, field):
+        template_id = created(api)
+        before = get(api, template_id)
+        assert field_codes(api.patch(f"/templates/{template_id}", {field: None})).keys() == {field}
+        assert get(api, template_id) == before
+
+    @pytest.mark.parametrize("field", ["id", "createdAt", "Name"])
+    def test_an_unknown_field_is_refused(self, api: Api, field):
+        template_id = created(api)
+        assert field_codes(api.patch(f"/templates/{template_id}", {field: "x"})) == {field: "unknown_field"}
+
+    def test_a_change_that_is_none_makes_no_version(self, api: Api):
+        template_id = created(api)
+        api.patch(f"/templates/{template_id}", {"name": "New", "subject": BODY["subject"]})
+        assert TemplateVersion.objects.count() == 1
+        api.patch(f"/templates/{template_id}", {"subject": "New"})
+        assert TemplateVersion.objects.count() == 2
+
+    def test_put_is_not_taken(self, api: Api):
+        response = api.raw("PUT", f"/templates/{created(api)}", b"{}")
+        assert code_of(response) == (405, "method_not_allowed")
+
+
+class TestDeleting:
+    def test_a_deleted_template_is_gone_and_deleting_again_is_404(self, api: Api):
+        template_id = created(api)
+        response = api.delete(f"/templates/{template_id}")
+        assert (response.status_code, response.json()) == (200, {"id": template_id, "deleted": True})
+        assert not Template.objects.exists()
+        assert code_of(api.get(f"/templates/{template_id}")) == (404, "not_found")
+        assert code_of(api.delete(f"/templates/{template_id}")) == (404, "not_found")
+        assert code_of(api.patch(f"/templates/{template_id}", {"name": "x"})) == (404, "not_found")
+        assert code_of(api.post(f"/templates/{template_id}/preview")) == (404, "not_found")
+
+    def test_a_foreign_template_is_not_deleted(self, api: Api, bobs_api: Api):
+        template_id = created(api)
+        foreign, unknown = bobs_api.delete(f"/templates/{template_id}"), bobs_api.delete("/templates/tpl_" + "0" * 22)
+        assert code_of(foreign) == (404, "not_found")
+        assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
+        assert Template.objects.exists()
+
+
+class TestPreview:
+    @pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
+    def test_every_scope_may_look_at_what_it_renders_to(self, api: Api, alice: Account, scope):
+        template_id = created(api, textContent="Hi {{name}} of {{city}} {{user.zip}}")
+        reader = Api(make_key(alice.workspace, scope))
+        response = reader.post(f"/templates/{template_id}/preview", {"data": {"name": "<Ada>"}})
+        assert (response.status_code, response.json()) == (
+            200,
+            {
+                "subject": "Hello <Ada>",
+                "html": "<p>Hi &lt;Ada&gt;</p>",
+                "text": "Hi <Ada> of  ",
+                "missingVariables": ["city", "user.zip"],
+            },
+        )
+
+    @pytest.mark.parametrize("body", [None, {}, {"data": None}, {"data": {}}])
+    def test_data_may_be_left_out(self, api: Api, body):
+        response = api.post(f"/templates/{created(api)}/preview", body)
+        assert (response.status_code, response.json()["missingVariables"]) == (200, ["name"])
+        assert response.json()["text"] == ""
+
+    def test_a_strict_template_shows_what_it_misses(self, api: Api):
+        response = api.post(f"/templates/{created(api, strictVariables=True)}/preview", {"data": {}})
+        assert (response.status_code, response.json()["missingVariables"]) == (200, ["name"])
+
+    @pytest.mark.parametrize(
+        ("body", "field", "code"),
+        [
+            ({"data": []}, "data", "invalid_type"),
+            ({"data": "x"}, "data", "invalid_type"),
+            ({"templateData": {}}, "templateData", "unknown_field"),
+            ({"name": "Ada"}, "name", "unknown_field"),
+        ],
+    )
+    def test_a_malformed_body_is_refused(self, api: Api, body, field, code):
+        assert field_codes(api.post(f"/templates/{created(api)}/preview", body)) == {field: code}
+
+    def test_an_output_that_is_too_large_is_422(self, api: Api):
+        template_id = created(api, htmlContent="{{{a}}}{{{a}}}")
+        half = "x" * MIB
+        assert api.post(f"/templates/{template_id}/preview", {"data": {"a": half}}).status_code == 200
+        response = api.post(f"/templates/{template_id}/preview", {"data": {"a": half + "x"}})
+        assert code_of(response) == (422, "template_output_too_large")
+
+    def test_it_shows_the_newest_version(self, api: Api):
+        template_id = created(api)
+        api.patch(f"/templates/{template_id}", {"subject": "New"})
+        assert api.post(f"/templates/{template_id}/preview").json()["subject"] == "New"
+
+    def test_it_writes_nothing(self, api: Api):
+        template_id = created(api)
+        before = get(api, template_id)
+        api.post(f"/templates/{template_id}/preview", {"data": {"name": "x"}})
+        assert get(api, template_id) == before
+        assert TemplateVersion.objects.count() == 1
+
+
+class TestScopes:
+    @pytest.mark.parametrize("scope", ["sending_access", "read_only"])
+    def test_only_full_access_changes_templates(self, api: Api, alice: Account, scope):
+        template_id = created(api)
+        reader = Api(make_key(alice.workspace, scope))
+        assert reader.get("/templates").status_code == 200
+        assert reader.get(f"/templates/{template_id}").status_code == 200
+        for response in (
+            create(reader),
+            reader.patch(f"/templates/{template_id}", {"name": "x"}),
+            reader.delete(f"/templates/{template_id}"),
+        ):
+            assert code_of(response) == (403, "insufficient_scope")
+        assert get(api, template_id)["name"] == "Welcome"
