@@ -40,7 +40,7 @@ def routes(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPatt
 
 
 def path_of(route: str) -> str:
-    path = re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda found: "{%s}" % found[1].replace("pk", "id"), route)
+    path = re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda found: f"{{{found[1].replace('pk', 'id')}}}", route)
     return "/" + path.replace("^", "").replace("/?$", "").replace("\\.", ".")
 
 

@@ -51,9 +51,10 @@ def refused(response) -> dict[str, str]:
 @pytest.mark.django_db
 class TestNames:
     @pytest.mark.parametrize("change", [str, str.lower, str.upper, str.swapcase])
-    @pytest.mark.parametrize("name", [*RESERVED, *PREFIXES, *BY_EXAMPLE])
-    def test_what_the_service_sets_or_a_relay_obeys_is_refused_in_any_case(self, api: Api, name, change):
-        assert refused(send(api, {change(name): "x"})) == {f"headers.{change(name)}": "reserved_header"}
+    @pytest.mark.parametrize("names", [RESERVED, PREFIXES, BY_EXAMPLE])
+    def test_what_the_service_sets_or_a_relay_obeys_is_refused_in_any_case(self, api: Api, names, change):
+        found = refused(send(api, {change(name): "x" for name in names}))
+        assert found == {f"headers.{change(name)}": "reserved_header" for name in names}
 
     @pytest.mark.parametrize(
         "name",
@@ -98,9 +99,10 @@ class TestNames:
 @pytest.mark.django_db
 class TestValues:
     @pytest.mark.parametrize("control", CONTROLS)
-    @pytest.mark.parametrize("value", ["{}", "a{}b", "{}a", "a{}", "x{}Bcc: eve@example.com"])
-    def test_a_control_character_is_refused(self, api: Api, value, control):
-        assert refused(send(api, {"X-A": value.format(control)})) == {"headers.X-A": "control"}
+    def test_a_control_character_is_refused_wherever_it_stands(self, api: Api, control):
+        values = [control, f"a{control}b", f"{control}a", f"a{control}", f"x{control}Bcc: eve@example.com"]
+        found = refused(send(api, {f"X-{number}": value for number, value in enumerate(values)}))
+        assert found == {f"headers.X-{number}": "control" for number in range(5)}
 
     def test_a_nul_is_no_json_at_all(self, api: Api):
         response = send(api, {"X-A": "a\0b"})

@@ -21,7 +21,9 @@ EXCLUDED = "positive_data_acceptance"
 
 
 def test_the_service_does_what_its_document_says(whole_stack, tmp_path):
-    whole_stack.call("POST", "/templates", {"name": "Hello", "subject": "Hi", "htmlContent": "<p>Hi</p>", "alias": "hello"})
+    whole_stack.call(
+        "POST", "/templates", {"name": "Hello", "subject": "Hi", "htmlContent": "<p>Hi</p>", "alias": "hello"}
+    )
     options = [
         *("--header", f"Authorization: Bearer {whole_stack.key}"),
         *("--checks", "all", "--exclude-checks", EXCLUDED),
