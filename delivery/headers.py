@@ -46,8 +46,8 @@ def filename_parameters(filename: str) -> list[str]:
     if plain == filename and len(filename) <= FILENAME_LENGTH:
         return [f'filename="{plain}"']
     octets = [character if character in FILENAME_BARE else _percent(character) for character in filename]
-    # The true name first: some readers take the first of the two, and few know the second alone.
-    return [*_continued(octets), f'filename="{plain[-FILENAME_LENGTH:]}"']
+    # No second, plain one beside it: some readers take that one, and show its underscores.
+    return _continued(octets)
 
 
 def _percent(character: str) -> str:

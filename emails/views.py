@@ -108,9 +108,7 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
         return Response(cancel_email(self.get_object()))
 
     def filters(self) -> dict[str, Any]:
-        filters = EmailFilters(data=self.request.query_params.dict())
-        filters.is_valid(raise_exception=True)
-        return dict(filters.validated_data)
+        return dict(self.valid_query(EmailFilters))
 
 
 def accepted(answer: Answer) -> Response:

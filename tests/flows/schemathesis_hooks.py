@@ -71,10 +71,10 @@ def before_call(context, case, kwargs):
 
 
 def settle_keys(case: Any, turn: int) -> None:
-    """Give an idempotency key in one place, and mostly a new one: of a used one the answer would be the old."""
+    """Give an idempotency key in one place, and a new one: a used one is answered before the fields are read."""
     if "idempotencyKey" in case.body and follows(case, ParameterLocation.HEADER):
         case.headers.pop("Idempotency-Key", None)
-    if turn % 8 == 0:
+    if turn % 8 == 0 and follows(case, ParameterLocation.BODY):
         return
     if "Idempotency-Key" in case.headers and follows(case, ParameterLocation.HEADER):
         case.headers["Idempotency-Key"] = f"key-{turn}"
@@ -90,6 +90,11 @@ def settle_body(body: dict[str, Any]) -> None:
         body["from"] = "hello@demo.example"
     if body.get("scheduledFor"):
         body["scheduledFor"] = moment(60)
+    # A blocked address would be refused in every email after.
+    if "email" in body:
+        body["email"] = "nobody@example.com"
+    if "emails" in body:
+        body["emails"] = [f"nobody{place}@example.com" for place in range(len(body["emails"]))]
 
 
 def follows(case: Any, location: ParameterLocation) -> bool:
