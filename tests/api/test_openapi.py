@@ -190,3 +190,8 @@ def test_every_problem_is_described_and_told_by_an_operation():
     }
     # 405 is answered by a path for the methods that it does not have.
     assert codes - told == {MethodNotAllowed.code}
+
+
+@pytest.mark.django_db
+def test_unknown_query_parameters_are_ignored_as_the_document_says(api):
+    assert api.get("/me", {"format": "xml", "nonsense": "1"}).status_code == 200

@@ -1,0 +1,47 @@
+"""Milliseconds of POST /v1/emails/batch with 500 recipients, one request after another.
+
+    .venv/bin/python -m benchmarks.batch
+
+Needs DATABASE_URL of a server on which databases may be created.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.flows.stack import Stack, running_stack
+
+ROUNDS = 40
+TEMPLATE = {
+    "name": "Receipt",
+    "alias": "receipt",
+    "subject": "Your receipt, {{name}}",
+    "htmlContent": "<p>Hello {{name}},</p>" + "<p>thank you for your order {{order.id}}.</p>" * 3 + "<p>Bye</p>" * 100,
+}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+        stack.start("web", WEB_CONCURRENCY="1")
+        stack.call("POST", "/templates", TEMPLATE)
+        seconds = sorted(measured(stack))[: ROUNDS - 1]
+        print(f"500 recipients: p50 {statistics.median(seconds) * 1000:.0f} ms, slowest {max(seconds) * 1000:.0f} ms")
+
+
+def measured(stack: Stack) -> list[float]:
+    replies = [stack.call("POST", "/emails/batch", batch(number)) for number in range(ROUNDS)]
+    assert {reply.status for reply in replies} == {202}
+    return [reply.seconds for reply in replies]
+
+
+def batch(number: int) -> dict[str, Any]:
+    recipients = [
+        {"to": f"user{number}-{index}@example.com", "templateData": {"name": f"User {index}", "order": {"id": index}}}
+        for index in range(500)
+    ]
+    return {"from": "hello@demo.example", "templateId": "receipt", "recipients": recipients}
+
+
+if __name__ == "__main__":
+    main()
