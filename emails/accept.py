@@ -251,6 +251,6 @@ def _suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> R
         if (row := found.get(key_of(spec)))
     ]
     first = told[0]
-    others = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    detail = f"{first['email']}{others} is on the suppression list ({first['reason']})."
+    others = f", and so are {len(told) - 1} more" if len(told) > 1 else ""
+    detail = f"{first['email']} is on the suppression list ({first['reason']}){others}."
     return RecipientSuppressed(detail, recipients=told)
