@@ -14,7 +14,7 @@ from domains.services import check_sending_domain
 from drain import bell
 from emails.drafts import BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
-from emails.insertion import NewAttachment, NewContent, NewEmail, NewRecipient, insert_emails
+from emails.insertion import NewContent, NewEmail, NewRecipient, insert_emails
 from emails.models import Email
 from emails.states import State
 from emails.wording import Warnings, Wording, compile_wording, render_wording, warn_of_missing
@@ -129,7 +129,7 @@ def _check(workspace: Workspace, draft: Draft) -> _Ready:
 
 
 def _with_own_content(draft: Draft) -> _Ready:
-    content = NewContent(draft.html, draft.text, _attachments(draft))
+    content = NewContent(draft.html, draft.text, draft.files)
     subject = draft.subject or ""
     email = new_email(draft, subject=subject, content_id=content.id)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
@@ -142,7 +142,7 @@ def _with_template(workspace: Workspace, draft: Draft) -> _Ready:
     rendered = render_wording(compiled, draft.template_data or {})
     if rendered.missing and template.strict_variables:
         raise _missing(rendered.missing)
-    contents = [NewContent("", "", _attachments(draft))] if draft.files else []
+    contents = [NewContent("", "", draft.files)] if draft.files else []
     content_id = contents[0].id if contents else None
     references = {"content_id": content_id, "version_id": template.version_id, "template_id": template.id}
     email = new_email(draft, subject=rendered.subject, **references)
@@ -203,10 +203,6 @@ def _batch_answer(
         ],
     }
     return {**body, "warnings": warnings} if warnings else body
-
-
-def _attachments(draft: Draft) -> tuple[NewAttachment, ...]:
-    return tuple(NewAttachment(file.filename, file.content_type, file.content_id, file.data) for file in draft.files)
 
 
 def _copy(email: Email) -> NewEmail:

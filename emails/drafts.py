@@ -7,18 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from api.addresses import Address
+from delivery.message import File
 from emails.insertion import NewEmail, NewRecipient
 from emails.models import Recipient
-
-
-@dataclass(frozen=True)
-class File:
-    """An attachment, decoded; content_id makes it an inline image."""
-
-    filename: str
-    content_type: str
-    data: bytes
-    content_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from api.addresses import FORBIDDEN
 from api.fields import StrictSerializer, TextField
-from emails.drafts import File
+from delivery.message import File
 from emails.errors import AttachmentsTooLarge, TooManyAttachments
 
 MAX_FILES = 10

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection
 
+from delivery.message import File
 from emails.models import Attachment, Pending
 from emails.states import State
 from keys.ids import new_id, to_uuid
@@ -53,18 +54,10 @@ SELECT now()
 
 
 @dataclass(frozen=True)
-class NewAttachment:
-    filename: str
-    content_type: str
-    content_id: str | None
-    data: bytes
-
-
-@dataclass(frozen=True)
 class NewContent:
     html: str
     text: str
-    attachments: tuple[NewAttachment, ...] = ()
+    files: tuple[File, ...] = ()
     id: str = field(default_factory=lambda: new_id("con_"))
 
 
@@ -129,13 +122,13 @@ def _insert_attachments(contents: Sequence[NewContent]) -> None:
     rows = [
         Attachment(position=position, content_id=content.id, size=len(file.data), **_columns(file))
         for content in contents
-        for position, file in enumerate(content.attachments)
+        for position, file in enumerate(content.files)
     ]
     if rows:
         Attachment.objects.bulk_create(rows)
 
 
-def _columns(file: NewAttachment) -> dict[str, Any]:
+def _columns(file: File) -> dict[str, Any]:
     # content_id is taken by the foreign key's column.
     return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
 
