@@ -247,6 +247,6 @@ def _suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> R
         if (row := found.get(key_of(spec)))
     ]
     first = told[0]
-    others = f", and so are {len(told) - 1} more" if len(told) > 1 else ""
-    detail = f"{first['email']} is on the suppression list ({first['reason']}){others}."
+    who = f"{first['email']} and {len(told) - 1} more are" if len(told) > 1 else f"{first['email']} is"
+    detail = f"{who} on the suppression list ({first['reason']})."
     return RecipientSuppressed(detail, recipients=told)
