@@ -35,17 +35,6 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     return default
 
 
-def boolean(name: str, *, default: bool) -> bool:
-    raw = text(name).lower()
-    if raw in {"true", "1", "yes", "on"}:
-        return True
-    if raw in {"false", "0", "no", "off"}:
-        return False
-    if raw:
-        problems.append(f"{name} must be true or false, not {raw!r}.")
-    return default
-
-
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     raw = text(name, default)
     if raw in options:

@@ -12,7 +12,7 @@ from analytics import tally
 from api.fields import wire_time
 from domains.services import check_sending_domain
 from drain import bell
-from emails.drafts import BatchDraft, Draft, new_email
+from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
 from emails.insertion import NewContent, NewEmail, NewRecipient, insert_emails
 from emails.models import Email
@@ -86,10 +86,10 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
             return faster
         check_sending_domain(workspace, name=batch.sender.domain)
         emails, warnings = _render_batch(workspace, batch)
-        rejected = _rejected(workspace, batch)
+        rejected = _find_suppressed(workspace, list(batch.addressed()))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
-            raise _suppressed(workspace, [(f"recipients[{i}].to", r.to.spec) for i, r in enumerate(batch.recipients)])
+            raise _suppressed(list(rejected.values()))
         _write(workspace, list(accepted.values()), contents=[])
         body = _batch_answer(accepted, rejected, batch, warnings)
         keep_answer(workspace, key, body)
@@ -124,7 +124,7 @@ def _check(workspace: Workspace, draft: Draft) -> _Ready:
     """Check domain, template and suppression, in the order of CONTRACT section 1."""
     check_sending_domain(workspace, name=draft.sender.domain)
     ready = _with_template(workspace, draft) if draft.template else _with_own_content(draft)
-    _refuse_suppressed(workspace, [(field, address.spec) for field, address in draft.addressed()])
+    _refuse_suppressed(workspace, list(draft.addressed()))
     return ready
 
 
@@ -167,13 +167,6 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmai
     return emails, warn_of_missing(missing)
 
 
-def _rejected(workspace: Workspace, batch: BatchDraft) -> dict[int, str]:
-    """Return the recipients that are suppressed, by their index."""
-    found = blocked(workspace.id, [recipient.to.spec for recipient in batch.recipients])
-    specs = enumerate(recipient.to.spec for recipient in batch.recipients)
-    return {index: spec for index, spec in specs if key_of(spec) in found}
-
-
 def _write(workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent]) -> datetime:
     """Insert, count, and ring after the commit."""
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
@@ -191,7 +184,7 @@ def _answer(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[s
 
 
 def _batch_answer(
-    accepted: dict[int, NewEmail], rejected: dict[int, str], batch: BatchDraft, warnings: Warnings
+    accepted: dict[int, NewEmail], rejected: Collection[int], batch: BatchDraft, warnings: Warnings
 ) -> dict[str, Any]:
     body = {
         "queued": len(accepted),
@@ -234,18 +227,23 @@ def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVaria
     return MissingTemplateVariables(detail, variables=list(variables), **members)
 
 
-def _refuse_suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> None:
-    if blocked(workspace.id, [spec for _, spec in addressed]):
-        raise _suppressed(workspace, addressed)
+def _refuse_suppressed(workspace: Workspace, addressed: Sequence[Addressed]) -> None:
+    told = _find_suppressed(workspace, addressed)
+    if told:
+        raise _suppressed(list(told.values()))
 
 
-def _suppressed(workspace: Workspace, addressed: Sequence[tuple[str, str]]) -> RecipientSuppressed:
+def _find_suppressed(workspace: Workspace, addressed: Sequence[Addressed]) -> dict[int, dict[str, str]]:
+    """Return what is told of each suppressed address, by its place among the addressed."""
     found = blocked(workspace.id, [spec for _, spec in addressed])
-    told = [
-        {"email": spec, "field": field, "reason": row.reason, "suppressionId": row.id}
-        for field, spec in addressed
+    return {
+        place: {"email": spec, "field": field, "reason": row.reason, "suppressionId": row.id}
+        for place, (field, spec) in enumerate(addressed)
         if (row := found.get(key_of(spec)))
-    ]
+    }
+
+
+def _suppressed(told: Sequence[dict[str, str]]) -> RecipientSuppressed:
     first = told[0]
     who = f"{first['email']} and {len(told) - 1} more are" if len(told) > 1 else f"{first['email']} is"
     detail = f"{who} on the suppression list ({first['reason']})."

@@ -11,6 +11,9 @@ from delivery.message import File
 from emails.insertion import NewEmail, NewRecipient
 from emails.models import Recipient
 
+# A field and the addr-spec that it names.
+Addressed = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -34,11 +37,11 @@ class Draft:
     track_clicks: bool = True
     scheduled_for: datetime | None = None
 
-    def addressed(self) -> Iterator[tuple[str, Address]]:
-        """Every address with the field that named it, such as `cc[0]`."""
+    def addressed(self) -> Iterator[Addressed]:
+        """Every addr-spec behind the field that named it, such as `cc[0]`."""
         for name in ("to", "cc", "bcc"):
             for index, address in enumerate(getattr(self, name)):
-                yield f"{name}[{index}]", address
+                yield f"{name}[{index}]", address.spec
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class BatchDraft:
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
     scheduled_for: datetime | None = None
+
+    def addressed(self) -> Iterator[Addressed]:
+        """Every addr-spec behind the field that named it, such as `recipients[0].to`."""
+        for index, recipient in enumerate(self.recipients):
+            yield f"recipients[{index}].to", recipient.to.spec
 
     def draft_for(self, recipient: BatchRecipient) -> Draft:
         """Return one recipient's email; its own metadata adds to what is shared."""
