@@ -82,9 +82,12 @@ INSTALLED_APPS = [
     "domains",
     "templates_app",
     "suppressions",
+    "webhooks",
     "analytics",
     "emails",
     "inbox",
+    "inbound",
+    "tracking",
     "dashboard",
 ]
 
