@@ -35,6 +35,16 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     return default
 
 
+def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a setting, read by place
+    raw = text(name).lower()
+    if not raw:
+        return default
+    if raw in {"true", "false"}:
+        return raw == "true"
+    problems.append(f"{name} must be true or false, not {raw!r}.")
+    return default
+
+
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     raw = text(name, default)
     if raw in options:
@@ -68,6 +78,12 @@ def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     if raw:
         problems.append(f"{name} must be off, or such as {default[0]}/s burst {default[1]}, not {raw!r}.")
     return default
+
+
+def prefixed(prefix: str, *, but: Sequence[str]) -> dict[str, str]:
+    """Return what the variables of a prefix say, by what follows it."""
+    names = [name for name in os.environ if name.startswith(prefix) and name not in but]
+    return {name.removeprefix(prefix): text(name) for name in names if is_set(name)}
 
 
 def networks(name: str) -> list[Network]:

@@ -27,7 +27,16 @@ RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
-DELIVERY_TRANSPORT = env.choice("DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox"])
+DELIVERY_TRANSPORT = env.choice(
+    "DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox", "smtp", "direct", "anymail"]
+)
+SMTP_URL = env.text("SMTP_URL")
+DIRECT_SMTP_PORT = env.integer("DIRECT_SMTP_PORT", 25, low=1, high=65_535)
+DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS", False)
+SIMULATOR_DOMAIN = env.text("SIMULATOR_DOMAIN", "simulator.test").lower()
+ANYMAIL_BACKEND = env.text("ANYMAIL_BACKEND")
+ANYMAIL = env.prefixed("ANYMAIL_", but=["ANYMAIL_BACKEND"])
+SUPPRESS_ON = env.choice("SUPPRESS_ON", "recipient_fault", options=["recipient_fault", "every_bounce"])
 DELIVERY_CONNECTIONS = env.integer("DELIVERY_CONNECTIONS", 32, low=1, high=1000)
 DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_400)
 DELIVERY_RETRY_SECONDS = env.seconds(

@@ -188,7 +188,7 @@ def _write(
     if not taken:
         refuse_quota(workspace, units=units)
     if status is State.QUEUED:
-        transaction.on_commit(lambda: bell.ring("emails"))
+        transaction.on_commit(lambda: bell.ring_soon("emails"))
     ((created_at,),) = created
     return created_at  # type: ignore[no-any-return]
 

@@ -180,6 +180,8 @@ class Pending(models.Model):
     since = models.DateTimeField(help_text="when it was first due; its age counts from here")
     fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
     attempts = models.PositiveSmallIntegerField(default=0)
+    lost = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that ended without an outcome")
+    parked = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that found no room")
 
     class Meta:
         indexes = [
