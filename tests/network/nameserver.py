@@ -10,11 +10,12 @@ says so and TCP answers: give the rows beside it in `server.over_tcp`). Zones ma
 `server.questions` has what was asked, as (name, type, "udp" or "tcp").
 """
 
+import contextlib
 import socket
 import threading
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 import dns.exception
 import dns.flags
@@ -52,7 +53,7 @@ class NameServer:
         self._tcp, self._udp = _bound_pair()
         self.address: tuple[str, int] = self._udp.getsockname()
 
-    def __enter__(self) -> "NameServer":
+    def __enter__(self) -> Self:
         self._tcp.listen()
         self._threads = [threading.Thread(target=serve, daemon=True) for serve in (self._serve_udp, self._serve_tcp)]
         for thread in self._threads:
@@ -62,10 +63,8 @@ class NameServer:
     def __exit__(self, *_: object) -> None:
         # A thread that waits in a system call wakes up for a shutdown, not for a close.
         for one in (self._udp, self._tcp):
-            try:
+            with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
         for thread in self._threads:
             thread.join()
         self._udp.close()
