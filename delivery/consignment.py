@@ -43,6 +43,6 @@ class Consignment:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def message(self) -> bytes:
-        """Return the bytes to hand over: the same on every attempt but for the time of the signature."""
+        """Return the bytes to hand over: the same on every attempt, the time of the signature too."""
         composed = compose(self.letter)
-        return sign(composed, key=self.key) if self.key else composed
+        return sign(composed, key=self.key, at=self.letter.date) if self.key else composed
