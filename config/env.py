@@ -9,7 +9,8 @@ import binascii
 import os
 import re
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 
@@ -94,6 +95,18 @@ def networks(name: str) -> list[Network]:
             found.append(ip_network(word, strict=False))
         except ValueError:
             problems.append(f"{name} holds {word!r}, which is neither an address nor a network such as 10.0.0.0/8.")
+    return found
+
+
+def servers(name: str) -> list[tuple[str, int]]:
+    """Read a comma list of address:port such as 127.0.0.1:53,[::1]:53; without a port it is 53."""
+    found: list[tuple[str, int]] = []
+    for word in words(name):
+        try:
+            parts = urlsplit(f"//{word}")
+            found.append((str(ip_address(parts.hostname or "")), parts.port or 53))
+        except ValueError:
+            problems.append(f"{name} holds {word!r}, which is no address with a port such as 127.0.0.1:53.")
     return found
 
 

@@ -44,7 +44,15 @@ DELIVERY_RETRY_SECONDS = env.seconds(
 )
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
+DNS_SERVERS = env.servers("DNS_SERVERS")
 INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
+
+# Sending domains
+SENDING_DOMAIN_POLICY = env.choice(
+    "SENDING_DOMAIN_POLICY", "registered" if EMBEDDED else "verified", options=["registered", "verified"]
+)
+SPF_MECHANISMS = env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED else "")
+DMARC_RUA = env.words("DMARC_RUA")
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)

@@ -53,6 +53,10 @@ class Domain(models.Model):
         return self.name
 
 
+# One bad day in the DNS does not stop anybody's mail.
+MAY_SEND = frozenset({Domain.Status.VERIFIED, Domain.Status.TEMPORARY_FAILURE})
+
+
 class DkimKey(models.Model):
     """A selector with its RSA key pair; the private half is sealed to this row.
 

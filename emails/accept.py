@@ -50,7 +50,7 @@ class _Ready:
 def send_email(workspace: Workspace, *, draft: Draft, key: Key | None) -> Answer:
     """Accept one email and ring for the workers.
 
-    Raises DomainNotRegistered, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
+    Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
     with transaction.atomic():

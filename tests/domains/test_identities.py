@@ -1,7 +1,5 @@
 """Which key signs, and where bounces go to."""
 
-import time
-
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.db import connection
