@@ -224,3 +224,16 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return self.kind
+
+
+class HitCount(models.Model):
+    """How often a recipient loaded the pixel, or followed one link. The first of them are events, too."""
+
+    pk = models.CompositePrimaryKey("recipient_id", "link")
+    # The database's own constraint cascades (migration 0004): whoever deletes recipients need not know of this.
+    recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    link = models.UUIDField(help_text="made of the target; of nothing for the pixel")
+    hits = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.recipient_id} {self.hits}"
