@@ -29,6 +29,8 @@ app.config_from_object(
         "beat_schedule": {
             "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
+            "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
+            "old reports": {"task": "inbound.tasks.purge", "schedule": 3600.0, "options": {"expires": 3600}},
         },
     }
 )

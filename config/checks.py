@@ -33,6 +33,7 @@ def sentences() -> Iterator[str]:
     yield from _missing()
     yield from _keys()
     yield from _addresses()
+    yield from _inbound()
     if not settings.EMBEDDED:
         yield from _embedded_in_production()
 
@@ -70,6 +71,14 @@ def _addresses() -> Iterator[str]:
     redis = urlsplit(settings.REDIS_URL).scheme
     if redis and redis not in {"redis", "rediss", "unix"}:
         yield f"REDIS_URL must begin with redis:// or rediss://, not {redis}://."
+
+
+def _inbound() -> Iterator[str]:
+    if bool(settings.INBOUND_TLS_CERT) != bool(settings.INBOUND_TLS_KEY):
+        yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together: set both to the paths of PEM files, or neither."
+    secret = settings.ANYMAIL_WEBHOOK_SECRET
+    if secret and (":" not in secret or len(secret) < 20):
+        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all; it goes into the webhook's URL."
 
 
 def _embedded_in_production() -> Iterator[str]:
