@@ -61,6 +61,8 @@ WAYS: dict[Event.Kind, tuple[State, ...]] = {
 ONCE = frozenset(
     {Event.Kind.SENT, Event.Kind.DELIVERED, Event.Kind.COMPLAINED, Event.Kind.UNSUBSCRIBED},
 )
+# How often the same may be told: a provider's opens and clicks are hits, like those of our own pixel and links.
+MOST = {Event.Kind.OPENED: 20, Event.Kind.CLICKED: 20}
 SUPPRESSIONS = {
     Event.Kind.COMPLAINED: Suppression.Reason.COMPLAINT,
     Event.Kind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
@@ -156,7 +158,7 @@ def _key(kind: str, payload: dict[str, Any] | str) -> str:
 def _told(report: Reported, recipient: _Recipient) -> Iterator[NewEvent]:
     """Move the recipient as far as the table allows; yield the events of what is new."""
     key = (report.kind.value, _key(report.kind, report.details))
-    if key in recipient.told:
+    if recipient.told.count(key) >= MOST.get(report.kind, 1):
         return
     moves = [state for state in WAYS.get(report.kind, ()) if _move(recipient, state)]
     if State.SENT in moves and report.kind is not Event.Kind.SENT:

@@ -44,6 +44,12 @@ class MailReport(Told):
     peer = models.CharField(max_length=64, help_text="the address of the host that brought it")
     source = models.BinaryField(help_text="the first 256 KiB")
 
+    class Meta(Told.Meta):
+        indexes = [
+            *Told.Meta.indexes,
+            models.Index(fields=["received_at"], condition=Q(recipient_id=None), name="mailreport_for_people"),
+        ]
+
     def __str__(self) -> str:
         return f"report {self.number}"
 

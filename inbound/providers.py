@@ -9,8 +9,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from anymail.signals import AnymailTrackingEvent, EventType, RejectReason, tracking
-from django.dispatch import receiver
+from anymail.signals import AnymailTrackingEvent, EventType, RejectReason
 
 from delivery.replies import safe_text
 from emails.models import Event, Recipient
@@ -37,7 +36,6 @@ MAX_URL = 2_000
 MAX_ID = 255
 
 
-@receiver(tracking, dispatch_uid="inbound")
 def write_down(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: Any) -> None:
     """Store an event; anymail answers its provider after this, and not with success when it raises."""
     if event.event_type not in KINDS or not event.message_id:

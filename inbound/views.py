@@ -5,15 +5,15 @@ It stays open when DELIVERY_TRANSPORT moves on: a provider still tells what beca
 
 from collections.abc import Callable
 
+from anymail.signals import tracking
 from anymail.urls import urlpatterns as anymail_patterns
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from inbound import providers
+from inbound.providers import write_down
 
-# Importing them is what connects anymail's signal.
-assert providers.write_down
+tracking.connect(write_down, dispatch_uid="inbound")
 
 VIEWS: dict[str, Callable[..., HttpResponseBase]] = {
     str(entry.pattern).removesuffix("/").removesuffix("/tracking"): entry.callback
