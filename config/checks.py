@@ -36,6 +36,7 @@ def sentences() -> Iterator[str]:
     yield from _keys()
     yield from _addresses()
     yield from _sending_domains()
+    yield from _inbound()
     if not settings.EMBEDDED:
         yield from _embedded_in_production()
 
@@ -83,6 +84,14 @@ def _sending_domains() -> Iterator[str]:
         yield f"SPF_MECHANISMS must be such as include:_spf.example.com ip4:192.0.2.0/24: {error}"
     if dmarc_fault([dmarc_record(settings.DMARC_RUA)]):
         yield "DMARC_RUA must be a comma list of addresses such as dmarc@example.com."
+
+
+def _inbound() -> Iterator[str]:
+    if bool(settings.INBOUND_TLS_CERT) != bool(settings.INBOUND_TLS_KEY):
+        yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together: set both to the paths of PEM files, or neither."
+    secret = settings.ANYMAIL_WEBHOOK_SECRET
+    if secret and (":" not in secret or len(secret) < 20):
+        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all; it goes into the webhook's URL."
 
 
 def _embedded_in_production() -> Iterator[str]:

@@ -54,6 +54,14 @@ SENDING_DOMAIN_POLICY = env.choice(
 SPF_MECHANISMS = env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED else "")
 DMARC_RUA = env.words("DMARC_RUA")
 
+# Reports about our mail: the receiver for return paths
+INBOUND_HOST = env.text("INBOUND_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - the world's mail hosts call
+INBOUND_PORT = env.integer("INBOUND_PORT", 2526 if EMBEDDED else 25, low=1, high=65_535)
+INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
+INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
+# Read by django-anymail, too: user:password of the basic authentication of its webhooks
+ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
 

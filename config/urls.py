@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("suppressions.urls")),
     path("v1/", include("emails.urls")),
     path("", include("tracking.urls")),
+    path("anymail/", include("inbound.urls")),
     path("docs", RedirectView.as_view(pattern_name="docs")),
     path("docs/", docs.reference, name="docs"),
     path("docs/errors", docs.errors, name="docs-errors"),

@@ -155,8 +155,17 @@ class Recipient(models.Model):
     enhanced_code = models.CharField(max_length=12, null=True)  # noqa: DJ001
     error_message = models.TextField(null=True)  # noqa: DJ001
     reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
+    provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - null but for a provider's mail
 
     class Meta:
+        # Set once and by one transport alone; the updates of all others stay in their page.
+        indexes = [
+            models.Index(
+                fields=["provider_message_id"],
+                condition=~models.Q(provider_message_id=None),
+                name="recipient_of_provider",
+            )
+        ]
         ordering = ["position"]
 
     def __str__(self) -> str:

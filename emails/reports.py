@@ -1,0 +1,232 @@
+"""Write down what was told about recipients after their mail had left: bounces, complaints, late deliveries.
+
+What was told twice is one event. A report proves that some host had taken the mail, so one that comes before
+the worker has written down its 250 ends as the other order would; the queue row goes with it, and the
+worker finds its claim gone (docs/decisions/0031). Lock order: Pending → Recipient → Email by id → sorted inserts.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from analytics import tally
+from emails.derive import derive_emails
+from emails.models import Event
+from emails.states import State, sources
+from emails.timeline import NewEvent, add_events
+from keys.ids import from_uuid, to_uuid
+from suppressions.models import Suppression
+from suppressions.services import suppress_addresses
+from workspaces.models import Workspace
+
+LOCK_PENDING = "SELECT recipient_id FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE"
+LOCK = """
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+ WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
+"""
+TOLD = "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
+FINISH = "DELETE FROM emails_pending WHERE recipient_id = ANY(%s)"
+APPLY = """
+UPDATE emails_recipient r
+   SET state = v.state,
+       sent_at = CASE WHEN v.passed && '{sent,delivered,bounced}' THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
+       delivered_at = CASE WHEN v.passed && '{delivered,opened,clicked}' THEN coalesce(r.delivered_at, now())
+                      ELSE r.delivered_at END,
+       bounced_at = CASE WHEN v.passed && '{bounced}' THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
+       opened_at = CASE WHEN v.passed && '{opened}' THEN coalesce(r.opened_at, now()) ELSE r.opened_at END,
+       clicked_at = CASE WHEN v.passed && '{clicked}' THEN coalesce(r.clicked_at, now()) ELSE r.clicked_at END,
+       replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
+       reply_code = coalesce(v.code, r.reply_code),
+       enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
+       error_message = coalesce(v.message, r.error_message),
+       reason = coalesce(v.reason, r.reason)
+  FROM json_to_recordset(%s) AS v (id uuid, state text, passed text[], code smallint, enhanced_code text, message text,
+       reason text)
+ WHERE r.id = v.id
+"""
+# The states on the way to what was told; each is passed where the table allows it.
+WAYS: dict[Event.Kind, tuple[State, ...]] = {
+    Event.Kind.SENT: (State.SENT,),
+    Event.Kind.DELIVERED: (State.SENT, State.DELIVERED),
+    Event.Kind.BOUNCED: (State.SENT, State.BOUNCED),
+    Event.Kind.FAILED: (State.SENT, State.FAILED),
+    Event.Kind.OPENED: (State.SENT, State.OPENED),
+    Event.Kind.CLICKED: (State.SENT, State.CLICKED),
+}
+# Told once, whoever tells it and however it is put.
+ONCE = frozenset(
+    {Event.Kind.SENT, Event.Kind.DELIVERED, Event.Kind.COMPLAINED, Event.Kind.UNSUBSCRIBED},
+)
+# How often the same may be told: a provider's opens and clicks are hits, like those of our own pixel and links.
+MOST = {Event.Kind.OPENED: 20, Event.Kind.CLICKED: 20}
+SUPPRESSIONS = {
+    Event.Kind.COMPLAINED: Suppression.Reason.COMPLAINT,
+    Event.Kind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
+}
+COMPLETED = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
+FAILED = frozenset({State.BOUNCED, State.FAILED})
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One thing told about one recipient.
+
+    details: what the event's payload adds to emailId and to; code, enhancedCode, message and reason where it
+    tells of a failure. is_recipient_fault: the address itself is no good.
+    """
+
+    recipient_id: str
+    kind: Event.Kind
+    details: dict[str, Any] = field(default_factory=dict)
+    is_recipient_fault: bool = False
+
+
+@dataclass
+class _Recipient:
+    """A locked row and what becomes of it. is_pending: the queue still has it, so that nobody has counted it yet."""
+
+    id: str
+    email_id: str
+    workspace_id: str
+    address: str
+    is_pending: bool
+    before: State
+    state: State
+    told: list[tuple[str, str]] = field(default_factory=list)
+    passed: list[State] = field(default_factory=list)
+    failure: dict[str, Any] = field(default_factory=dict)
+
+
+@transaction.atomic
+def record_reports(reports: Sequence[Reported]) -> list[bool | None]:
+    """Record what was told; return for each whether it was news, None where the recipient is gone.
+
+    Any order and any repetition end the same. One transaction, a fixed number of statements.
+    """
+    recipients = _locked(sorted({report.recipient_id for report in reports}))
+    events: list[NewEvent] = []
+    news: list[bool | None] = []
+    for report in reports:
+        recipient = recipients.get(report.recipient_id)
+        told = list(_told(report, recipient)) if recipient else None
+        news.append(told is not None and bool(told) if recipient else None)
+        events += told or []
+    _write(list(recipients.values()), events)
+    _suppress([report for report, is_news in zip(reports, news, strict=True) if is_news], recipients)
+    return news
+
+
+def _locked(recipient_ids: Sequence[str]) -> dict[str, _Recipient]:
+    """Lock the rows and read what was told about them before."""
+    ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_PENDING, [ids])
+        pending = {recipient_id for (recipient_id,) in cursor.fetchall()}
+        cursor.execute(LOCK, [ids])
+        found = {row[0]: _recipient(row, is_pending=row[0] in pending) for row in cursor.fetchall()}
+        cursor.execute(TOLD, [[to_uuid(recipient.email_id) for recipient in found.values()], list(found)])
+        for recipient_id, kind, payload in cursor.fetchall():
+            found[recipient_id].told.append((kind, _key(kind, payload)))
+    return {recipient.id: recipient for recipient in found.values()}
+
+
+def _recipient(row: tuple[Any, ...], *, is_pending: bool) -> _Recipient:
+    id_, email_id, workspace_id, address, state = row
+    return _Recipient(
+        id=from_uuid(id_),
+        email_id=from_uuid(email_id),
+        workspace_id=from_uuid(workspace_id, prefix="ws_"),
+        address=address,
+        is_pending=is_pending,
+        before=State(state),
+        state=State(state),
+    )
+
+
+def _key(kind: str, payload: dict[str, Any] | str) -> str:
+    """Return what two events that tell the same have in common."""
+    if kind in ONCE:
+        return ""
+    content = json.loads(payload) if isinstance(payload, str) else payload
+    return json.dumps({name: content[name] for name in content if name not in {"emailId", "to"}}, sort_keys=True)
+
+
+def _told(report: Reported, recipient: _Recipient) -> Iterator[NewEvent]:
+    """Move the recipient as far as the table allows; yield the events of what is new."""
+    key = (report.kind.value, _key(report.kind, report.details))
+    if recipient.told.count(key) >= MOST.get(report.kind, 1):
+        return
+    moves = [state for state in WAYS.get(report.kind, ()) if _move(recipient, state)]
+    if State.SENT in moves and report.kind is not Event.Kind.SENT:
+        recipient.told.append((Event.Kind.SENT.value, ""))
+        yield NewEvent(Event.Kind.SENT, recipient.email_id, recipient.id, recipient.address)
+    if moves and "message" in report.details:
+        recipient.failure = report.details
+    recipient.told.append(key)
+    yield NewEvent(report.kind, recipient.email_id, recipient.id, recipient.address, report.details)
+
+
+def _move(recipient: _Recipient, target: State) -> bool:
+    if recipient.state.value not in sources(target):
+        return False
+    recipient.state = target
+    recipient.passed.append(target)
+    return True
+
+
+def _write(recipients: Sequence[_Recipient], events: Sequence[NewEvent]) -> None:
+    moved = [recipient for recipient in recipients if recipient.passed]
+    if moved:
+        with connection.cursor() as cursor:
+            cursor.execute(FINISH, [[to_uuid(recipient.id) for recipient in moved]])
+            cursor.execute(APPLY, [json.dumps([_row(recipient) for recipient in moved])])
+    add_events(events)
+    if moved:
+        derive_emails(sorted({recipient.email_id for recipient in moved}))
+        tally.add(change for recipient in moved for change in _counted(recipient))
+
+
+def _row(recipient: _Recipient) -> dict[str, Any]:
+    failure = recipient.failure
+    return {
+        "id": str(to_uuid(recipient.id)),
+        "state": recipient.state.value,
+        "passed": [state.value for state in recipient.passed],
+        "code": failure.get("code"),
+        "enhanced_code": failure.get("enhancedCode"),
+        "message": failure.get("message"),
+        "reason": failure.get("reason"),
+    }
+
+
+def _counted(recipient: _Recipient) -> Iterator[tuple[tally.Slot, int]]:
+    """Count for queue/stats what the recipient is now, and no more what it was."""
+    for name, states in (("completed", COMPLETED), ("failed", FAILED)):
+        was_counted = recipient.before in states and not recipient.is_pending
+        change = (recipient.state in states) - was_counted
+        if change:
+            yield tally.Slot(recipient.workspace_id, tally.EVER, f"recipients.{name}"), change
+
+
+def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:
+    addresses: dict[tuple[str, str], list[str]] = {}
+    for report in reports:
+        recipient = recipients[report.recipient_id]
+        reason = _suppression(report, recipient)
+        if reason:
+            addresses.setdefault((recipient.workspace_id, reason), []).append(recipient.address)
+    for (workspace_id, reason), found in sorted(addresses.items()):
+        suppress_addresses(Workspace(id=workspace_id), addresses=found, reason=reason)
+
+
+def _suppression(report: Reported, recipient: _Recipient) -> str | None:
+    if report.kind is Event.Kind.BOUNCED:
+        # A bounce that came after an open, or on a recipient that was finished, moved nothing and is an event only.
+        is_due = report.is_recipient_fault or settings.SUPPRESS_ON == "every_bounce"
+        return Suppression.Reason.BOUNCE.value if is_due and State.BOUNCED in recipient.passed else None
+    reason = SUPPRESSIONS.get(report.kind)
+    return reason.value if reason else None

@@ -1,0 +1,34 @@
+"""Staff's view of what mail systems told us: for a mailbox that people write to, and for what no reader understood."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from inbound.mime import read_message
+from inbound.models import MailReport, ProviderReport
+from workspaces.admin import ReadOnlyAdmin
+
+
+@admin.register(MailReport)
+class MailReportAdmin(ReadOnlyAdmin):
+    list_display = ("received_at", "peer", "sender", "verdict")
+    list_filter = ("verdict",)
+    fields = ("received_at", "peer", "sender", "recipient_id", "verdict", "attempts", "subject", "text")
+    readonly_fields = ("recipient_id", "subject", "text")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MailReport]:
+        reports: QuerySet[MailReport] = super().get_queryset(request)
+        return reports.defer("source")
+
+    def subject(self, report: MailReport) -> str:
+        return read_message(bytes(report.source)).header("subject")
+
+    def text(self, report: MailReport) -> str:
+        return "\n\n".join(leaf.text for leaf in read_message(bytes(report.source)).leaves[:5])
+
+
+@admin.register(ProviderReport)
+class ProviderReportAdmin(ReadOnlyAdmin):
+    list_display = ("received_at", "provider", "message_id", "verdict")
+    list_filter = ("provider", "verdict")
+    fields = ("received_at", "provider", "message_id", "verdict", "attempts", "event")

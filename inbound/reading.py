@@ -1,0 +1,54 @@
+"""Read a report that anybody may have sent: the one door to this room's readers.
+
+Pure and bounded: `read_report` takes any bytes, never raises, and stays far below 50 ms (docs/decisions/0030).
+"""
+
+import logging
+
+from inbound import dsn, notices
+from inbound.arf import read_complaint
+from inbound.automatic import is_automatic
+from inbound.facts import Kind, Report, report_of
+from inbound.mime import Message, read_message
+
+log = logging.getLogger("postrider.inbound")
+
+MAX_NOTICE = 32 * 1024
+MAX_TEXTS = 3
+
+
+def read_report(raw: bytes) -> Report:
+    """Return what a message to a return path reports; of what cannot be read, that it is unknown."""
+    try:
+        return _read(read_message(raw))
+    # What the world sends finds new ways to surprise; the row stays, and the log names the line at fault.
+    except Exception:
+        log.exception("a report could not be read")
+        return Report(Kind.UNKNOWN)
+
+
+def _read(message: Message) -> Report:
+    complaint = read_complaint(message)
+    if complaint:
+        return complaint
+    notice = _notice(message)
+    # Reports carry the marks of automatic answers, so that nobody answers them: status fields are asked first.
+    facts = dsn.facts_of(message, notices.own_words(notice))
+    if facts:
+        return report_of(facts)
+    if is_automatic(message) and not _is_from_daemon(message):
+        return Report(Kind.AUTO_REPLY)
+    return report_of(notices.facts_of(message, notice))
+
+
+def _notice(message: Message) -> str:
+    """Return what the message says to people: its first texts, of HTML when there is nothing else."""
+    for kind in ("text/plain", "text/html"):
+        texts = [leaf.text for leaf in message.leaves[:10] if leaf.content_type == kind]
+        if any(text.strip() for text in texts):
+            return "\n".join(texts[:MAX_TEXTS])[:MAX_NOTICE]
+    return ""
+
+
+def _is_from_daemon(message: Message) -> bool:
+    return bool(message.header("x-failed-recipients") or notices.DAEMON.search(message.header("from")))
