@@ -91,7 +91,7 @@ def _inbound() -> Iterator[str]:
         yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together: set both to the paths of PEM files, or neither."
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
-        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all; it goes into the webhook's URL."
+        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all, for the webhook's URL."
 
 
 def _embedded_in_production() -> Iterator[str]:

@@ -61,6 +61,12 @@ INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Read by django-anymail, too: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+# Webhooks
+WEBHOOK_RETRY_SECONDS = env.seconds("WEBHOOK_RETRY_SECONDS", [5, 60, 300, 1800, 7200, 18_000, 28_800, 28_800])
+WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
+WEBHOOK_CONNECTIONS = env.integer("WEBHOOK_CONNECTIONS", 128, low=2, high=1000)
+WEBHOOK_ALLOW_PRIVATE_NETWORKS = (
+    env.choice("WEBHOOK_ALLOW_PRIVATE_NETWORKS", "true" if EMBEDDED else "false", options=["true", "false"]) == "true"
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)

@@ -94,6 +94,6 @@ def reply_of(code: int, lines: Sequence[bytes]) -> Reply:
     return Reply(code, safe_text(b"\n".join(lines)[: MAX_LENGTH * 4].decode("utf-8", "backslashreplace")))
 
 
-def safe_text(raw: str) -> str:
+def safe_text(raw: str, *, max_length: int = MAX_LENGTH) -> str:
     """Cut a host's text to length and escape its controls: PostgreSQL refuses NUL, terminals obey ESC."""
-    return UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", raw[:MAX_LENGTH])
+    return UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", raw[:max_length])

@@ -45,8 +45,10 @@ class Work(Protocol[J, R]):
 
     kind: str
     sessions: int
-    # Whether the last claim left ready jobs behind that a free session may make room for.
-    held_back: bool
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the last claim left ready work behind, which has to wait for what is under way."""
 
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""

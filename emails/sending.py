@@ -23,6 +23,7 @@ class Sending:
     """Emails, as drain.engine.Work sees them."""
 
     kind = "emails"
+    held_back = False
 
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions

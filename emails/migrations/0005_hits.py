@@ -11,7 +11,7 @@ ALTER TABLE emails_hitcount ADD CONSTRAINT hitcount_recipient
 
 
 class Migration(migrations.Migration):
-    dependencies = [("emails", "0003_search")]
+    dependencies = [("emails", "0004_engine")]
 
     operations = [
         migrations.CreateModel(
