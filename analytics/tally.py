@@ -11,12 +11,18 @@ from datetime import UTC, datetime
 
 from django.db import connection
 
+from api.statements import Statement
 from keys.ids import to_uuid
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT workspace, date_trunc('hour', created_at, 'UTC'), key, change
   FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[]) AS d (workspace, created_at, key, change)
+"""
+# Of emails that the same transaction creates: their hour is that of now().
+ADD_NEW = """
+INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
+VALUES (%(workspace)s, date_trunc('hour', now(), 'UTC'), %(key)s, %(change)s)
 """
 # What another fold holds is left to it; a delta is either in its row or in the sum, never in both.
 FOLD = """
@@ -70,6 +76,11 @@ def add(changes: Iterable[tuple[Slot, int]]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(ADD, columns)
+
+
+def adding_new(workspace_id: str, *, key: str, change: int) -> Statement:
+    """Return the statement that counts emails which its transaction creates."""
+    return Statement(ADD_NEW, {"workspace": to_uuid(workspace_id, prefix="ws_"), "key": key, "change": change})
 
 
 def total(workspace_id: str, *, keys: Collection[str]) -> int:

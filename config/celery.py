@@ -28,7 +28,9 @@ app.config_from_object(
         "timezone": "UTC",
         "beat_schedule": {
             "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
+            "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
+            "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},
             "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
             "old reports": {"task": "inbound.tasks.purge", "schedule": 3600.0, "options": {"expires": 3600}},
         },

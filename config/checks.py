@@ -9,6 +9,8 @@ from django.conf import settings
 from django.core import checks
 
 from config import env
+from domains.dmarc import dmarc_fault, dmarc_record
+from domains.spf import SpfInvalid, parse_mechanisms
 
 EMBEDDED_TRANSPORTS = frozenset({"inbox"})
 
@@ -33,6 +35,7 @@ def sentences() -> Iterator[str]:
     yield from _missing()
     yield from _keys()
     yield from _addresses()
+    yield from _sending_domains()
     yield from _inbound()
     if not settings.EMBEDDED:
         yield from _embedded_in_production()
@@ -45,8 +48,9 @@ def _missing() -> Iterator[str]:
         "SECRET_KEY": "to 50 or more random characters",
         "APP_KEYS": "such as k1:$(openssl rand -base64 32)",
         "PUBLIC_URL": "to the address under which recipients reach this service, such as https://mail.example.com",
+        "SPF_MECHANISMS": "to what passes the servers that mail leaves from, such as include:_spf.example.com",
     }
-    optional = {"PUBLIC_URL"} if settings.EMBEDDED else set()
+    optional = {"PUBLIC_URL", "SPF_MECHANISMS"} if settings.EMBEDDED else set()
     for name, hint in hints.items():
         if name not in optional and not env.is_set(name):
             yield f"Set {name} {hint}."
@@ -73,12 +77,21 @@ def _addresses() -> Iterator[str]:
         yield f"REDIS_URL must begin with redis:// or rediss://, not {redis}://."
 
 
+def _sending_domains() -> Iterator[str]:
+    try:
+        parse_mechanisms(settings.SPF_MECHANISMS)
+    except SpfInvalid as error:
+        yield f"SPF_MECHANISMS must be such as include:_spf.example.com ip4:192.0.2.0/24: {error}"
+    if dmarc_fault([dmarc_record(settings.DMARC_RUA)]):
+        yield "DMARC_RUA must be a comma list of addresses such as dmarc@example.com."
+
+
 def _inbound() -> Iterator[str]:
     if bool(settings.INBOUND_TLS_CERT) != bool(settings.INBOUND_TLS_KEY):
         yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together: set both to the paths of PEM files, or neither."
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
-        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all; it goes into the webhook's URL."
+        yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all, for the webhook's URL."
 
 
 def _embedded_in_production() -> Iterator[str]:

@@ -9,7 +9,8 @@ import binascii
 import os
 import re
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 
@@ -35,6 +36,16 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     return default
 
 
+def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a setting, read by place
+    raw = text(name).lower()
+    if not raw:
+        return default
+    if raw in {"true", "false"}:
+        return raw == "true"
+    problems.append(f"{name} must be true or false, not {raw!r}.")
+    return default
+
+
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     raw = text(name, default)
     if raw in options:
@@ -57,6 +68,27 @@ def seconds(name: str, default: Sequence[int]) -> list[int]:
     return list(default)
 
 
+def ports(name: str, default: Sequence[int]) -> list[int]:
+    """Read a comma list of ports."""
+    raw = words(name)
+    if all(re.fullmatch(r"[0-9]{1,5}", word) and 0 < int(word) < 65_536 for word in raw):
+        return [int(word) for word in raw] or list(default)
+    problems.append(f"{name} must be a comma list of ports such as 443,8443, not {text(name)!r}.")
+    return list(default)
+
+
+def servers(name: str) -> list[tuple[str, int]]:
+    """Read a comma list of name servers, address:port; an address alone means port 53."""
+    found: list[tuple[str, int]] = []
+    for word in words(name):
+        match = re.fullmatch(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?", word)
+        if match:
+            found.append((match["six"] or match["four"], int(match["port"] or 53)))
+            continue
+        problems.append(f"{name} holds {word!r}, which is not address:port such as 127.0.0.1:53 or [::1]:53.")
+    return found
+
+
 def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     """Read `50/s burst 100` as (a second, at once); off is None."""
     raw = text(name).lower()
@@ -70,6 +102,12 @@ def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     return default
 
 
+def prefixed(prefix: str, *, but: Sequence[str]) -> dict[str, str]:
+    """Return what the variables of a prefix say, by what follows it."""
+    names = [name for name in os.environ if name.startswith(prefix) and name not in but]
+    return {name.removeprefix(prefix): text(name) for name in names if is_set(name)}
+
+
 def networks(name: str) -> list[Network]:
     """Read a comma list of addresses and networks such as 10.0.0.0/8."""
     found: list[Network] = []
@@ -78,6 +116,18 @@ def networks(name: str) -> list[Network]:
             found.append(ip_network(word, strict=False))
         except ValueError:
             problems.append(f"{name} holds {word!r}, which is neither an address nor a network such as 10.0.0.0/8.")
+    return found
+
+
+def servers(name: str) -> list[tuple[str, int]]:
+    """Read a comma list of address:port such as 127.0.0.1:53,[::1]:53; without a port it is 53."""
+    found: list[tuple[str, int]] = []
+    for word in words(name):
+        try:
+            parts = urlsplit(f"//{word}")
+            found.append((str(ip_address(parts.hostname or "")), parts.port or 53))
+        except ValueError:
+            problems.append(f"{name} holds {word!r}, which is no address with a port such as 127.0.0.1:53.")
     return found
 
 

@@ -27,7 +27,16 @@ RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
-DELIVERY_TRANSPORT = env.choice("DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox"])
+DELIVERY_TRANSPORT = env.choice(
+    "DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox", "smtp", "direct", "anymail"]
+)
+SMTP_URL = env.text("SMTP_URL")
+DIRECT_SMTP_PORT = env.integer("DIRECT_SMTP_PORT", 25, low=1, high=65_535)
+DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS", False)
+SIMULATOR_DOMAIN = env.text("SIMULATOR_DOMAIN", "simulator.test").lower()
+ANYMAIL_BACKEND = env.text("ANYMAIL_BACKEND")
+ANYMAIL = env.prefixed("ANYMAIL_", but=["ANYMAIL_BACKEND"])
+SUPPRESS_ON = env.choice("SUPPRESS_ON", "recipient_fault", options=["recipient_fault", "every_bounce"])
 DELIVERY_CONNECTIONS = env.integer("DELIVERY_CONNECTIONS", 32, low=1, high=1000)
 DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_400)
 DELIVERY_RETRY_SECONDS = env.seconds(
@@ -35,8 +44,15 @@ DELIVERY_RETRY_SECONDS = env.seconds(
 )
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
-SUPPRESS_ON = env.choice("SUPPRESS_ON", "recipient_fault", options=["recipient_fault", "every_bounce"])
+DNS_SERVERS = env.servers("DNS_SERVERS")
 INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
+
+# Sending domains
+SENDING_DOMAIN_POLICY = env.choice(
+    "SENDING_DOMAIN_POLICY", "registered" if EMBEDDED else "verified", options=["registered", "verified"]
+)
+SPF_MECHANISMS = env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED else "")
+DMARC_RUA = env.words("DMARC_RUA")
 
 # Reports about our mail: the receiver for return paths
 INBOUND_HOST = env.text("INBOUND_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - the world's mail hosts call
@@ -45,6 +61,12 @@ INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Read by django-anymail, too: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+# Webhooks
+WEBHOOK_RETRY_SECONDS = env.seconds("WEBHOOK_RETRY_SECONDS", [5, 60, 300, 1800, 7200, 18_000, 28_800, 28_800])
+WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
+WEBHOOK_CONNECTIONS = env.integer("WEBHOOK_CONNECTIONS", 128, low=2, high=1000)
+WEBHOOK_ALLOW_PRIVATE_NETWORKS = (
+    env.choice("WEBHOOK_ALLOW_PRIVATE_NETWORKS", "true" if EMBEDDED else "false", options=["true", "false"]) == "true"
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)

@@ -1,6 +1,8 @@
 """What a transport is handed: an envelope and the letter in it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
 
 from delivery.dkim import SigningKey, sign
 from delivery.message import Letter, compose
@@ -8,21 +10,39 @@ from delivery.message import Letter, compose
 
 @dataclass(frozen=True)
 class Envelope:
-    """Who is told of failures, and who gets it; both addr-specs in ASCII."""
+    """Who is told of failures, and who gets it; both addr-specs."""
 
     sender: str
     recipient: str
 
 
 @dataclass(frozen=True)
+class History:
+    """What was tried before. attempt counts from 1; reason is the last attempt's, age the time since then."""
+
+    attempt: int = 1
+    reason: str = ""
+    age: timedelta = timedelta()
+
+
+FIRST_ATTEMPT = History()
+
+
+@dataclass(frozen=True)
 class Consignment:
-    """One recipient's copy. A provider's API takes the letter apart; SMTP takes the message."""
+    """One recipient's copy. A provider's API takes the letter apart; SMTP takes the message.
+
+    tags and metadata reach providers only, never the message.
+    """
 
     envelope: Envelope
     letter: Letter
     key: SigningKey | None = None
+    history: History = FIRST_ATTEMPT
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def message(self) -> bytes:
-        """Return the bytes to hand over: the same on every attempt but for the time of the signature."""
+        """Return the bytes to hand over: the same on every attempt, the time of the signature too."""
         composed = compose(self.letter)
-        return sign(composed, key=self.key) if self.key else composed
+        return sign(composed, key=self.key, at=self.letter.date) if self.key else composed

@@ -19,3 +19,13 @@ class DomainNotRegistered(Problem):
     """
 
     status, code, title = 422, "domain_not_registered", "Domain not registered"
+
+
+class DomainNotVerified(Problem):
+    """The domain of `from` is registered, but its DNS does not prove yet that it is yours; `domain` names it.
+
+    Publish the records of `missingRecords`, then call `POST /v1/domains/{id}/verify`. A domain that was verified
+    goes on sending while the DNS is out of order for less than 72 hours.
+    """
+
+    status, code, title = 422, "domain_not_verified", "Domain not verified"

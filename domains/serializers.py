@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from api.fields import StrictSerializer, TextField, WireTimeField
 from domains.models import Domain
-from domains.names import InvalidDomainName, a_label
-from domains.records import records_of
+from domains.names import InvalidDomainName, registrable_name
+from domains.records import records_of, warnings_of
 
 
 class DomainInput(StrictSerializer):
@@ -16,7 +16,7 @@ class DomainInput(StrictSerializer):
 
     def validate_name(self, name: str) -> str:
         try:
-            return a_label(name)
+            return registrable_name(name)
         except InvalidDomainName as error:
             raise serializers.ValidationError(str(error), code="invalid_domain") from error
 
@@ -26,9 +26,13 @@ class DomainSerializer(serializers.Serializer[Domain]):
     name = serializers.CharField()
     status = serializers.CharField()
     records = serializers.SerializerMethodField()
+    warnings = serializers.SerializerMethodField()
     createdAt = WireTimeField(source="created_at")  # noqa: N815
     verifiedAt = WireTimeField(source="verified_at", allow_null=True)  # noqa: N815
     lastCheckedAt = WireTimeField(source="last_checked_at", allow_null=True)  # noqa: N815
 
     def get_records(self, domain: Domain) -> list[dict[str, Any]]:
         return [asdict(record) for record in records_of(domain)]
+
+    def get_warnings(self, domain: Domain) -> list[dict[str, str]]:
+        return warnings_of(domain)

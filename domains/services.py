@@ -1,22 +1,30 @@
 """Acts on domains."""
 
 import base64
+import secrets
+from collections.abc import Collection
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from django.conf import settings
 from django.db import connection, transaction
+from django.db.models.functions import Now
 
 from api.recent import Recent
-from domains.errors import DomainAlreadyExists, DomainNotRegistered
-from domains.models import DkimKey, Domain
+from delivery.dkim import SigningKey
+from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
+from domains.identities import Pair, identities
+from domains.models import MAY_SEND, DkimKey, Domain
+from domains.records import missing_records
 from keys.ids import to_uuid
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 KEY_BITS = 2048
-# A domain that is deleted is refused within a second, like a key that is revoked.
+SELECTOR_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+# Domains that may send. One that is deleted is refused within a second, like a key that is revoked.
 registered: Recent[tuple[str, str], bool] = Recent()
-REGISTERED = "SELECT 1 FROM domains_domain WHERE workspace_id = %s AND name = %s"
+STATUS = "SELECT status FROM domains_domain WHERE workspace_id = %s AND name = %s"
 
 
 def register_domain(workspace: Workspace, *, name: str) -> Domain:
@@ -26,7 +34,7 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
     """
     # Made before the transaction: finding two primes may take half a second.
     domain = Domain(workspace=workspace, name=name)
-    key = new_dkim_key(domain, selector="pr1")
+    key = new_dkim_key(domain, selector=new_selector())
     with transaction.atomic():
         Workspace.objects.select_for_update().get(id=workspace.id)
         _refuse(workspace, name)
@@ -36,10 +44,36 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
     return domain
 
 
+def delete_domain(domain: Domain) -> None:
+    """Delete a domain with its keys. What was accepted from it and is not yet sent loses its signature."""
+    domain.delete()
+
+
+def rotate_dkim_key(domain: Domain) -> None:
+    """Make a new key that signs as soon as the DNS shows it; the old one signs until then.
+
+    While a key is still to be seen nothing is changed, so that asking again is safe.
+    """
+    if _is_waiting_for_key(domain):
+        return
+    key = new_dkim_key(domain, selector=new_selector())
+    with transaction.atomic():
+        locked = Domain.objects.select_for_update(no_key=True).filter(id=domain.id)
+        if not locked.exists() or _is_waiting_for_key(domain):
+            return
+        key.save(force_insert=True)
+        Domain.objects.filter(id=domain.id).update(watched_since=Now(), check_due_at=Now())
+
+
 def new_dkim_key(domain: Domain, *, selector: str) -> DkimKey:
     """Make a key pair, RSA with 2048 bits (RFC 8301), sealed and not yet saved."""
     private = rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS)
     return sealed_dkim_key(domain, selector=selector, private=private)
+
+
+def new_selector() -> str:
+    """Return a selector of this key's own: two workspaces with one domain must not publish at one name."""
+    return "pr-" + "".join(secrets.choice(SELECTOR_ALPHABET) for _ in range(8))
 
 
 def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey) -> DkimKey:
@@ -50,15 +84,51 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
     return key.with_private_key(pem)
 
 
+def signing_keys(pairs: Collection[Pair]) -> dict[Pair, SigningKey]:
+    """Return the key that signs for each (workspace id, domain name), with one query.
+
+    A pair is left out when its domain is gone or its key cannot be unsealed.
+    """
+    return {pair: found.key for pair, found in identities(pairs).items() if found.key}
+
+
+def return_path_domains(pairs: Collection[Pair]) -> dict[Pair, str]:
+    """Return where the bounces of each (workspace id, domain name) go to, with one query."""
+    return {pair: found.return_path_domain for pair, found in identities(pairs).items()}
+
+
 def check_sending_domain(workspace: Workspace, *, name: str) -> None:
-    """Check that a From address names a registered domain exactly. Raises DomainNotRegistered."""
+    """Check that a From address names a domain exactly from which the workspace may send.
+
+    Raises DomainNotRegistered, and where SENDING_DOMAIN_POLICY wants it DomainNotVerified.
+    """
     if registered.get((workspace.id, name)):
         return
     with connection.cursor() as cursor:
-        cursor.execute(REGISTERED, [to_uuid(workspace.id, prefix="ws_"), name])
-        if cursor.fetchone() is None:
-            raise DomainNotRegistered(f"{name} is not registered in this workspace; register it first.", domain=name)
+        cursor.execute(STATUS, [to_uuid(workspace.id, prefix="ws_"), name])
+        row = cursor.fetchone()
+    if row is None:
+        raise DomainNotRegistered(f"{name} is not registered in this workspace; register it first.", domain=name)
+    if settings.SENDING_DOMAIN_POLICY == "verified" and row[0] not in MAY_SEND:
+        raise _not_verified(workspace, name)
     registered.keep((workspace.id, name), True)
+
+
+def _not_verified(workspace: Workspace, name: str) -> DomainNotVerified:
+    domain = workspace.domains.prefetch_related("dkim_keys").get(name=name)
+    missing = [
+        {"record": one.record, "type": one.type, "fqdn": one.fqdn, "value": one.value, "status": one.status}
+        for one in missing_records(domain)
+    ]
+    return DomainNotVerified(
+        f"{name} is not verified in this workspace; publish its DNS records, then verify it.",
+        domain=name,
+        missingRecords=missing,
+    )
+
+
+def _is_waiting_for_key(domain: Domain) -> bool:
+    return domain.dkim_keys.filter(seen_at=None, retired_at=None).exists()
 
 
 def _refuse(workspace: Workspace, name: str) -> None:

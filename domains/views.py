@@ -1,14 +1,16 @@
-"""`/v1/domains`: register, list, look at one."""
+"""`/v1/domains`: register, list, look at one, verify, rotate its key, delete."""
 
 from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from domains.checking import verify_domain
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainInput, DomainSerializer
-from domains.services import register_domain
+from domains.services import delete_domain, register_domain, rotate_dkim_key
 from workspaces.viewsets import WorkspaceViewSet
 
 
@@ -21,3 +23,18 @@ class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]
     def create(self, request: Request) -> Response:
         domain = register_domain(self.workspace, name=self.valid(DomainInput)["name"])
         return Response(DomainSerializer(domain).data, status=status.HTTP_201_CREATED)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        domain = self.get_object()
+        delete_domain(domain)
+        return Response({"id": pk, "deleted": True})
+
+    @action(detail=True, methods=["post"])
+    def verify(self, request: Request, pk: str) -> Response:
+        verify_domain(self.get_object())
+        return self.retrieve(request, pk)
+
+    @action(detail=True, methods=["post"], url_path="rotate-dkim")
+    def rotate_dkim(self, request: Request, pk: str) -> Response:
+        rotate_dkim_key(self.get_object())
+        return self.retrieve(request, pk)

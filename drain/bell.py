@@ -4,6 +4,11 @@ It carries nothing: a worker that hears it looks at the database. Without Redis 
 finds the work within seconds.
 """
 
+import functools
+import os
+import threading
+import time
+
 import redis
 from celery import current_app
 from django.conf import settings
@@ -12,6 +17,9 @@ from kombu.exceptions import OperationalError
 from network.redis_client import ask_redis
 
 COALESCE_SECONDS = 5
+RING_EVERY_SECONDS = 0.02
+
+_wanted: set[str] = set()
 
 
 def ring(kind: str) -> None:
@@ -19,9 +27,31 @@ def ring(kind: str) -> None:
     ask_redis(settings.REDIS_URL, lambda client: _ring(client, kind))
 
 
+def ring_soon(kind: str) -> None:
+    """Ring without waiting for Redis; many within RING_EVERY_SECONDS are one."""
+    _wanted.add(kind)
+    _ringer(os.getpid()).set()
+
+
 def answer(kind: str) -> None:
     """Say that a drain has begun: what comes from now on rings anew."""
     ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind)))
+
+
+@functools.lru_cache(maxsize=1)
+def _ringer(process_id: int) -> threading.Event:
+    """Start the thread that rings for this process, a forked one has none; setting the event wakes it."""
+    wake = threading.Event()
+    threading.Thread(target=_ring_wanted, args=[wake], name="bell", daemon=True).start()
+    return wake
+
+
+def _ring_wanted(wake: threading.Event) -> None:
+    while wake.wait():
+        wake.clear()
+        while _wanted:
+            ring(_wanted.pop())
+        time.sleep(RING_EVERY_SECONDS)
 
 
 def _ring(client: redis.Redis, kind: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Sequence
 from concurrent.futures import Future
 from typing import Generic, Protocol, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from drain import bell
 from drain.leases import Lease, boot_seconds
@@ -46,6 +46,10 @@ class Work(Protocol[J, R]):
     kind: str
     sessions: int
 
+    @property
+    def held_back(self) -> bool:
+        """Whether the last claim left ready work behind, which has to wait for what is under way."""
+
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""
 
@@ -56,7 +60,7 @@ class Work(Protocol[J, R]):
         """Return the result of a job whose `perform` raised: a fault of ours."""
 
     def record(self, results: Sequence[R]) -> None:
-        """Write results down, in one transaction."""
+        """Write results down, in one transaction; to be called again with those that were not written."""
 
     def renew(self, jobs: Collection[J]) -> None:
         """Prolong the leases of jobs under way."""
@@ -136,8 +140,9 @@ class Drain(Generic[J, R]):
         jobs = self.work.claim(free)
         for job in jobs:
             self._start(job, Lease(claimed_at))
-        if len(jobs) >= free:
+        if jobs:
             self._rung.set()
+        if len(jobs) >= free:
             self._invite()
 
     def _start(self, job: J, lease: Lease) -> None:
@@ -173,9 +178,29 @@ class Drain(Generic[J, R]):
             wait = IDLE_SECONDS
 
     def _record(self) -> None:
-        if self._unrecorded:
+        if not self._unrecorded:
+            return
+        try:
             self.work.record(self._unrecorded)
-            self._unrecorded = []
+        except (OperationalError, InterfaceError):
+            raise
+        except DatabaseError:
+            log.exception("results could not be recorded together")
+            self._record_each()
+        self._unrecorded = []
+        if self.work.held_back:
+            self._rung.set()
+
+    def _record_each(self) -> None:
+        """Keep one result that the database refuses from holding up the others; its lease will end."""
+        while self._unrecorded:
+            try:
+                self.work.record(self._unrecorded[:1])
+            except (OperationalError, InterfaceError):
+                raise
+            except DatabaseError:
+                log.exception("a result could not be recorded")
+            del self._unrecorded[0]
 
     def _renew(self) -> None:
         if not self._in_flight or time.monotonic() - self._renewed_at < RENEW_EVERY_SECONDS:

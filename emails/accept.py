@@ -1,6 +1,6 @@
 """Accept emails. A call that returns has committed everything; one that raises has written nothing."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,21 +10,22 @@ from django.db import transaction
 
 from analytics import tally
 from api.fields import wire_time
+from api.statements import run_together
 from domains.services import check_sending_domain
 from drain import bell
 from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
-from emails.insertion import NewContent, NewEmail, NewRecipient, insert_emails
+from emails.insertion import NewContent, NewEmail, NewRecipient, insert_attachments, inserting_emails
 from emails.models import Email
 from emails.states import State
 from emails.wording import Warnings, Wording, compile_wording, render_wording, warn_of_missing
 from suppressions.errors import RecipientSuppressed
 from suppressions.models import key_of
-from suppressions.services import blocked
+from suppressions.services import Block, asking_blocked, blocked, read_blocked
 from templates_app.errors import MissingTemplateVariables
 from templates_app.services import content_of, find_template
 from workspaces.models import Workspace
-from workspaces.quota import take_quota
+from workspaces.quota import refuse_quota, take_quota, taking_quota
 
 CONTENT_IGNORED = {
     "code": "content_ignored",
@@ -38,7 +39,7 @@ DATA_UNUSED = {
 
 @dataclass(frozen=True)
 class _Ready:
-    """An email that passed all checks but the quota."""
+    """An email that passed the checks but suppression and quota, which are asked as it is written."""
 
     email: NewEmail
     contents: list[NewContent]
@@ -49,7 +50,7 @@ class _Ready:
 def send_email(workspace: Workspace, *, draft: Draft, key: Key | None) -> Answer:
     """Accept one email and ring for the workers.
 
-    Raises DomainNotRegistered, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
+    Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
     with transaction.atomic():
@@ -57,10 +58,9 @@ def send_email(workspace: Workspace, *, draft: Draft, key: Key | None) -> Answer
         if faster:
             return faster
         ready = _check(workspace, draft)
-        created_at = _write(workspace, [ready.email], contents=ready.contents)
+        created_at = _write(workspace, [ready.email], contents=ready.contents, addressed=list(draft.addressed()))
         body = _answer(ready.email, created_at, ready.warnings)
         keep_answer(workspace, key, body)
-        take_quota(workspace, units=units_of([ready.email]))
     return Answer(body)
 
 
@@ -68,6 +68,8 @@ def check_email(workspace: Workspace, *, draft: Draft) -> dict[str, Any]:
     """Do all that send_email does and take it back; return what would be sent. Raises what it raises."""
     with transaction.atomic():
         ready = _check(workspace, draft)
+        addressed = list(draft.addressed())
+        _refuse_suppressed(addressed, blocked(workspace.id, [spec for _, spec in addressed]))
         take_quota(workspace, units=units_of([ready.email]))
         transaction.set_rollback(True)
     wording = ready.wording
@@ -86,14 +88,14 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
             return faster
         check_sending_domain(workspace, name=batch.sender.domain)
         emails, warnings = _render_batch(workspace, batch)
-        rejected = _find_suppressed(workspace, list(batch.addressed()))
+        addressed = list(batch.addressed())
+        rejected = _suppressed_among(addressed, blocked(workspace.id, [spec for _, spec in addressed]))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise _suppressed(list(rejected.values()))
-        _write(workspace, list(accepted.values()), contents=[])
+        _write(workspace, list(accepted.values()), contents=[], addressed=[])
         body = _batch_answer(accepted, rejected, batch, warnings)
         keep_answer(workspace, key, body)
-        take_quota(workspace, units=units_of(accepted.values()))
     return Answer(body)
 
 
@@ -105,11 +107,10 @@ def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answ
             return faster
         check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email)
-        _refuse_suppressed(workspace, [(r.kind, r.address) for r in copy.recipients])
-        created_at = _write(workspace, [copy], contents=[])
+        addressed = [(recipient.kind, recipient.address) for recipient in copy.recipients]
+        created_at = _write(workspace, [copy], contents=[], addressed=addressed)
         body = _answer(copy, created_at, [])
         keep_answer(workspace, key, body)
-        take_quota(workspace, units=units_of([copy]))
     return Answer(body)
 
 
@@ -121,11 +122,9 @@ def units_of(emails: Collection[NewEmail]) -> int:
 
 
 def _check(workspace: Workspace, draft: Draft) -> _Ready:
-    """Check domain, template and suppression, in the order of CONTRACT section 1."""
+    """Check domain and template, in the order of CONTRACT section 1."""
     check_sending_domain(workspace, name=draft.sender.domain)
-    ready = _with_template(workspace, draft) if draft.template else _with_own_content(draft)
-    _refuse_suppressed(workspace, list(draft.addressed()))
-    return ready
+    return _with_template(workspace, draft) if draft.template else _with_own_content(draft)
 
 
 def _with_own_content(draft: Draft) -> _Ready:
@@ -167,14 +166,31 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmai
     return emails, warn_of_missing(missing)
 
 
-def _write(workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent]) -> datetime:
-    """Insert, count, and ring after the commit."""
+def _write(
+    workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent], addressed: Sequence[Addressed]
+) -> datetime:
+    """Ask for suppressions, insert, count, take the quota, in one round trip; ring after the commit.
+
+    A refusal takes all of it back. The quota comes last, because it holds the workspace's row until the commit.
+    """
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
-    created_at = insert_emails(workspace, contents=contents, emails=emails, status=status)
-    tally.add([(tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails))])
+    units, specs = units_of(emails), [spec for _, spec in addressed]
+    insert_attachments(contents)
+    suppressions, created, _, taken = run_together(
+        [
+            asking_blocked(workspace.id, specs),
+            inserting_emails(workspace, contents=contents, emails=emails, status=status),
+            tally.adding_new(workspace.id, key=f"status.{status}", change=len(emails)),
+            taking_quota(workspace, units=units),
+        ]
+    )
+    _refuse_suppressed(addressed, read_blocked(specs, suppressions))
+    if not taken:
+        refuse_quota(workspace, units=units)
     if status is State.QUEUED:
-        transaction.on_commit(lambda: bell.ring("emails"))
-    return created_at
+        transaction.on_commit(lambda: bell.ring_soon("emails"))
+    ((created_at,),) = created
+    return created_at  # type: ignore[no-any-return]
 
 
 def _answer(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[str, Any]:
@@ -227,15 +243,14 @@ def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVaria
     return MissingTemplateVariables(detail, variables=list(variables), **members)
 
 
-def _refuse_suppressed(workspace: Workspace, addressed: Sequence[Addressed]) -> None:
-    told = _find_suppressed(workspace, addressed)
+def _refuse_suppressed(addressed: Sequence[Addressed], found: Mapping[str, Block]) -> None:
+    told = _suppressed_among(addressed, found)
     if told:
         raise _suppressed(list(told.values()))
 
 
-def _find_suppressed(workspace: Workspace, addressed: Sequence[Addressed]) -> dict[int, dict[str, str]]:
+def _suppressed_among(addressed: Sequence[Addressed], found: Mapping[str, Block]) -> dict[int, dict[str, str]]:
     """Return what is told of each suppressed address, by its place among the addressed."""
-    found = blocked(workspace.id, [spec for _, spec in addressed])
     return {
         place: {"email": spec, "field": field, "reason": row.reason, "suppressionId": row.id}
         for place, (field, spec) in enumerate(addressed)

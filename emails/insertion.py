@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
+from api.statements import Statement
 from delivery.message import File
 from emails.models import Attachment, Pending
 from emails.states import State
@@ -93,15 +92,15 @@ class NewEmail:
     id: str = field(default_factory=new_id)
 
 
-def insert_emails(
+def inserting_emails(
     workspace: Workspace, *, contents: Sequence[NewContent], emails: Sequence[NewEmail], status: State
-) -> datetime:
-    """Write emails with contents, recipients, queue rows and first events; return when they were created.
+) -> Statement:
+    """Return the statement that writes emails with contents, recipients, queue rows and first events.
 
-    status: queued or scheduled, the same for all.
+    status: queued or scheduled, the same for all. It answers with one row: when they were created.
     """
     stage = Pending.Stage.SCHEDULED if status is State.SCHEDULED else Pending.Stage.READY
-    values: dict[str, Any] = {
+    values = {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
         "status": status.value,
         "stage": stage.value,
@@ -111,14 +110,11 @@ def insert_emails(
         "emails": json.dumps([_email_row(email) for email in emails]),
         "recipients": json.dumps([row for email in emails for row in _recipient_rows(email)]),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, values)
-        (created_at,) = cursor.fetchone()
-    _insert_attachments(contents)
-    return created_at  # type: ignore[no-any-return]
+    return Statement(INSERT, values)
 
 
-def _insert_attachments(contents: Sequence[NewContent]) -> None:
+def insert_attachments(contents: Sequence[NewContent]) -> None:
+    """Write the files of contents that are to be inserted; their foreign key is looked at when the transaction ends."""
     rows = [
         Attachment(position=position, content_id=content.id, size=len(file.data), **_columns(file))
         for content in contents

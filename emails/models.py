@@ -5,6 +5,7 @@ are moved by emails.queue alone.
 """
 
 from datetime import datetime
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,6 +15,7 @@ from django.db.models.functions import Now
 from emails.states import State
 from keys.fields import IdField
 from templates_app.models import TemplateVersion
+from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace
 
 
@@ -189,6 +191,8 @@ class Pending(models.Model):
     since = models.DateTimeField(help_text="when it was first due; its age counts from here")
     fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
     attempts = models.PositiveSmallIntegerField(default=0)
+    lost = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that ended without an outcome")
+    parked = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that found no room")
 
     class Meta:
         indexes = [
@@ -198,6 +202,13 @@ class Pending(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipient_id} ({self.get_stage_display()})"
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    def with_webhooks(self) -> Self:
+        """Add sent_to_webhook: whether an endpoint has taken the event."""
+        taken = WebhookDelivery.objects.filter(event=models.OuterRef("id"), succeeded_at__isnull=False)
+        return self.annotate(sent_to_webhook=models.Exists(taken))
 
 
 class Event(models.Model):
@@ -225,9 +236,24 @@ class Event(models.Model):
     payload = models.JSONField()
     created_at = models.DateTimeField()
 
+    objects = EventQuerySet.as_manager()
+
     class Meta:
         indexes = [models.Index(fields=["email", "number"], name="event_timeline")]
         ordering = ["number"]
 
     def __str__(self) -> str:
         return self.kind
+
+
+class HitCount(models.Model):
+    """How often a recipient loaded the pixel, or followed one link. The first of them are events, too."""
+
+    pk = models.CompositePrimaryKey("recipient_id", "link")
+    # The database's own constraint cascades (migration 0004): whoever deletes recipients need not know of this.
+    recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    link = models.UUIDField(help_text="made of the target; of nothing for the pixel")
+    hits = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.recipient_id} {self.hits}"

@@ -5,22 +5,27 @@ finds another fence on its rows and changes nothing.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from analytics import tally
-from delivery.replies import Outcome, Verdict
+from delivery.replies import Outcome, SuppressOn, Verdict
 from emails.derive import derive_emails
 from emails.models import Event
-from emails.queue import Claim
+from emails.queue import LOST_AT_MOST, Claim, park
 from emails.retries import delay_after, max_age
 from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import from_uuid, to_uuid
+from suppressions.models import Suppression
+from suppressions.services import suppress_addresses
+from workspaces.models import Workspace
 
 # The rows that are still ours, locked in one order.
 HELD = """
@@ -31,8 +36,11 @@ SELECT p.recipient_id FROM emails_pending p
 """
 FINISH = "DELETE FROM emails_pending WHERE recipient_id = ANY(%s)"
 WAIT = """
-UPDATE emails_pending p SET stage = 0, due_at = now() + make_interval(secs => w.seconds)
-  FROM unnest(%s::uuid[], %s::float[]) AS w (recipient_id, seconds) WHERE p.recipient_id = w.recipient_id
+UPDATE emails_pending p
+   SET stage = 0, due_at = now() + make_interval(secs => w.seconds), parked = 0,
+       lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END
+  FROM unnest(%s::uuid[], %s::float[], %s::boolean[]) AS w (recipient_id, seconds, is_outcome)
+ WHERE p.recipient_id = w.recipient_id
 """
 # A state moves only along the table; times and replies are facts and are kept whatever the state is.
 APPLY = """
@@ -78,17 +86,28 @@ EFFECTS = {
 }
 
 
+# Not an answer of the world; three of them in a row are enough.
+OUR_FAULTS = frozenset({"internal_error"})
+# A name is dead when it does not exist twice, some time apart (CONTRACT section 4).
+LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
+
+
 @transaction.atomic
 def record(results: Sequence[Result]) -> None:
     """Record results of claims that are still held; the others are left to their new holders."""
     ours = [_expired(result) for result in _held(results)]
-    if not ours:
+    parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
+    if parked:
+        park(parked)
+    tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
+    if not tried:
         return
-    _move_pending(ours)
-    found = _apply(ours)
-    add_events([event for result in ours for event in _events(result, *found[result.claim.recipient_id])])
+    _move_pending(tried)
+    found = _apply(tried)
+    add_events([event for result in tried for event in _events(result, *found[result.claim.recipient_id])])
     derive_emails(sorted({email_id for email_id, _ in found.values()}))
-    tally.add(_completed(ours))
+    tally.add(_completed(tried))
+    _suppress(tried, found)
 
 
 def _held(results: Sequence[Result]) -> list[Result]:
@@ -100,23 +119,35 @@ def _held(results: Sequence[Result]) -> list[Result]:
 
 
 def _expired(result: Result) -> Result:
-    """Turn a deferral into a failure when its next attempt would come too late."""
-    if result.outcome.verdict is not Verdict.DEFERRED:
-        return result
+    """Turn what would wait into a failure when it is too old to be tried again, or a fault of ours each time."""
     claim, outcome = result.claim, result.outcome
-    if datetime.now(UTC) + delay_after(claim.attempt) < claim.since + max_age():
+    if _is_final(outcome.verdict):
         return result
-    return Result(claim, Outcome(Verdict.FAILED, outcome.reply, outcome.reason))
+    is_too_old = datetime.now(UTC) + _delay(result) >= claim.since + max_age()
+    is_hopeless = outcome.reason in OUR_FAULTS and claim.lost + 1 >= LOST_AT_MOST
+    if not is_too_old and not is_hopeless:
+        return result
+    return Result(claim, replace(outcome, verdict=Verdict.FAILED))
+
+
+def _delay(result: Result) -> timedelta:
+    if result.outcome.verdict is Verdict.PARKED:
+        return timedelta(0)
+    return max(delay_after(result.claim.attempt), LEAST_DELAYS.get(result.outcome.reason, timedelta(0)))
 
 
 def _move_pending(results: Sequence[Result]) -> None:
-    final = [to_uuid(result.claim.recipient_id) for result in results if _effect(result).is_final]
-    waiting = [result.claim for result in results if not _effect(result).is_final]
-    seconds = [delay_after(claim.attempt).total_seconds() for claim in waiting]
+    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.verdict)]
+    waiting = [result for result in results if not _is_final(result.outcome.verdict)]
     with connection.cursor() as cursor:
         cursor.execute(FINISH, [final])
         if waiting:
-            cursor.execute(WAIT, [[to_uuid(claim.recipient_id) for claim in waiting], seconds])
+            cursor.execute(WAIT, [list(column) for column in zip(*map(_wait, waiting), strict=True)])
+
+
+def _wait(result: Result) -> tuple[UUID, float, bool]:
+    is_outcome = result.outcome.reason not in OUR_FAULTS
+    return to_uuid(result.claim.recipient_id), _delay(result).total_seconds(), is_outcome
 
 
 def _apply(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
@@ -157,6 +188,22 @@ def _completed(results: Sequence[Result]) -> Iterator[tuple[tally.Slot, int]]:
         if effect.is_final:
             name = "completed" if State.SENT in effect.states else "failed"
             yield tally.Slot(result.claim.workspace_id, tally.EVER, f"recipients.{name}"), 1
+
+
+def _suppress(results: Sequence[Result], found: Mapping[str, tuple[str, str]]) -> None:
+    """Block the addresses that bounced for a reason of their own (SUPPRESS_ON)."""
+    policy = SuppressOn(settings.SUPPRESS_ON)
+    blocked: dict[str, list[str]] = {}
+    for result in results:
+        if result.outcome.suppresses(policy):
+            _, address = found[result.claim.recipient_id]
+            blocked.setdefault(result.claim.workspace_id, []).append(address)
+    for workspace_id, addresses in sorted(blocked.items()):
+        suppress_addresses(Workspace(id=workspace_id), addresses=addresses, reason=Suppression.Reason.BOUNCE)
+
+
+def _is_final(verdict: Verdict) -> bool:
+    return verdict in EFFECTS and EFFECTS[verdict].is_final
 
 
 def _effect(result: Result) -> _Effect:

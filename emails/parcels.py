@@ -7,8 +7,8 @@ from datetime import datetime
 from django.conf import settings
 
 from api.addresses import parse_address
+from delivery.consignment import Envelope
 from delivery.message import File, Letter, Mailbox
-from delivery.transports.smtp import Envelope
 from emails.models import Attachment, Email, Recipient
 from emails.queue import Claim
 from emails.wording import wording_of

@@ -1,24 +1,31 @@
 """The queue's moves. Every one is a single statement; time is the database's.
 
-ready → leased by `claim`, leased → waiting or gone by emails.outcomes, and everything that has become due
-→ ready by `promote`: schedules, retries and the leases of workers that died.
+ready → leased by `claim`, leased → waiting or gone by emails.outcomes or `park`, and everything that has become
+due → ready by `promote`: schedules, retries and the leases of workers that died.
 See docs/decisions/0005 for why this is a table of its own.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from drain.leases import LEASE_SECONDS
+from emails.models import Pending
 from keys.ids import from_uuid, to_uuid
 
 PROMOTE_AT_ONCE = 1000
+# A row whose claims end three times without an outcome is the likely death of those workers.
+LOST_AT_MOST = 3
+# What dies with such a row was only its neighbour: apart from each other they find out which one it is.
+SPREAD_SECONDS = 60
 
 # A round robin over the workspaces that have ready work, found by a loose index scan; a workspace with a
-# million rows gets no larger share of a claim than one with ten.
+# million rows gets no larger share of a claim than one with ten, and none that holds its part of our sessions.
 CLAIM = """
 WITH RECURSIVE lane AS (
     (SELECT workspace_id FROM emails_pending WHERE stage = 1 AND workspace_id > %(after)s ORDER BY 1 LIMIT 1)
@@ -27,9 +34,12 @@ WITH RECURSIVE lane AS (
         SELECT workspace_id FROM emails_pending
          WHERE stage = 1 AND workspace_id > lane.workspace_id ORDER BY 1 LIMIT 1) further
 ), turn AS (
-    SELECT workspace_id, (%(limit)s + count(*) OVER () - 1) / count(*) OVER () AS share
-      FROM (SELECT lane.workspace_id FROM lane JOIN workspaces_workspace w ON w.id = lane.workspace_id
-             WHERE w.suspended_at IS NULL LIMIT %(limit)s) open_lane
+    SELECT workspace_id, least(room, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
+      FROM (SELECT lane.workspace_id, coalesce(busy.room, %(cap)s) AS room
+              FROM lane JOIN workspaces_workspace w ON w.id = lane.workspace_id
+              LEFT JOIN unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS busy (workspace_id, room)
+                ON busy.workspace_id = lane.workspace_id
+             WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0 LIMIT %(limit)s) open_lane
 ), picked AS MATERIALIZED (
     SELECT row.recipient_id FROM turn CROSS JOIN LATERAL (
         SELECT recipient_id FROM emails_pending
@@ -40,15 +50,36 @@ WITH RECURSIVE lane AS (
 UPDATE emails_pending p
    SET stage = 2, due_at = now() + make_interval(secs => %(lease)s), fence = fence + 1, attempts = attempts + 1
   FROM picked WHERE p.recipient_id = picked.recipient_id
-RETURNING p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since
+RETURNING p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
+# The lease of a dead worker ends its row's attempt: ready at once, the second time apart from its neighbours,
+# and the third time held once more, by us, to be given up.
 PROMOTE = """
 WITH due AS (
-    SELECT recipient_id, stage FROM emails_pending
-     WHERE stage IN (0, 2, 3) AND due_at <= now() ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED
+    SELECT recipient_id, stage, stage = 2 AND lost + 1 >= %(most)s AS is_given_up FROM emails_pending
+     WHERE stage IN (0, 2, 3) AND due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
-UPDATE emails_pending p SET stage = 1, due_at = now() FROM due WHERE p.recipient_id = due.recipient_id
-RETURNING p.recipient_id, due.stage
+UPDATE emails_pending p
+   SET stage = CASE WHEN is_given_up THEN 2 WHEN due.stage = 2 AND lost > 0 THEN 0 ELSE 1 END,
+       due_at = now() + make_interval(secs => CASE WHEN is_given_up THEN %(lease)s
+                WHEN due.stage = 2 AND lost > 0 THEN random() * %(spread)s ELSE 0 END),
+       fence = CASE WHEN is_given_up THEN fence + 1 ELSE fence END,
+       lost = CASE WHEN due.stage = 2 THEN lost + 1 ELSE lost END
+  FROM due WHERE p.recipient_id = due.recipient_id
+RETURNING due.stage, is_given_up, p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
+"""
+# A parked row was not tried; the longer it finds no room, the less often it asks.
+PARK = """
+UPDATE emails_pending p
+   SET stage = 0, due_at = now() + make_interval(secs => least(2 ^ (p.parked + 1), 60)),
+       attempts = p.attempts - 1, parked = least(p.parked + 1, 6)
+  FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
+ WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+"""
+PUT_BACK = """
+UPDATE emails_pending p SET stage = 0, due_at = now() + make_interval(secs => %s), attempts = p.attempts - 1
+  FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
+ WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
 """
 RENEW = """
 UPDATE emails_pending p SET due_at = now() + make_interval(secs => %s)
@@ -56,17 +87,30 @@ UPDATE emails_pending p SET due_at = now() + make_interval(secs => %s)
  WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
 """
 FIRST = UUID(int=0)
+NOBODY: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A recipient that this process holds for LEASE_SECONDS; the fence tells it from later holders."""
+    """A recipient that this process holds for LEASE_SECONDS; the fence tells it from later holders.
+
+    attempt: which one this is, from 1. lost: earlier claims in a row that ended without an outcome.
+    """
 
     recipient_id: str
     workspace_id: str
     fence: int
     attempt: int
     since: datetime
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """Rows that were due, by the stage that they were in; given_up are held by this process."""
+
+    by_stage: dict[int, list[str]]
+    given_up: list[Claim]
 
 
 class Cursor:
@@ -75,38 +119,83 @@ class Cursor:
     def __init__(self) -> None:
         self.after = FIRST
 
-    def claim(self, limit: int) -> list[Claim]:
-        """Lease up to limit ready rows."""
-        claims = claim(limit, after=self.after)
+    def claim(self, limit: int, *, cap: int | None = None, busy: Mapping[str, int] = NOBODY) -> list[Claim]:
+        """Lease up to limit ready rows; see `claim`."""
+        claims = claim(limit, after=self.after, cap=cap, busy=busy)
         if len(claims) < limit and self.after != FIRST:
-            claims += claim(limit - len(claims), after=FIRST)
+            again = Counter(busy) + Counter(held.workspace_id for held in claims)
+            claims += claim(limit - len(claims), after=FIRST, cap=cap, busy=again)
         last = max((to_uuid(held.workspace_id, prefix="ws_") for held in claims), default=FIRST)
         self.after = last
         return claims
 
 
-def claim(limit: int, *, after: UUID) -> list[Claim]:
-    """Lease up to limit ready rows of the workspaces behind `after`, in equal shares."""
+def claim(limit: int, *, after: UUID, cap: int | None = None, busy: Mapping[str, int] = NOBODY) -> list[Claim]:
+    """Lease up to limit ready rows of the workspaces behind `after`, in equal shares.
+
+    cap: how many rows of one workspace this process may hold; busy: how many it holds already.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(CLAIM, {"limit": limit, "after": after, "lease": LEASE_SECONDS})
-        return [
-            Claim(from_uuid(recipient), from_uuid(workspace, prefix="ws_"), fence, attempt, since)
-            for recipient, workspace, fence, attempt, since in cursor.fetchall()
-        ]
+        cursor.execute(CLAIM, claim_values(limit, after=after, cap=cap, busy=busy))
+        return [_claim(*row) for row in cursor.fetchall()]
 
 
-def promote() -> list[tuple[str, int]]:
-    """Make what is due ready; return (recipient id, stage that it was in) for each row."""
+def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> dict[str, Any]:
+    """Return the values of CLAIM."""
+    most = limit if cap is None else cap
+    return {
+        "limit": limit,
+        "after": after,
+        "lease": LEASE_SECONDS,
+        "cap": most,
+        "busy": [to_uuid(workspace_id, prefix="ws_") for workspace_id in busy],
+        "rooms": [most if cap is None else max(cap - held, 0) for held in busy.values()],
+    }
+
+
+def promote() -> Promoted:
+    """Make what is due ready, and take hold of what is to be given up."""
+    by_stage: dict[int, list[str]] = {stage: [] for stage in Pending.Stage.values}
+    given_up = []
+    values = {
+        "limit": PROMOTE_AT_ONCE,
+        "most": LOST_AT_MOST,
+        "lease": LEASE_SECONDS,
+        "spread": SPREAD_SECONDS,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(PROMOTE, [PROMOTE_AT_ONCE])
-        return [(from_uuid(recipient), stage) for recipient, stage in cursor.fetchall()]
+        cursor.execute(PROMOTE, values)
+        for stage, is_given_up, *row in cursor.fetchall():
+            if is_given_up:
+                given_up.append(_claim(*row))
+            else:
+                by_stage[stage].append(from_uuid(row[0]))
+    return Promoted(by_stage, given_up)
 
 
 def renew(claims: Collection[Claim]) -> None:
     """Prolong the leases that are still ours."""
+    _execute(RENEW, [LEASE_SECONDS, *_keys(claims)])
+
+
+def park(claims: Collection[Claim]) -> None:
+    """Let rows wait whose destination had no room: 2 s, doubling to 60 s; no attempt is used."""
+    _execute(PARK, _keys(claims))
+
+
+def put_back(claims: Collection[Claim], *, seconds: float) -> None:
+    """Let rows wait that this process has no room for; no attempt is used."""
+    _execute(PUT_BACK, [seconds, *_keys(claims)])
+
+
+def _claim(recipient: UUID, workspace: UUID, *rest: Any) -> Claim:
+    return Claim(from_uuid(recipient), from_uuid(workspace, prefix="ws_"), *rest)
+
+
+def _execute(sql: str, values: Sequence[Any]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(RENEW, [LEASE_SECONDS, *_keys(claims)])
+        cursor.execute(sql, values)
 
 
-def _keys(claims: Collection[Claim]) -> Sequence[list[UUID] | list[int]]:
+def _keys(claims: Collection[Claim]) -> tuple[list[UUID], list[int]]:
     return [to_uuid(held.recipient_id) for held in claims], [held.fence for held in claims]

@@ -4,6 +4,7 @@ Of a scheduled email the first recipient's queue row, its lead, decides: cancell
 begin with a conditional statement on that row, so that one of them wins and the others find it gone.
 """
 
+import logging
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -12,11 +13,13 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from api.fields import wire_time
+from delivery.replies import Outcome, Reply, Verdict
 from drain import bell
 from emails import queue
 from emails.derive import derive_emails
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.models import Email, Event, Pending, Recipient
+from emails.outcomes import Result, record
 from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import to_uuid
@@ -30,6 +33,13 @@ FOLLOW = """
 UPDATE emails_pending p SET stage = 1, due_at = now(), since = now() FROM emails_recipient r
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = 3
 """
+log = logging.getLogger("postrider.emails")
+
+GIVEN_UP = Outcome(
+    Verdict.FAILED,
+    Reply(0, "Three workers ended without a result while they were sending this. It may have been delivered."),
+    reason="worker_lost",
+)
 HANDED_OVER = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
 WORKER_LOST = {
     "code": None,
@@ -76,18 +86,19 @@ def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> dict[st
 def promote_due() -> None:
     """Make due rows ready: schedules with all their recipients, retries, and the leases of workers that died.
 
-    The mail of a dead worker may have been delivered; its timeline says so.
+    The mail of a dead worker may have been delivered; its timeline says so. One that three workers left
+    without an outcome is given up (docs/decisions/0005).
     """
     promoted = queue.promote()
-    by_stage: dict[int, list[str]] = {stage: [] for stage in Pending.Stage.values}
-    for recipient_id, stage in promoted:
-        by_stage[stage].append(recipient_id)
-    if by_stage[Pending.Stage.SCHEDULED]:
-        leads = Recipient.objects.filter(id__in=by_stage[Pending.Stage.SCHEDULED])
+    if promoted.by_stage[Pending.Stage.SCHEDULED]:
+        leads = Recipient.objects.filter(id__in=promoted.by_stage[Pending.Stage.SCHEDULED])
         _queue(list(leads.values_list("email_id", flat=True)))
-    if by_stage[Pending.Stage.LEASED]:
-        lost = Recipient.objects.filter(id__in=by_stage[Pending.Stage.LEASED])
+    if promoted.by_stage[Pending.Stage.LEASED]:
+        lost = Recipient.objects.filter(id__in=promoted.by_stage[Pending.Stage.LEASED])
         add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
+    if promoted.given_up:
+        log.error("given up: three workers ended with it", extra={"data": {"recipients": len(promoted.given_up)}})
+        record([Result(held, GIVEN_UP) for held in promoted.given_up])
 
 
 def _move(email: Email, scheduled_for: datetime) -> bool:
@@ -104,7 +115,7 @@ def _release(email: Email) -> bool:
     if released:
         Email.objects.filter(id=email.id).update(scheduled_for=Now())
         _queue([email.id])
-        transaction.on_commit(lambda: bell.ring("emails"))
+        transaction.on_commit(lambda: bell.ring_soon("emails"))
     return released
 
 

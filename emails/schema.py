@@ -3,7 +3,7 @@
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 
 from api.schema import NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
-from domains.schema import DOMAIN_NOT_REGISTERED
+from domains.schema import DOMAIN_NOT_REGISTERED, DOMAIN_NOT_VERIFIED
 from emails import errors
 from emails import schema_examples as examples
 from emails.export import COLUMNS, MAX_ROWS
@@ -66,7 +66,14 @@ TOO_MANY_RECIPIENTS = known(
 )
 
 IDEMPOTENCY = (INVALID_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_REUSE, IDEMPOTENCY_IN_PROGRESS)
-ACCEPTING = (*IDEMPOTENCY, WORKSPACE_SUSPENDED, DOMAIN_NOT_REGISTERED, RECIPIENT_SUPPRESSED, QUOTA_EXCEEDED)
+ACCEPTING = (
+    *IDEMPOTENCY,
+    WORKSPACE_SUSPENDED,
+    DOMAIN_NOT_REGISTERED,
+    DOMAIN_NOT_VERIFIED,
+    RECIPIENT_SUPPRESSED,
+    QUOTA_EXCEEDED,
+)
 TEMPLATE = (TEMPLATE_NOT_FOUND, TEMPLATE_SYNTAX_ERROR, MISSING_TEMPLATE_VARIABLES, TEMPLATE_OUTPUT_TOO_LARGE)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 

@@ -2,12 +2,14 @@
 
 import functools
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from django.conf import settings
 
-from delivery.message import compose
+from delivery.consignment import Consignment
 from delivery.replies import Outcome, Reply, Verdict
-from delivery.transports.smtp import Destination, LeaseLost, SmtpTransport
+from delivery.transports.interface import LeaseLost, Transport
+from delivery.transports.relay import inbox_transport
 from drain.engine import Drain
 from drain.leases import Lease
 from emails import queue
@@ -21,8 +23,9 @@ class Sending:
     """Emails, as drain.engine.Work sees them."""
 
     kind = "emails"
+    held_back = False
 
-    def __init__(self, transport: SmtpTransport, *, sessions: int) -> None:
+    def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
         self._transport = transport
         self._cursor = queue.Cursor()
@@ -37,12 +40,14 @@ class Sending:
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
         try:
-            outcome = await self._transport.deliver(parcel.envelope, compose(parcel.letter()), lease=lease)
+            outcome = await self._transport.deliver(Consignment(parcel.envelope, parcel.letter()), lease=lease)
         except LeaseLost:
             # Fenced when it is recorded, if the lease is indeed lost; tried again soon, if not.
             outcome = Outcome(
                 Verdict.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), "lease_lost"
             )
+        if outcome.verdict is Verdict.PARKED:
+            outcome = replace(outcome, verdict=Verdict.DEFERRED)
         return Result(parcel.claim, outcome)
 
     def crashed(self, parcel: Parcel, error: BaseException) -> Result:
@@ -68,6 +73,5 @@ def _refuse_suppressed(parcels: Sequence[Parcel]) -> list[Result]:
 @functools.lru_cache(maxsize=1)
 def emails_drain() -> Drain[Parcel, Result]:
     """Return this process's drain of emails."""
-    inbox = Destination(host="127.0.0.1", port=settings.INBOX_PORT, ehlo_name=settings.EHLO_NAME)
-    transport = SmtpTransport(inbox, on_acceptance=Verdict.DELIVERED)
+    transport = inbox_transport(port=settings.INBOX_PORT, ehlo_name=settings.EHLO_NAME)
     return Drain(Sending(transport, sessions=settings.DELIVERY_CONNECTIONS))

@@ -1,12 +1,11 @@
 """Acts on the suppression list: block addresses, unblock one, ask which are blocked."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from django.db import connection
+from typing import Any, TypeVar
 
 from api.errors import NotFound
+from api.statements import Statement, run_together
 from keys.ids import from_uuid, new_id, to_uuid
 from suppressions.models import Suppression, key_of
 from workspaces.models import Workspace
@@ -38,6 +37,7 @@ SELECT given.place, s.id, s.email, s.reason
 """
 
 Pair = tuple[str, str]
+G = TypeVar("G", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -87,20 +87,33 @@ def unblock_address(suppression: Suppression) -> None:
 
 def blocked(workspace_id: str, addresses: Collection[str]) -> dict[str, Block]:
     """Return those of the addresses that a workspace blocks, by `key_of` the address, in one query."""
-    pairs = [(workspace_id, key_of(address)) for address in addresses]
-    return {key: block for (_, key), block in blocked_pairs(pairs).items()}
+    (rows,) = run_together([asking_blocked(workspace_id, addresses)])
+    return read_blocked(addresses, rows)
+
+
+def asking_blocked(workspace_id: str, addresses: Collection[str]) -> Statement:
+    """Return the statement that `blocked` runs, for callers who send it along with others."""
+    return _asking([(workspace_id, key_of(address)) for address in addresses])
+
+
+def read_blocked(addresses: Collection[str], rows: Sequence[tuple[Any, ...]]) -> dict[str, Block]:
+    """Return what `blocked` does, of the rows that asking_blocked was answered with."""
+    return _read([key_of(address) for address in addresses], rows)
 
 
 def blocked_pairs(pairs: Collection[Pair]) -> dict[Pair, Block]:
     """Return those of the pairs (workspace id, address) that are blocked, each as it was given, in one query."""
     given = list(pairs)
-    values: dict[str, Any] = {
-        "workspaces": [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in given],
-        "keys": [key_of(address) for _, address in given],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(BLOCKED, values)
-        rows = cursor.fetchall()
+    (rows,) = run_together([_asking(given)])
+    return _read(given, rows)
+
+
+def _asking(pairs: Sequence[Pair]) -> Statement:
+    workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in pairs]
+    return Statement(BLOCKED, {"workspaces": workspaces, "keys": [key_of(address) for _, address in pairs]})
+
+
+def _read(given: Sequence[G], rows: Sequence[tuple[Any, ...]]) -> dict[G, Block]:
     return {
         given[place - 1]: Block(from_uuid(suppression_id, prefix="sup_"), email, reason)
         for place, suppression_id, email, reason in rows

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.test import Client
 
 from domains.models import Domain
 from domains.services import KEY_BITS, registered, sealed_dkim_key
+from tests.network.nameserver import NameServer
 from workspaces import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
@@ -90,10 +92,18 @@ def make_key(workspace: Workspace, scope: str = "full_access", **options: Any) -
     return secret.text
 
 
+@pytest.fixture(scope="session")
+def empty_dns() -> Iterator[NameServer]:
+    with NameServer() as server:
+        yield server
+
+
 @pytest.fixture(autouse=True)
-def _fresh_caches(settings: Any) -> None:
+def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     # Tests call faster than clients may; those of the limit itself set it again.
     settings.RATE_LIMIT = None
+    # No look-up leaves the machine: without a server of its own a test finds that no name exists.
+    settings.DNS_SERVERS = [empty_dns.address]
     authentication.cache.clear()
     registered.clear()
     django_cache.clear()

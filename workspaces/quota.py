@@ -6,11 +6,12 @@ It is the last statement of its transaction, because it holds the workspace's ro
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import NoReturn
 
 from django.db import connection
 
 from api.fields import wire_time
+from api.statements import Statement, run_together
 from keys.ids import to_uuid
 from workspaces.errors import QuotaExceeded
 from workspaces.models import Usage, Workspace
@@ -44,18 +45,26 @@ class Quota:
         return None if self.limit is None else max(self.limit - self.used, 0)
 
 
-def take_quota(workspace: Workspace, *, units: int) -> None:
-    """Take units of this month, all or none. Raises QuotaExceeded."""
+def taking_quota(workspace: Workspace, *, units: int) -> Statement:
+    """Return the statement that takes units of this month, all or none; without a row in answer they were refused."""
     limit = workspace.limits.emails_per_month
-    values: dict[str, Any] = {
+    values = {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
         "units": units,
         "limit": UNLIMITED if limit is None else limit,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE, values)
-        if cursor.fetchone() is not None:
-            return
+    return Statement(TAKE, values)
+
+
+def take_quota(workspace: Workspace, *, units: int) -> None:
+    """Take units of this month. Raises QuotaExceeded."""
+    (taken,) = run_together([taking_quota(workspace, units=units)])
+    if not taken:
+        refuse_quota(workspace, units=units)
+
+
+def refuse_quota(workspace: Workspace, *, units: int) -> NoReturn:
+    """Raise QuotaExceeded with what is left."""
     quota = read_quota(workspace)
     raise QuotaExceeded(
         f"The plan allows {quota.limit} emails a month; {quota.used} are used and {units} more were asked for.",

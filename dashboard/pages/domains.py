@@ -15,7 +15,7 @@ from dashboard.scoping import ScopedAdmin
 from dashboard.words import moment
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
-from domains.names import InvalidDomainName, a_label
+from domains.names import InvalidDomainName, registrable_name
 from domains.records import records_of
 from domains.services import register_domain
 from workspaces.errors import PlanLimitReached
@@ -41,7 +41,7 @@ class DomainForm(forms.Form):
 
     def clean_name(self) -> str:
         try:
-            return a_label(self.cleaned_data["name"])
+            return registrable_name(self.cleaned_data["name"])
         except InvalidDomainName as error:
             raise forms.ValidationError(str(error)) from error
 

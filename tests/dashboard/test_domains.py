@@ -10,7 +10,7 @@ def test_registers_one_and_shows_its_record(owner, alice):
     domain = Domain.objects.get()
     assert (domain.name, domain.workspace) == ("mail.xn--bcher-kva.example", alice.workspace)
     page = owner.get(response.url).content.decode()
-    assert "pr1._domainkey" in page
+    assert f"{domain.dkim_keys.get().selector}._domainkey" in page
     assert "v=DKIM1; k=rsa; p=" in page
     assert "PRIVATE" not in page
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from domains.models import DkimKey, Domain
-from domains.services import register_domain
-from tests.conftest import Api, make_account, make_key
+from domains.services import register_domain, registered
+from tests.conftest import Api, mail, make_account, make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -15,10 +15,84 @@ def test_a_registered_domain_comes_with_its_dkim_record(api: Api):
     assert response.status_code == 201
     assert body["id"].startswith("dom_")
     assert (body["name"], body["status"], body["verifiedAt"]) == ("mail.example.com", "pending", None)
-    (record,) = body["records"]
+    record = body["records"][0]
     assert (record["record"], record["type"]) == ("DKIM", "TXT")
     assert record["fqdn"] == f"{record['name']}.mail.example.com"
     assert record["value"].startswith("v=DKIM1; k=rsa; p=MII")
+
+
+def test_the_records_to_publish_are_whole(api: Api, settings):
+    settings.SPF_MECHANISMS = "include:_spf.service.example ip4:192.0.2.1"
+    settings.DMARC_RUA = ["reports@service.example", "mailto:more@service.example"]
+    settings.RETURN_PATH_DOMAIN = "bounce.service.example"
+    body = api.post("/domains", {"name": "mail.example.com"}).json()
+    dkim, *others = body["records"]
+    assert (dkim["required"], dkim["ttl"], dkim["priority"]) == (True, 3600, None)
+    assert [
+        (one["record"], one["type"], one["name"], one["fqdn"], one["value"], one["required"]) for one in others
+    ] == [
+        ("SPF", "TXT", "@", "mail.example.com", "v=spf1 include:_spf.service.example ip4:192.0.2.1 ~all", True),
+        (
+            "DMARC",
+            "TXT",
+            "_dmarc",
+            "_dmarc.mail.example.com",
+            "v=DMARC1; p=none; rua=mailto:reports@service.example,mailto:more@service.example;",
+            False,
+        ),
+        ("ReturnPath", "CNAME", "bounce", "bounce.mail.example.com", "bounce.service.example", False),
+    ]
+    assert {one["status"] for one in body["records"]} == {"pending"}
+    assert {one[name] for one in body["records"] for name in ("found", "error", "note")} == {None}
+    assert (body["warnings"], body["lastCheckedAt"]) == ([], None)
+
+
+def test_without_report_addresses_the_dmarc_record_asks_for_no_reports(api: Api):
+    body = api.post("/domains", {"name": "mail.example.com"}).json()
+    assert body["records"][2]["value"] == "v=DMARC1; p=none;"
+
+
+@pytest.mark.parametrize("name", ["co.uk", "github.io", "gmail.com", "GMAIL.com.", "公司.cn", "yahoo.co.jp"])
+def test_public_suffixes_and_mail_providers_are_refused(api: Api, name):
+    response = api.post("/domains", {"name": name})
+    (error,) = response.json()["errors"]
+    assert (response.status_code, error["field"], error["code"]) == (422, "name", "invalid_domain")
+    assert "public" in error["detail"]
+
+
+@pytest.mark.parametrize("name", ["example.co.uk", "me.github.io", "gmail.example.com", "notgmail.com"])
+def test_names_beside_them_are_taken(api: Api, name):
+    assert api.post("/domains", {"name": name}).status_code == 201
+
+
+def test_two_workspaces_never_publish_at_one_name(api: Api, bobs_api: Api):
+    fqdns = {
+        one.post("/domains", {"name": "shared.example"}).json()["records"][0]["fqdn"] for one in (api, bobs_api)
+    }
+    assert len(fqdns) == 2
+
+
+def test_a_deleted_domain_is_gone_with_its_keys(api: Api):
+    made = api.post("/domains", {"name": "b.example"}).json()
+    path = f"/domains/{made['id']}"
+    assert api.delete(path).json() == {"id": made["id"], "deleted": True}
+    assert api.get(path).status_code == api.delete(path).status_code == 404
+    assert not DkimKey.objects.filter(domain__name="b.example").exists()
+    again = api.post("/domains", {"name": "b.example"}).json()
+    assert again["records"][0]["value"] != made["records"][0]["value"]
+
+
+def test_a_deleted_domain_makes_room_in_the_plan():
+    api = Api(make_key(make_account("carol", plan="free").workspace))
+    first = api.post("/domains", {"name": "a.example"}).json()
+    api.delete(f"/domains/{first['id']}")
+    assert api.post("/domains", {"name": "b.example"}).status_code == 201
+
+
+def test_nothing_is_sent_from_a_deleted_domain(api: Api, alice):
+    registered.clear()
+    api.delete(f"/domains/{alice.workspace.domains.get().id}")
+    assert api.post("/emails/send", mail()).json()["code"] == "domain_not_registered"
 
 
 def test_the_key_pair_has_2048_bits_and_its_private_half_is_sealed(api: Api):

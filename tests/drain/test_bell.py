@@ -11,6 +11,7 @@ from kombu.exceptions import OperationalError
 from drain import bell
 from embedded.redis import start_throw_away
 from network import redis_client
+from tests.flows.stack import wait_for
 
 
 @pytest.fixture
@@ -58,3 +59,12 @@ def test_a_broker_that_fails_is_left_alone_too(kind, settings, monkeypatch):
     assert redis_client._rest_until[settings.REDIS_URL] > time.monotonic()
     redis.Redis.from_url(settings.REDIS_URL).delete(bell._key(kind))
     redis_client._rest_until.clear()
+
+
+def test_rings_that_nobody_waits_for_come_soon_and_together(kind, rung):
+    for _ in range(100):
+        bell.ring_soon(kind)
+    wait_for(lambda: rung, seconds=5, what="a ring")
+    bell.answer(kind)
+    bell.ring_soon(kind)
+    wait_for(lambda: len(rung) == 2, seconds=5, what="another ring")

@@ -1,5 +1,6 @@
 """Claims, leases, fences and what is recorded of them; rows are moved into the past, never the clock."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from emails.models import Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
 from emails.retries import delay_after
 from emails.scheduling import promote_due
+from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +27,10 @@ START = UUID(int=0)
 OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
 LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 NEVER = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+UNKNOWN = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True)
+BLOCKED = Outcome(Verdict.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
+NO_ROOM = Outcome(Verdict.PARKED, Reply(0, "All connections are in use."), "destination_full")
+OUR_FAULT = Outcome(Verdict.DEFERRED, Reply(0, "An error of this service."), "internal_error")
 
 
 def accept(workspace, *to, count=1):
@@ -168,6 +174,109 @@ def test_an_expired_lease_is_told_and_goes_on_at_once(workspace):
     assert again.fence == lost.fence + 1
 
 
+def expire_leases():
+    Pending.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    promote_due()
+
+
+def test_what_ends_three_workers_is_given_up(workspace):
+    accept(workspace)
+    for stage in (Pending.Stage.READY, Pending.Stage.WAITING):
+        assert len(claim()) == 1
+        expire_leases()
+        assert Pending.objects.get().stage == stage
+        Pending.objects.update(stage=Pending.Stage.READY)
+    assert len(claim()) == 1
+    expire_leases()
+    assert not Pending.objects.exists()
+    recipient = Recipient.objects.get()
+    assert (recipient.state, recipient.reason) == ("failed", "worker_lost")
+    assert list(Event.objects.values_list("kind", flat=True)) == ["queued", "deferred", "deferred", "failed"]
+
+
+def test_an_outcome_between_two_dead_workers_clears_the_suspicion(workspace):
+    accept(workspace)
+    for _ in range(4):
+        claim()
+        expire_leases()
+        Pending.objects.update(stage=Pending.Stage.READY)
+        record([Result(held, LATER) for held in claim()])
+        Pending.objects.update(stage=Pending.Stage.READY)
+    assert Recipient.objects.get().state == "queued"
+
+
+def test_a_message_that_we_cannot_make_fails_the_third_time(workspace):
+    accept(workspace)
+    for expected in ("queued", "queued", "failed"):
+        record([Result(held, OUR_FAULT) for held in claim()])
+        assert Recipient.objects.get().state == expected
+        Pending.objects.update(stage=Pending.Stage.READY)
+
+
+def test_parking_uses_no_attempt_and_asks_less_and_less_often(workspace):
+    accept(workspace)
+    for expected in (2, 4, 8, 16, 32, 60, 60):
+        record([Result(held, NO_ROOM) for held in claim()])
+        row = Pending.objects.get()
+        assert (row.stage, row.attempts) == (Pending.Stage.WAITING, 0)
+        assert expected - 2 < (row.due_at - timezone.now()).total_seconds() <= expected
+        Pending.objects.update(stage=Pending.Stage.READY)
+    assert list(Event.objects.values_list("kind", flat=True)) == ["queued"]
+    record([Result(held, LATER) for held in claim()])
+    assert (Pending.objects.get().attempts, Pending.objects.get().parked) == (1, 0)
+
+
+def test_nothing_is_parked_for_longer_than_mail_may_wait(workspace):
+    accept(workspace)
+    Pending.objects.update(since=F("since") - timedelta(hours=24))
+    record([Result(held, NO_ROOM) for held in claim()])
+    recipient = Recipient.objects.get()
+    assert (recipient.state, recipient.reason) == ("failed", "destination_full")
+
+
+def test_what_is_put_back_uses_no_attempt(workspace):
+    accept(workspace)
+    queue.put_back(claim(), seconds=1)
+    row = Pending.objects.get()
+    assert (row.stage, row.attempts, row.parked) == (Pending.Stage.WAITING, 0, 0)
+
+
+def test_a_workspace_gets_no_more_than_its_part_of_the_sessions(workspace, bob):
+    make_domain(bob.workspace, "bob.example")
+    accept(workspace, count=20)
+    assert len(queue.claim(20, after=START, cap=8)) == 8
+    assert queue.claim(20, after=START, cap=8, busy={workspace.id: 8}) == []
+    assert len(queue.claim(20, after=START, cap=8, busy={workspace.id: 6})) == 2
+    accept(bob.workspace, count=3)
+    claims = queue.claim(20, after=START, cap=8, busy={workspace.id: 8})
+    assert {held.workspace_id for held in claims} == {bob.workspace.id}
+
+
+def test_a_name_that_does_not_exist_is_asked_for_again_after_five_minutes(workspace):
+    accept(workspace)
+    unsure = Outcome(Verdict.DEFERRED, Reply(0, "No such domain."), "bad_domain_unconfirmed")
+    record([Result(held, unsure) for held in claim()])
+    assert (Pending.objects.get().due_at - timezone.now()).total_seconds() > 300
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome", "is_blocked"),
+    [
+        ("recipient_fault", UNKNOWN, True),
+        ("recipient_fault", BLOCKED, False),
+        ("every_bounce", BLOCKED, True),
+        ("every_bounce", LATER, False),
+        ("every_bounce", replace(UNKNOWN, never_suppresses=True), False),
+    ],
+)
+def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome, is_blocked):
+    settings.SUPPRESS_ON = policy
+    accept(workspace, "Ada@example.com")
+    record([Result(held, outcome) for held in claim()])
+    rows = list(Suppression.objects.values_list("workspace_id", "email", "reason"))
+    assert rows == ([(workspace.id, "Ada@example.com", "bounce")] if is_blocked else [])
+
+
 def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
     accept(workspace)
     (lost,) = claim()
@@ -238,7 +347,7 @@ def test_the_claim_reads_the_indexes(workspace):
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.CLAIM, {"limit": 100, "after": START, "lease": 60})
+        cursor.execute("EXPLAIN " + queue.CLAIM, queue.claim_values(100, after=START, cap=None, busy={}))
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "pending_ready" in plan
     assert "Seq Scan on emails_pending" not in plan

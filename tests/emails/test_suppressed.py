@@ -5,8 +5,7 @@ from uuid import UUID
 import pytest
 
 from analytics import tally
-from delivery.replies import Verdict
-from delivery.transports.smtp import Destination, SmtpTransport
+from delivery.transports.relay import inbox_transport
 from emails import queue
 from emails.models import Acceptance, Content, Email, Event, Pending, Recipient
 from emails.sending import Sending
@@ -24,8 +23,7 @@ Reason = Suppression.Reason
 @pytest.fixture
 def sending() -> Sending:
     """A worker's claims; nothing is handed over here."""
-    nowhere = Destination(host="127.0.0.1", port=1, ehlo_name="localhost")
-    return Sending(SmtpTransport(nowhere, on_acceptance=Verdict.DELIVERED), sessions=1)
+    return Sending(inbox_transport(port=1, ehlo_name="localhost"), sessions=1)
 
 
 def nothing_was_written() -> bool:

@@ -17,6 +17,9 @@ pytestmark = pytest.mark.django_db
 # Every path with an id: its methods, the kind of the id, and a body that the owner's call would pass with.
 TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/domains/{}"): ("domain", None),
+    ("DELETE", "/domains/{}"): ("domain", None),
+    ("POST", "/domains/{}/verify"): ("domain", None),
+    ("POST", "/domains/{}/rotate-dkim"): ("domain", None),
     ("GET", "/templates/{}"): ("template", None),
     ("PATCH", "/templates/{}"): ("template", {"name": "Taken over", "htmlContent": "<p>Mine"}),
     ("DELETE", "/templates/{}"): ("template", None),

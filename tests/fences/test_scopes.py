@@ -35,6 +35,9 @@ READING_BESIDE_GET = {("POST", "/templates/{}/preview")}
 # What only full_access may do: a new path that changes something is added here or to SENDING on purpose.
 FULL = {
     ("POST", "/domains"),
+    ("DELETE", "/domains/{}"),
+    ("POST", "/domains/{}/verify"),
+    ("POST", "/domains/{}/rotate-dkim"),
     ("POST", "/templates"),
     ("PATCH", "/templates/{}"),
     ("DELETE", "/templates/{}"),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('emails', '0003_search'),
+        ('emails', '0005_hits'),
     ]
 
     operations = [

@@ -1,0 +1,108 @@
+"""Where the mail of a benchmark goes to: Postfix's own sink, and one that is 100 ms away."""
+
+import asyncio
+import multiprocessing
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.flows.stack import free_port, wait_for
+
+ROUND_TRIP_SECONDS = 0.1
+
+
+@contextmanager
+def smtp_sink() -> Iterator[int]:
+    """Yield the port of a running smtp-sink (Debian's postfix package)."""
+    program = shutil.which("smtp-sink", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    assert program, "smtp-sink is missing: apt-get install postfix"
+    port = free_port()
+    process = subprocess.Popen([program, "-u", "nobody", "-m", "1000", f"127.0.0.1:{port}", "1000"])
+    try:
+        time.sleep(0.5)
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def distant_sink() -> Iterator[int]:
+    """Yield the port of a sink whose every reply comes a round trip late."""
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port], daemon=True)
+    process.start()
+    try:
+        wait_for(lambda: _listens(port), seconds=20, what="the distant sink")
+        yield port
+    finally:
+        process.kill()
+        process.join()
+
+
+def _listens(port: int) -> bool:
+    async def knock() -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+    return asyncio.run(knock())
+
+
+def _serve(port: int) -> None:
+    async def serve() -> None:
+        server = await asyncio.get_running_loop().create_server(_Distant, "127.0.0.1", port, backlog=1000)
+        await server.serve_forever()
+
+    asyncio.run(serve())
+
+
+class _Distant(asyncio.Protocol):
+    """Enough SMTP to take mail, PIPELINING included; replies to what arrives together leave together."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._rest = b""
+        self._in_data = False
+        self._reply([b"220 sink ESMTP"])
+
+    def data_received(self, data: bytes) -> None:
+        self._rest += data
+        replies = []
+        while (line := self._next_line()) is not None:
+            reply = self._answer(line)
+            if reply:
+                replies.append(reply)
+        if replies:
+            self._reply(replies)
+
+    def _next_line(self) -> bytes | None:
+        if self._in_data:
+            head, found, rest = self._rest.partition(b"\r\n.\r\n")
+            if not found:
+                return None
+            self._in_data, self._rest = False, rest
+            return b"."
+        line, found, rest = self._rest.partition(b"\r\n")
+        if not found:
+            return None
+        self._rest = rest
+        return line
+
+    def _answer(self, line: bytes) -> bytes:
+        verb = line[:4].upper()
+        if verb == b"DATA":
+            self._in_data = True
+            return b"354 go on"
+        if verb == b"EHLO":
+            return b"250-sink\r\n250 PIPELINING"
+        return b"221 bye" if verb == b"QUIT" else b"250 2.0.0 ok"
+
+    def _reply(self, lines: list[bytes]) -> None:
+        asyncio.get_running_loop().call_later(ROUND_TRIP_SECONDS, self._transport.write, b"\r\n".join([*lines, b""]))

@@ -1,0 +1,145 @@
+"""What a reply means for the message and for the address: one procedure over the tables beside it.
+
+The order is that of docs/decisions/0021: where it was said, providers' own marks, the enhanced code where it
+agrees with the basic one, the words where the codes say little, the basic code, and at last the stage.
+Linear in the text, of which the first 1,000 characters count.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from delivery.bounce_codes import BASIC, ENHANCED
+from delivery.bounce_phrases import LEFTOVERS, MESSAGES, PROVIDERS, RECIPIENTS, SENDERS, WEAK_RECIPIENTS
+from delivery.reasons import RECIPIENT_FAULTS, Reason
+from delivery.replies import MAX_LENGTH, Reply, Verdict
+
+
+class Stage(Enum):
+    """What the host answered to. report: a delivery status notification that came later (RFC 3464)."""
+
+    CONNECT = "connect"
+    BANNER = "banner"
+    EHLO = "ehlo"
+    STARTTLS = "starttls"
+    AUTH = "auth"
+    MAIL = "mail"
+    RCPT = "rcpt"
+    DATA = "data"
+    DOT = "dot"
+    REPORT = "report"
+
+
+@dataclass(frozen=True)
+class Classification:
+    """is_recipient_fault: the address itself is bad, so it need not be tried again."""
+
+    verdict: Verdict
+    reason: Reason
+    is_recipient_fault: bool = False
+
+
+# Trouble of the host or of our settings (CONTRACT section 4); by stage, when the words say nothing.
+HOST_STAGES = {
+    Stage.CONNECT: Reason.NETWORK,
+    Stage.BANNER: Reason.HOST_TROUBLE,
+    Stage.EHLO: Reason.HOST_TROUBLE,
+    Stage.STARTTLS: Reason.TLS,
+    Stage.AUTH: Reason.LOGIN_REFUSED,
+}
+# A 5xx that passes: RFC 5321, section 4.5.3.1.10 for the recipients; hosts that greylist and limit with the wrong code.
+PASSING = frozenset({Reason.TOO_MANY_RECIPIENTS, Reason.GREYLISTED, Reason.RATE_LIMITED})
+# A report of these, without a host's own 5xx, says that the last host on the way gave up.
+GIVEN_UP = frozenset({Reason.EXPIRED, Reason.NETWORK, Reason.DNS, Reason.HOST_TROUBLE, Reason.TLS, *PASSING})
+# Codes that hosts also use for addresses that they do not know; explicit words outweigh them.
+OFTEN_WRONG = frozenset({Reason.NETWORK, Reason.PROTOCOL, Reason.HOST_TROUBLE})
+ENHANCED_CODE = re.compile(r"(?<![\w.])#?([245])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)")
+MARKS = re.compile(r"[^\w.@#/-]+")
+# A reply of these words alone says nothing but its code.
+BARE_WORDS = frozenset(
+    "requested action mail message not taken transaction failed rejected error permanent failure no ok".split()
+)
+BARE_CODES = (550, 553, 554)
+# 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
+FULL = {Stage.RCPT: Reason.TOO_MANY_RECIPIENTS, Stage.REPORT: Reason.MAILBOX_FULL}
+# Where the codes say little.
+OF_THE_MESSAGE = (SENDERS, RECIPIENTS, MESSAGES, LEFTOVERS)
+OF_THE_RECIPIENT = (SENDERS, RECIPIENTS, MESSAGES, WEAK_RECIPIENTS, LEFTOVERS)
+
+
+def classify(reply: Reply, *, stage: Stage) -> Classification:
+    """Say what a refusal (4xx, 5xx) means. Raises nothing, whatever the text.
+
+    At REPORT the code may be 0: then the enhanced code in the text counts, and a report without one is a refusal.
+    """
+    text = plain_text(reply.text)
+    if stage in HOST_STAGES:
+        return Classification(Verdict.DEFERRED, _host_reason(reply, text, stage))
+    digit, detail = _enhanced_code(reply)
+    is_permanent = (reply.code // 100 or digit) != 4
+    reason = _reason(text, detail, stage) or _last_resort(reply, text, stage)
+    verdict = _verdict(reply, reason, stage) if is_permanent else _passing(stage)
+    is_fault = verdict is Verdict.BOUNCED and stage is not Stage.MAIL and reason in RECIPIENT_FAULTS
+    return Classification(verdict, reason, is_fault)
+
+
+def plain_text(raw: str) -> str:
+    """Return the words of a reply as the phrases have them: see `delivery.bounce_phrases`."""
+    lowered = raw[:MAX_LENGTH].lower().replace("'", "").replace("\u2019", "")
+    words = (word.strip(".-") for word in MARKS.sub(" ", ENHANCED_CODE.sub(" ", lowered)).split())
+    return f" {' '.join('@' if '@' in word else word for word in words if word)} "
+
+
+def _host_reason(reply: Reply, text: str, stage: Stage) -> Reason:
+    if stage in (Stage.BANNER, Stage.EHLO):
+        return SENDERS.find(text) or HOST_STAGES[stage]
+    # RFC 4954, section 4.7.1: 454 is the host's trouble, the password may be right.
+    is_trouble = stage is Stage.AUTH and reply.code // 100 == 4
+    return Reason.HOST_TROUBLE if is_trouble else HOST_STAGES[stage]
+
+
+def _enhanced_code(reply: Reply) -> tuple[int, str]:
+    """Return the first enhanced code that agrees with the basic one, one that says something if there is one."""
+    wanted = reply.code // 100
+    found = [
+        (int(match[1]), match[2].lstrip("0"))
+        for match in ENHANCED_CODE.finditer(reply.text[:MAX_LENGTH])
+        if wanted in (0, int(match[1]))
+    ]
+    telling = (code for code in found if code[1] in ENHANCED)
+    return next(telling, found[0] if found else (0, ""))
+
+
+def _reason(text: str, detail: str, stage: Stage) -> Reason | None:
+    if marked := PROVIDERS.find(text):
+        return marked
+    coded = ENHANCED.get(detail)
+    if coded in RECIPIENT_FAULTS:
+        # "550 5.1.1 blocked, see spamhaus.org": a wrong code must not suppress anybody.
+        return coded if RECIPIENTS.find(text) else SENDERS.find(text) or coded
+    if coded in OFTEN_WRONG:
+        return SENDERS.find(text) or RECIPIENTS.find(text) or coded
+    if coded:
+        return coded
+    tables = OF_THE_MESSAGE if stage in (Stage.DATA, Stage.DOT) else OF_THE_RECIPIENT
+    return next(filter(None, (table.find(text) for table in tables)), None)
+
+
+def _last_resort(reply: Reply, text: str, stage: Stage) -> Reason:
+    """Judge by the basic code, and by who it answers."""
+    if reply.code == 552:
+        return FULL.get(stage, Reason.TOO_LARGE)
+    if stage is Stage.RCPT and reply.code in BARE_CODES and BARE_WORDS.issuperset(text.split()):
+        return Reason.REJECTED
+    return BASIC.get(reply.code, Reason.UNDETERMINED)
+
+
+def _verdict(reply: Reply, reason: Reason, stage: Stage) -> Verdict:
+    if stage is Stage.REPORT:
+        return Verdict.FAILED if not reply.code and reason in GIVEN_UP else Verdict.BOUNCED
+    return Verdict.DEFERRED if reason in PASSING else Verdict.BOUNCED
+
+
+def _passing(stage: Stage) -> Verdict:
+    """A 4xx is tried again; in a report it was, until somebody gave up."""
+    return Verdict.FAILED if stage is Stage.REPORT else Verdict.DEFERRED

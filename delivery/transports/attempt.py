@@ -1,0 +1,71 @@
+"""One attempt at one message: a kept connection if there is one, else the hosts one after another."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from delivery.consignment import Consignment
+from delivery.replies import Outcome, Verdict
+from delivery.transports.interface import Lease
+from delivery.transports.lanes import Lane
+from delivery.transports.session import RFC_5321, Receipt, Server, Session, Timeouts
+from delivery.transports.setbacks import Setback
+
+
+class Attempt:
+    """Composes the message once, when a connection stands, and ends with an outcome.
+
+    on_acceptance: what a 250 to the final dot means.
+    """
+
+    def __init__(
+        self, consignment: Consignment, *, lease: Lease, on_acceptance: Verdict, timeouts: Timeouts = RFC_5321
+    ) -> None:
+        self._consignment = consignment
+        self._lease = lease
+        self._on_acceptance = on_acceptance
+        self._timeouts = timeouts
+        self._message = b""
+
+    async def run(self, lane: Lane, servers: AsyncIterator[Server]) -> Outcome:
+        """Return the outcome. servers: those to try, as they are found; at least one. Raises LeaseLost, and their Setback."""
+        try:
+            return await self._try(lane, servers)
+        except Setback as setback:
+            (lane.failed if setback.is_of_the_connection else lane.moved)()
+            return setback.outcome()
+
+    async def _try(self, lane: Lane, servers: AsyncIterator[Server]) -> Outcome:
+        last: Setback | None = None
+        while session := lane.take():
+            try:
+                return await self._send(lane, session)
+            except Setback as setback:
+                # Closed by the host between two messages: that says nothing of this one.
+                if not setback.is_stale:
+                    raise
+        async for server in servers:
+            try:
+                return await self._send(lane, await self._open(server))
+            except Setback as setback:
+                if not setback.may_try_next_host:
+                    raise
+                last = setback
+        assert last
+        raise last
+
+    async def _open(self, server: Server) -> Session:
+        return await Session.open(server, timeouts=self._timeouts)
+
+    async def _send(self, lane: Lane, session: Session) -> Outcome:
+        try:
+            self._message = self._message or self._consignment.message()
+            receipt = await session.send(self._consignment.envelope, self._message, lease=self._lease)
+        finally:
+            lane.give_back(session)
+        lane.moved()
+        return self._accepted(receipt)
+
+    def _accepted(self, receipt: Receipt) -> Outcome:
+        outcome = Outcome(self._on_acceptance, receipt.reply)
+        asked = self._on_acceptance is Verdict.SENT and receipt.dsn_requested
+        return replace(outcome, success_dsn_requested=True) if asked else outcome

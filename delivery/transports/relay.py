@@ -1,0 +1,89 @@
+"""Hand everything to one server: a relay, or the built-in inbox."""
+
+import ssl
+from collections.abc import AsyncIterator
+
+from delivery.consignment import Consignment
+from delivery.reasons import Reason
+from delivery.replies import Outcome, Verdict, parked
+from delivery.transports.attempt import Attempt
+from delivery.transports.circuit import Circuit, Fuse
+from delivery.transports.interface import Lease
+from delivery.transports.lanes import DestinationBusy, Lane, Limits
+from delivery.transports.session import RFC_5321, Server, Timeouts
+from delivery.transports.smtp_url import RelayUrl
+from delivery.transports.tls import Tls
+
+RELAY_LIMITS = Limits(connections=20)
+INBOX_LIMITS = Limits(fuse=Fuse(first_seconds=1.0, longest_seconds=5.0))
+# Wrong passwords lock accounts: after three refusals one message a minute, then fewer, asks again.
+LOGIN_FUSE = Fuse(failures=3, first_seconds=60.0, longest_seconds=900.0)
+
+
+class RelayTransport:
+    """Delivers to one server. on_acceptance says what its 250 means: sent, or delivered too."""
+
+    def __init__(
+        self,
+        url: RelayUrl,
+        *,
+        ehlo_name: str,
+        on_acceptance: Verdict = Verdict.SENT,
+        limits: Limits = RELAY_LIMITS,
+        timeouts: Timeouts = RFC_5321,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._server = Server(
+            address=url.host,
+            port=url.port,
+            name=url.host,
+            ehlo_name=ehlo_name,
+            tls=url.tls,
+            login=url.login,
+            context=context,
+            notify="SUCCESS,FAILURE,DELAY",
+        )
+        self._on_acceptance = on_acceptance
+        self._timeouts = timeouts
+        self._lane = Lane(limits)
+        self._logins = Circuit(LOGIN_FUSE)
+
+    @property
+    def trouble(self) -> str | None:
+        """Return what the operator must repair: the relay refuses the login."""
+        return "The relay refuses the login of SMTP_URL." if self._logins.is_blown else None
+
+    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+        """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
+        if self._logins.is_open:
+            return parked(Reason.LOGIN_REFUSED, "The relay refuses the login.")
+        attempt = Attempt(consignment, lease=lease, on_acceptance=self._on_acceptance, timeouts=self._timeouts)
+        try:
+            async with self._lane.place():
+                self._logins.enter()
+                outcome = await attempt.run(self._lane, self._servers())
+        except DestinationBusy as busy:
+            return busy.outcome
+        finally:
+            self._logins.leave()
+        self._note_login(outcome)
+        return outcome
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        self._lane.close()
+
+    def _note_login(self, outcome: Outcome) -> None:
+        if outcome.reason == Reason.LOGIN_REFUSED:
+            self._logins.fail()
+        elif outcome.verdict is not Verdict.DEFERRED:
+            self._logins.succeed()
+
+    async def _servers(self) -> AsyncIterator[Server]:
+        yield self._server
+
+
+def inbox_transport(*, port: int, ehlo_name: str) -> RelayTransport:
+    """Return the transport of the embedded mode: real SMTP to the built-in inbox, which is the recipient's host."""
+    url = RelayUrl("127.0.0.1", port, Tls.NONE)
+    return RelayTransport(url, ehlo_name=ehlo_name, on_acceptance=Verdict.DELIVERED, limits=INBOX_LIMITS)

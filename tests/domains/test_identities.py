@@ -1,0 +1,80 @@
+"""Which key signs, and where bounces go to."""
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from domains.identities import identities
+from domains.models import DkimKey, Domain
+from domains.services import return_path_domains, sealed_dkim_key, signing_keys
+from tests.conftest import Account, make_domain
+
+pytestmark = pytest.mark.django_db
+
+
+def add_key(domain: Domain, selector: str, *, is_seen: bool) -> DkimKey:
+    private = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
+    key = sealed_dkim_key(domain, selector=selector, private=private)
+    key.seen_at = timezone.now() if is_seen else None
+    key.save(force_insert=True)
+    return key
+
+
+def test_before_any_key_is_seen_the_first_one_signs(alice: Account):
+    domain = make_domain(alice.workspace, "a.example")
+    add_key(domain, "pr2", is_seen=False)
+    pair = alice.workspace.id, "a.example"
+    assert signing_keys({pair})[pair].selector == "pr1"
+
+
+def test_the_newest_key_that_was_seen_signs(alice: Account):
+    domain = make_domain(alice.workspace, "a.example")
+    domain.dkim_keys.update(seen_at=timezone.now())
+    add_key(domain, "pr2", is_seen=True)
+    add_key(domain, "pr3", is_seen=False)
+    pair = alice.workspace.id, "a.example"
+    key = signing_keys({pair})[pair]
+    assert (key.domain, key.selector, key.private.key_size) == ("a.example", "pr2", 2048)
+
+
+def test_bounces_go_to_the_domains_own_name_once_it_points_here(alice: Account, settings):
+    settings.RETURN_PATH_DOMAIN = "bounce.service.example"
+    domain = make_domain(alice.workspace, "a.example")
+    pair = alice.workspace.id, "a.example"
+    assert return_path_domains({pair}) == {pair: "bounce.service.example"}
+    Domain.objects.filter(id=domain.id).update(return_path_seen_at=timezone.now())
+    assert return_path_domains({pair}) == {pair: "bounce.a.example"}
+
+
+def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob: Account):
+    for workspace in (alice.workspace, bob.workspace):
+        add_key(Domain.objects.create(workspace=workspace, name="shared.example"), "own", is_seen=True)
+    make_domain(bob.workspace, "bobs.example")
+    pairs = {(alice.workspace.id, "shared.example"), (bob.workspace.id, "shared.example")}
+    foreign = (alice.workspace.id, "bobs.example")
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        found = identities({*pairs, foreign, (alice.workspace.id, "gone.example")})
+    assert len(queries) == 1
+    assert found.keys() == pairs
+    first, second = (one.key.private.private_numbers() for one in found.values())
+    assert first != second
+
+
+def test_a_key_that_cannot_be_unsealed_leaves_the_others_of_the_batch_alone(alice: Account, caplog):
+    broken = make_domain(alice.workspace, "broken.example")
+    make_domain(alice.workspace, "whole.example")
+    sealed = broken.dkim_keys.get().sealed_private_key.partition(".")[2]
+    broken.dkim_keys.update(sealed_private_key=f"gone.{sealed}")
+    pairs = {(alice.workspace.id, name) for name in ("broken.example", "whole.example")}
+    assert [name for _, name in signing_keys(pairs)] == ["whole.example"]
+    assert "cannot be unsealed" in caplog.text
+
+
+def test_unsealed_keys_stay_at_hand(alice: Account):
+    domain = make_domain(alice.workspace, "a.example")
+    pair = alice.workspace.id, domain.name
+    assert signing_keys({pair})[pair].private is signing_keys({pair})[pair].private
