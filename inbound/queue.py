@@ -20,7 +20,7 @@ PURGE_AT_ONCE = 1_000
 # Statements with the table's name in them; it is a model's, never anybody's input.
 CLAIM = """
 UPDATE {table} SET attempts = attempts + 1, due_at = now() + make_interval(secs => %s)
- WHERE number IN (SELECT number FROM {table} WHERE processed_at IS NULL AND due_at <= now() AND (attempts > 0) = %s
+ WHERE number IN (SELECT number FROM {table} WHERE processed_at IS NULL AND due_at <= statement_timestamp() AND (attempts > 0) = %s
                    ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
 RETURNING number
 """

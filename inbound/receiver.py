@@ -110,9 +110,11 @@ async def serve(*, host: str, port: int, limits: Limits | None = None) -> None:
 def _thread(name: str) -> Iterator[Executor]:
     """A thread with one database connection: storing or reading a report takes about a millisecond."""
     with ThreadPoolExecutor(1, name) as executor:
-        yield executor
-        # Looked up over there: a connection belongs to its thread.
-        executor.submit(lambda: connection.close())  # noqa: PLW0108
+        try:
+            yield executor
+        finally:
+            # Looked up over there: a connection belongs to its thread.
+            executor.submit(lambda: connection.close())  # noqa: PLW0108
 
 
 def _tls_context() -> ssl.SSLContext | None:

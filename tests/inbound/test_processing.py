@@ -1,0 +1,150 @@
+"""Rows that were stored are read until they are settled, whatever breaks on the way."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from emails.models import Email, Event, Recipient
+from inbound import meaning, processing, queue
+from inbound.models import MailReport, ProviderReport
+from inbound.processing import process_all, purge_all
+from tests.inbound.stage import dsn, sent
+
+pytestmark = pytest.mark.django_db
+
+
+def stored(recipient, source=None, **fields) -> MailReport:
+    return MailReport.objects.create(
+        recipient_id=recipient.id, sender="", peer="192.0.2.1", source=source or dsn(recipient.address), **fields
+    )
+
+
+def due_again():
+    MailReport.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_what_a_receiver_left_behind_is_processed_by_the_sweep(workspace):
+    row = stored(sent(workspace))
+    process_all()
+    row.refresh_from_db()
+    assert (row.verdict, row.attempts) == ("recorded", 1)
+    assert row.processed_at is not None
+    process_all()
+    assert Event.objects.filter(kind="bounced").count() == 1
+
+
+def test_a_crash_leaves_the_row_and_it_is_tried_again(workspace, monkeypatch):
+    row = stored(sent(workspace))
+
+    def crash(*_):
+        raise OperationalError("the connection is closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(processing, "record_reports", crash)
+        with pytest.raises(OperationalError):
+            process_all()
+    row.refresh_from_db()
+    assert (row.verdict, row.processed_at) == ("", None)
+    due_again()
+    process_all()
+    row.refresh_from_db()
+    assert row.verdict == "recorded"
+
+
+def test_a_row_that_breaks_its_reader_is_given_up_and_takes_no_other_along(workspace, monkeypatch):
+    bad, good = stored(sent(workspace), b"POISON"), stored(sent(workspace, "grace@example.com"))
+    honest = meaning.read
+
+    def read(row):
+        if bytes(row.source) == b"POISON":
+            raise RuntimeError("an unforeseen byte")
+        return honest(row)
+
+    monkeypatch.setattr(meaning, "read", read)
+    for _ in range(queue.ATTEMPTS + 1):
+        process_all()
+        due_again()
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.verdict, good.verdict) == ("poison", "recorded")
+    assert good.attempts == 1
+
+
+def test_rows_that_were_claimed_and_not_settled_come_alone(workspace):
+    rows = [stored(sent(workspace, f"a{number}@example.com")) for number in range(3)]
+    assert len(queue.claim(MailReport)) == 3
+    assert queue.claim(MailReport) == []
+    due_again()
+    assert [row.number for row in queue.claim(MailReport)] == [rows[0].number]
+
+
+def test_a_recipient_that_retention_deleted_leaves_only_the_row(workspace):
+    recipient = sent(workspace)
+    row = stored(recipient)
+    Email.objects.all().delete()
+    process_all()
+    row.refresh_from_db()
+    assert row.verdict == "not_ours"
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "state"),
+    [
+        (dsn(action="delayed", status="4.4.1", code="451"), "recorded", "sent"),
+        (dsn(action="relayed", status="2.1.9", code="250"), "says_nothing", "sent"),
+        (dsn(action="expanded", status="2.1.9", code="250"), "says_nothing", "sent"),
+        (dsn(action="delivered", status="2.1.5", code="250"), "recorded", "delivered"),
+        (dsn(action="failed", status="4.4.7", code="451", text="message expired"), "recorded", "failed"),
+        (dsn("grace@example.com"), "somebody_else", "sent"),
+        (b"Subject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n", "says_nothing", "sent"),
+        (b"Subject: Re: Hello\r\nFrom: ada@example.com\r\n\r\nThanks!\r\n", "says_nothing", "sent"),
+        (b"", "says_nothing", "sent"),
+    ],
+)
+def test_what_a_message_is_decides_what_becomes_of_it(workspace, source, verdict, state):
+    row = stored(sent(workspace), source)
+    process_all()
+    row.refresh_from_db()
+    assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
+
+
+def test_a_delay_is_told_and_changes_nothing(workspace):
+    stored(sent(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
+    process_all()
+    event = Event.objects.last()
+    assert (event.kind, event.payload["enhancedCode"], event.payload["reason"]) == ("deferred", "4.4.1", "network")
+    assert Email.objects.get().error_message is None
+
+
+def test_nothing_that_a_host_says_breaks_the_row(workspace):
+    stored(sent(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
+    process_all()
+    message = Event.objects.last().payload["message"]
+    assert "\0" not in message
+    assert "\x1b" not in message
+    assert len(message) <= 1_000
+
+
+def test_what_was_settled_long_ago_is_deleted(workspace):
+    row, fresh = stored(sent(workspace)), stored(sent(workspace, "grace@example.com"))
+    process_all()
+    MailReport.objects.filter(number=row.number).update(processed_at=timezone.now() - timedelta(days=31))
+    purge_all()
+    assert list(MailReport.objects.values_list("number", flat=True)) == [fresh.number]
+
+
+def test_the_claims_and_the_purge_read_their_indexes(db):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for kind in (MailReport, ProviderReport):
+            name = kind._meta.db_table
+            for statement, values in [
+                (queue.CLAIM, [120, False, 100]),
+                (queue.PURGE, [30, 100]),
+            ]:
+                cursor.execute("EXPLAIN " + statement.format(table=name), values)
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+                assert f"{kind._meta.model_name}_" in plan, plan

@@ -1,0 +1,224 @@
+"""The receiver over real SMTP: what it takes, what it refuses, and that a 250 is a row."""
+
+import smtplib
+import ssl
+
+import pytest
+import trustme
+
+from emails.models import Email, Event, Recipient
+from emails.return_path import return_path
+from inbound import receiver as receiver_module
+from inbound.models import MailReport
+from inbound.protocol import Limits
+from keys.ids import new_id
+from suppressions.models import Suppression
+from tests.flows.stack import wait_for
+from tests.inbound.stage import DOMAIN, dsn, path_of, receiver, sent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+VERDICT = "told"
+
+
+def settled():
+    return wait_for(
+        lambda: not MailReport.objects.filter(processed_at=None).exists() and MailReport.objects.last(),
+        seconds=10,
+        what="the report is processed",
+    )
+
+
+def test_a_report_bounces_the_email_and_suppresses_the_address(port, workspace):
+    recipient = sent(workspace)
+    assert port.send(dsn(), path_of(recipient))[0] == 250
+    assert settled().verdict == "recorded"
+    assert Email.objects.get().status == "bounced"
+    assert Suppression.objects.get().email == "ada@example.com"
+    assert Event.objects.last().payload["reason"] == "unknown_user"
+
+
+def test_the_same_report_twice_is_one_event(port, workspace):
+    recipient = sent(workspace)
+    for _ in range(2):
+        assert port.send(dsn(), path_of(recipient))[0] == 250
+    settled()
+    assert sorted(MailReport.objects.values_list("verdict", flat=True)) == ["recorded", "repeated"]
+    assert Event.objects.filter(kind="bounced").count() == 1
+
+
+def test_case_does_not_matter_to_a_token(port, workspace):
+    assert port.send(dsn(), path_of(sent(workspace)).upper())[0] == 250
+
+
+def test_the_domains_own_bounce_name_is_taken_for_its_own_mail_only(port, workspace):
+    recipient = sent(workspace)
+    assert port.send(dsn(), return_path(recipient.id, domain="bounce.alice.example"))[0] == 250
+    assert port.send(dsn(), return_path(recipient.id, domain="bounce.bob.example"))[0] == 550
+    assert port.send(dsn(), return_path(recipient.id, domain="alice.example"))[0] == 550
+    assert port.send(dsn(), return_path(new_id(), domain="bounce.alice.example"))[0] == 550
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"ada@{DOMAIN}",
+        f"{'a' * 53}@{DOMAIN}",
+        f"{'a' * 500}@{DOMAIN}",
+        f"mailer-daemon@{DOMAIN}",
+        "postmaster@elsewhere.example",
+        "ada@example.com",
+    ],
+)
+def test_anything_else_is_refused_at_rcpt(port, workspace, address):
+    assert port.send(dsn(), address)[0] in {500, 550, 553}
+    assert not MailReport.objects.exists()
+
+
+def test_a_token_that_was_tampered_with_is_refused(port, workspace):
+    good = path_of(sent(workspace))
+    for place in (0, 10, 52):
+        letter = "b" if good[place] == "a" else "a"
+        assert port.send(dsn(), good[:place] + letter + good[place + 1 :])[0] == 550
+
+
+def test_mail_for_people_is_kept_for_staff(port, workspace):
+    for address in (f"postmaster@{DOMAIN}", "abuse@bounce.alice.example", f"Abuse@{DOMAIN}"):
+        assert port.send(b"Subject: Hello\r\n\r\nWho are you?\r\n", address, sender="<eve@example.com>")[0] == 250
+    assert settled().verdict == "for_people"
+    assert set(MailReport.objects.values_list("sender", "recipient_id")) == {("eve@example.com", None)}
+
+
+def test_mail_for_people_has_an_end(port, workspace, monkeypatch):
+    monkeypatch.setattr(receiver_module, "FOR_PEOPLE_A_DAY", 1)
+    assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 250
+    assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 452
+
+
+def test_a_complaint_to_abuse_finds_its_recipient_by_what_it_encloses(port, workspace):
+    recipient = sent(workspace)
+    complaint = f"""From: fbl@provider.example
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="b"
+
+--b
+
+This is an email abuse report.
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+User-Agent: Provider/1
+Version: 1
+
+--b
+Content-Type: message/rfc822
+
+Message-ID: <{recipient.id}@alice.example>
+Subject: Hello
+
+redacted
+--b--
+""".replace("\n", "\r\n").encode()
+    assert port.send(complaint, f"abuse@{DOMAIN}", sender="<fbl@provider.example>")[0] == 250
+    assert settled().verdict == "recorded"
+    assert Suppression.objects.get().reason == "complaint"
+
+
+def test_only_one_recipient_a_message(port, workspace):
+    first, second = sent(workspace), sent(workspace, "grace@example.com")
+    with port.raw() as line:
+        line.say(b"MAIL FROM:<>\r\n")
+        assert line.say(f"RCPT TO:<{path_of(first)}>\r\n".encode()).startswith("250")
+        assert line.say(f"RCPT TO:<{path_of(second)}>\r\n".encode()).startswith("452 4.5.3")
+
+
+def test_the_database_down_is_451_and_nothing_is_lost(port, workspace, monkeypatch):
+    from django.db import OperationalError
+
+    recipient = sent(workspace)
+
+    def fail(**_):
+        raise OperationalError("the connection is closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MailReport.objects, "create", fail)
+        assert port.send(dsn(), path_of(recipient))[0] == 451
+    assert port.send(dsn(), path_of(recipient))[0] == 250
+    assert settled().verdict == "recorded"
+
+
+def test_a_report_about_somebody_else_changes_nothing(port, workspace):
+    recipient = sent(workspace)
+    port.send(dsn("grace@example.com"), path_of(recipient))
+    assert settled().verdict == "somebody_else"
+    assert Recipient.objects.get().state == "sent"
+
+
+def test_a_forwarders_report_counts_when_it_names_the_original_recipient(port, workspace):
+    recipient = sent(workspace)
+    extra = "Original-Recipient: rfc822;Ada@Example.com\n"
+    port.send(dsn("ada@new-home.example", extra=extra), path_of(recipient))
+    assert settled().verdict == "recorded"
+
+
+def test_size_is_offered_and_kept_to(workspace):
+    recipient = sent(workspace)
+    with receiver(Limits(message_bytes=2_000)) as port:
+        with port.raw(greeted=False) as line:
+            assert "250-SIZE 2000\r\n" in line.say(b"EHLO mx.example.com\r\n")
+            assert line.say(b"MAIL FROM:<> SIZE=2001\r\n").startswith("552")
+        assert port.send(b"x" * 1_990 + b"\r\n", path_of(recipient))[0] == 250
+        assert port.send(b"x" * 990 + b"\r\n" + b"x" * 1_010 + b"\r\n", path_of(recipient))[0] == 552
+
+
+def test_a_peer_has_so_many_sessions_and_leaves_make_room(workspace):
+    with receiver(Limits(sessions_of_a_peer=2)) as port:
+        with port.raw() as first, port.raw():
+            with port.raw(greeted=False) as third:
+                assert third.read() == ""
+            assert first.say(b"QUIT\r\n").startswith("221")
+        wait_for(lambda: _answers(port), seconds=5, what="a place is free")
+
+
+def test_all_sessions_together_have_a_limit(workspace):
+    with receiver(Limits(sessions=1)) as port:
+        with port.raw(), smtplib.SMTP() as late:
+            assert late.connect("127.0.0.1", port.number)[0] == 421
+        wait_for(lambda: _answers(port), seconds=5, what="a place is free")
+
+
+def _answers(port) -> bool:
+    with port.raw(greeted=False) as line:
+        return line.say(b"NOOP\r\n").startswith("250")
+
+
+def test_starttls_with_a_certificate(workspace, settings, tmp_path):
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost")
+    settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    issued.private_key_pem.write_to_path(settings.INBOUND_TLS_KEY)
+    for number, blob in enumerate(issued.cert_chain_pems):
+        blob.write_to_path(settings.INBOUND_TLS_CERT, append=number > 0)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    recipient = sent(workspace)
+    with receiver() as port, smtplib.SMTP("localhost", port.number) as client:
+        client.starttls(context=context)
+        client.ehlo()
+        assert "auth" not in client.esmtp_features
+        client.sendmail("", path_of(recipient), dsn())
+    assert settled().verdict == "recorded"
+
+
+def test_without_a_certificate_tls_is_not_offered(port):
+    with port.raw(greeted=False) as line:
+        assert "STARTTLS" not in line.say(b"EHLO mx.example.com\r\n")
+
+
+def test_it_relays_for_nobody_and_shows_nobody(port):
+    with port.raw() as line:
+        assert line.say(b"AUTH PLAIN AGEAYg==\r\n").startswith("502")
+        assert line.say(b"VRFY postmaster\r\n").startswith("252")
+        assert line.say(b"EXPN list\r\n").startswith("502")
+        assert line.say(b"TURN\r\n").startswith("500")
