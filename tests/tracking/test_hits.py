@@ -1,10 +1,14 @@
 """What an open or a click does to a recipient, the email, the timeline and the counters."""
 
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from threading import Thread
 
 import pytest
-from django.db import Error, connection, connections
+from django.db import Error, connection, connections, transaction
 
 from analytics import tally
 from delivery.replies import Outcome, Reply, Verdict
@@ -15,6 +19,7 @@ from emails.outcomes import Result, record
 from keys.ids import new_id
 from tests.conftest import Account, Api, mail
 from tests.tracking.conftest import TARGET, Reader, make_reader
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -178,20 +183,21 @@ def test_a_mail_that_is_tried_again_much_later_may_have_been_read_by_a_person(re
     assert reader.events()[0][1]["machine"] is False
 
 
-@pytest.mark.django_db(transaction=True)
-def test_hits_and_outcomes_at_once_never_wait_for_one_another_forever(alice: Account):
-    """Both lock the same rows; in two orders PostgreSQL would end one of them with an error."""
-    readers = [make_reader(alice.workspace, state="queued") for _ in range(30)]
-    ids = [reader.recipient.id for reader in readers]
-    for recipient_id in ids:
-        Pending.objects.create(
-            recipient_id=recipient_id, workspace_id=alice.workspace.id, domain="example.com", stage=1,
-            due_at=datetime.now(UTC), since=datetime.now(UTC),
-        )  # fmt: skip
-    claims = queue.Cursor().claim(30)
+def queued_readers(workspace: Workspace, count: int) -> list[Reader]:
+    now = datetime.now(UTC)
+    readers = [make_reader(workspace, state="queued") for _ in range(count)]
+    rows = {"workspace_id": workspace.id, "domain": "example.com", "stage": 1, "due_at": now, "since": now}
+    for reader in readers:
+        Pending.objects.create(recipient_id=reader.recipient.id, **rows)
+    return readers
+
+
+@contextmanager
+def at_once(*acts: Callable[[], None]) -> Iterator[None]:
+    """Run acts, each on a connection of its own, while the block runs; an error of the database is raised here."""
     errors: list[Error] = []
 
-    def run(act) -> None:
+    def run(act: Callable[[], None]) -> None:
         try:
             act()
         except Error as error:
@@ -199,16 +205,62 @@ def test_hits_and_outcomes_at_once_never_wait_for_one_another_forever(alice: Acc
         finally:
             connections.close_all()
 
-    delivered = Outcome(Verdict.DELIVERED, Reply(250, "OK"))
-    acts = [lambda: record([Result(claim, delivered) for claim in reversed(claims)])]
-    acts += [lambda: record_hits([Hit(id_, url=TARGET) for id_ in ids])] * 2
-    acts += [lambda: record_hits([Hit(id_) for id_ in reversed(ids)])] * 2
-    threads = [Thread(target=run, args=[act]) for act in acts]
+    threads = [threading.Thread(target=run, args=[act]) for act in acts]
     for thread in threads:
         thread.start()
+    yield
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def wait_until_one_waits() -> None:
+    deadline = time.monotonic() + 4
+    while not is_one_waiting():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_one_waiting() -> bool:
+    with connection.cursor() as cursor:
+        # Within a transaction the view would show what it showed first.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hits_wait_for_the_queues_row_before_they_hold_a_recipient(alice: Account):
+    """Whoever records outcomes holds these rows; in another order the two could wait for one another."""
+    readers = queued_readers(alice.workspace, 3)
+    held = threading.Event()
+
+    def act() -> None:
+        held.wait()
+        record_hits([Hit(reader.recipient.id) for reader in readers])
+
+    with at_once(act), transaction.atomic():
+        assert len(Pending.objects.select_for_update()) == 3
+        held.set()
+        wait_until_one_waits()
+        assert len(Recipient.objects.select_for_update(nowait=True)) == 3
+    assert Event.objects.filter(kind="opened").count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hits_and_outcomes_at_once_lose_nothing(alice: Account):
+    readers = queued_readers(alice.workspace, 30)
+    ids = [reader.recipient.id for reader in readers]
+    claims = queue.Cursor().claim(30)
+    delivered = Outcome(Verdict.DELIVERED, Reply(250, "OK"))
+    outcomes = functools.partial(record, [Result(claim, delivered) for claim in reversed(claims)])
+    clicks = functools.partial(record_hits, [Hit(id_, url=TARGET) for id_ in ids])
+    opens = functools.partial(record_hits, [Hit(id_) for id_ in reversed(ids)])
+    with at_once(outcomes, clicks, opens, clicks, opens):
+        pass
     assert set(Email.objects.values_list("status", flat=True)) == {"clicked"}
     assert Event.objects.filter(kind="clicked").count() == 60
     assert set(HitCount.objects.values_list("hits", flat=True)) == {2}
+    assert tally.total(alice.workspace.id, keys=["reached.opened"]) == 30
