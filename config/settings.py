@@ -67,6 +67,7 @@ WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
 WEBHOOK_CONNECTIONS = env.integer("WEBHOOK_CONNECTIONS", 128, low=2, high=1000)
 WEBHOOK_ALLOW_PRIVATE_NETWORKS = (
     env.choice("WEBHOOK_ALLOW_PRIVATE_NETWORKS", "true" if EMBEDDED else "false", options=["true", "false"]) == "true"
+)
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
