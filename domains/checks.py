@@ -23,9 +23,10 @@ AT_ONCE_A_WORKSPACE = 3
 CHECK_ENDS_AFTER = timedelta(seconds=6)
 # The due time moves first, so that a process that dies with a claim only delays it.
 CLAIM_DUE = """
-UPDATE domains_domain SET check_due_at = now() + interval '5 minutes', checks_begun = checks_begun + 1
+UPDATE domains_domain SET check_due_at = statement_timestamp() + interval '5 minutes', checks_begun = checks_begun + 1
 WHERE id IN (
-  SELECT id FROM domains_domain WHERE check_due_at <= now() ORDER BY check_due_at LIMIT %s FOR UPDATE SKIP LOCKED
+  SELECT id FROM domains_domain WHERE check_due_at <= statement_timestamp()
+  ORDER BY check_due_at LIMIT %s FOR UPDATE SKIP LOCKED
 )
 RETURNING id, checks_begun
 """

@@ -24,8 +24,11 @@ class Lookups:
         return await self._answer(name, kind, until=self._answers_until)
 
     async def texts(self, name: str) -> tuple[str, ...]:
-        """Return the TXT records of a name, none where there is no such name. Raises DnsTrouble."""
-        return (await self.look_up(name, "TXT")).records
+        """Return the TXT records of a name, none where there is no such name. Raises DnsTrouble.
+
+        Servers turn the order at every answer; what is shown and proposed should stay the same.
+        """
+        return tuple(sorted((await self.look_up(name, "TXT")).records))
 
     async def hint(self, name: str, kind: str) -> tuple[Any, ...]:
         """Return the records of a name; no answer is none."""

@@ -74,7 +74,7 @@ def parse_spf(text: str) -> Spf:
     """Read a text that is_spf. Raises SpfInvalid."""
     found: list[Mechanism] = []
     redirect = None
-    for word in text[6:].split():
+    for word in _words(text):
         term = TERM.fullmatch(word)
         name = term["name"].lower() if term else ""
         if term and term["rest"] and term["rest"][0] == "=" and name not in RESTS:
@@ -110,12 +110,17 @@ def merged(texts: Collection[str], added: Collection[Mechanism]) -> str:
 
     Of several `all` the last one stays, a passing one as ~all. The terms are taken as they are written.
     """
-    words = list(dict.fromkeys(word for text in texts for word in text[6:].split()))
+    words = list(dict.fromkeys(word for text in texts for word in _words(text)))
     names = {word: word.lstrip("+-~?").lower() for word in words}
     ours = {f"{one.name}{one.rest}" for one in added}
     kept = [word for word in words if names[word] != "all" and names[word] not in ours]
     last = [word.lower() for word in words if names[word] == "all"][-1:]
     return " ".join([VERSION, *map(str, added), *kept, *("~all" if word in {"all", "+all"} else word for word in last)])
+
+
+def _words(text: str) -> list[str]:
+    """Return the terms of a record; only blanks part them (section 4.5)."""
+    return [word for word in text[6:].split(" ") if word]
 
 
 def _mechanism(word: str) -> Mechanism:

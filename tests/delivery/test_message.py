@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from api.addresses import FORBIDDEN, Address, InvalidAddress, parse_address
 from delivery.errors import UnsafeHeader
-from delivery.message import Letter, Mailbox, compose
+from delivery.consignment import Consignment, Envelope
+from delivery.dkim import SigningKey
+from delivery.message import File, Letter, Mailbox, compose
+from tests.conftest import _private_key
 from tests.corpus import emails
 
-HEADERS = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type"]
+HEADERS = [
+    "From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version",
+    "Content-Type",
+]  # fmt: skip
 
 
 def letter(**fields) -> Letter:
@@ -36,6 +42,11 @@ def letter(**fields) -> Letter:
 
 def parsed(source: bytes):
     return email.message_from_bytes(source, policy=policy.default)
+
+
+def with_crlf(text: str) -> str:
+    """Return a text as mail carries it (RFC 2045, section 6.8), bare carriage returns and line feeds too."""
+    return re.sub(r"\r\n|\r|\n", "\r\n", text)
 
 
 # What requests let through to a header: no control characters, no separators, no surrogates.
@@ -113,13 +124,18 @@ def test_bodies_arrive_as_they_were_given(html, text):
     html = "".join(character for character in html + text if not "\ud800" <= character <= "\udfff") + "<p>"
     message = parsed(compose(letter(html=html, text="T")))
     plain, rich = message.iter_parts()
-    assert rich.get_payload(decode=True).decode() == html
+    assert rich.get_payload(decode=True).decode() == with_crlf(html)
     assert plain.get_content() == "T"
+
+
+def test_empty_bodies_are_one_empty_text_part():
+    message = parsed(compose(letter(html="", text="")))
+    assert (message.get_content_type(), message.get_content().strip()) == ("text/plain", "")
 
 
 def test_text_alone_is_one_part():
     message = parsed(compose(letter(html="", text="Hello\n")))
-    assert (message.get_content_type(), message.get_content()) == ("text/plain", "Hello\n")
+    assert (message.get_content_type(), message.get_content()) == ("text/plain", "Hello\r\n")
 
 
 def test_html_alone_gets_a_text_part_with_its_words_and_links():
@@ -128,11 +144,7 @@ def test_html_alone_gets_a_text_part_with_its_words_and_links():
         "<ul><li>one<li>two</ul><a href='https://x.example/a?b=1&amp;c=2'>Open</a></body></html>"
     )
     plain, _ = parsed(compose(letter(html=html))).iter_parts()
-    text = plain.get_content()
-    assert "Hello Ada\n" in text
-    assert re.search(r"one\n+two", text)
-    assert "Open (https://x.example/a?b=1&c=2)" in text
-    assert "p{}" not in text
+    assert plain.get_content() == with_crlf("Hello Ada\n\n- one\n- two\nOpen (https://x.example/a?b=1&c=2)\n")
 
 
 @pytest.mark.parametrize("real", emails(), ids=lambda real: real.name)
@@ -159,3 +171,119 @@ def test_a_name_survives_being_written_and_read(name):
 
     address = Address(unicodedata.normalize("NFC", name), "a@b.co")
     assert parse_address(str(address)) == address
+
+
+class TestUnsubscribing:
+    URL = "https://mail.example/u/" + "t" * 40
+
+    def test_a_url_becomes_both_headers_of_one_click(self):
+        message = parsed(compose(letter(unsubscribe_url=self.URL)))
+        assert message["List-Unsubscribe"].strip() == f"<{self.URL}>"
+        assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+
+    def test_without_one_there_is_neither(self):
+        assert not {"List-Unsubscribe", "List-Unsubscribe-Post"} & set(parsed(compose(letter())).keys())
+
+    @pytest.mark.parametrize("length", [1, 60, 61, 62, 500, 900])
+    def test_it_is_never_folded_and_stands_on_a_line_of_its_own_when_long(self, length):
+        url = "https://" + "u" * length
+        source = compose(letter(unsubscribe_url=url))
+        assert f"<{url}>\r\n".encode() in source
+        assert (b"List-Unsubscribe:\r\n <" in source) == (len("List-Unsubscribe: <>") + len(url) > 76)
+        assert max(map(len, source.split(b"\r\n"))) <= 998
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "", "https://", "ftp://a.example", "mailto:a@b.co", "javascript:alert(1)", "https://é.example", "https://a b",
+            "https://a>,<https://b", "https://a\r\nBcc: eve@example.com", 'https://a"b', "https://" + "u" * 901,
+        ],
+    )  # fmt: skip
+    def test_what_is_no_url_in_ascii_is_refused(self, url):
+        with pytest.raises(UnsafeHeader):
+            compose(letter(unsubscribe_url=url or " "))
+
+
+class TestFeedbackId:
+    @pytest.mark.parametrize("value", ["alice", "a:b:c:alice", "ws_1:alice.example", "a:b:c:" + "s" * 15])
+    def test_it_arrives(self, value):
+        assert parsed(compose(letter(feedback_id=value)))["Feedback-ID"] == value
+
+    @pytest.mark.parametrize(
+        "value", ["four", "s" * 16, "a:b:c:d:alice", "a b:alice", "é:alice", "a:alice\r\nBcc: eve@example.com", ":alice"]
+    )
+    def test_another_shape_is_refused(self, value):
+        with pytest.raises(UnsafeHeader):
+            compose(letter(feedback_id=value))
+
+
+class TestAutomaticReplies:
+    def test_are_declined_without_declining_bounces(self):
+        message = parsed(compose(letter()))
+        assert message["Auto-Submitted"] == "auto-generated"
+        assert message["X-Auto-Response-Suppress"] == "OOF, AutoReply"
+
+    def test_the_senders_own_wish_stands_instead(self):
+        message = parsed(compose(letter(headers=(("x-auto-response-suppress", "None"),))))
+        assert message.get_all("X-Auto-Response-Suppress") == ["None"]
+
+
+class TestFiles:
+    def types(self, *files: File) -> list[str]:
+        return [part["Content-Type"] for part in parsed(compose(letter(files=files))).iter_attachments()]
+
+    @pytest.mark.parametrize("given", ["message/rfc822", "Message/Global", "multipart/mixed; boundary=b"])
+    def test_what_has_parts_of_its_own_travels_as_bytes(self, given):
+        source = compose(letter(files=(File("a.eml", given, b"Subject: x\r\n\r\n--b\r\n"),)))
+        (attached,) = parsed(source).iter_attachments()
+        assert (attached["Content-Type"], attached.get_filename()) == ("application/octet-stream", "a.eml")
+        assert attached.get_content() == b"Subject: x\r\n\r\n--b\r\n"
+
+    @pytest.mark.parametrize(
+        ("given", "data", "expected"),
+        [
+            ("text/csv", "é".encode(), "text/csv; charset=utf-8"),
+            ("text/csv", b"e", "text/csv"),
+            ("text/csv", b"\xe9", "text/csv"),
+            ("text/csv; charset=latin-1", "é".encode(), "text/csv; charset=latin-1"),
+            ("application/json", "é".encode(), "application/json"),
+        ],
+    )
+    def test_a_text_that_says_no_charset_and_is_unicode_says_so(self, given, data, expected):
+        source = compose(letter(files=(File("a", given, data),)))
+        (attached,) = email.message_from_bytes(source).get_payload()[1:]
+        assert (attached["Content-Type"], attached.get_payload(decode=True)) == (expected, data)
+
+    def test_long_parameters_are_folded_outside_of_their_quotes(self):
+        given = 'text/x; a="b; c"; d=' + "e" * 50 + "; f=g"
+        (attached,) = email.message_from_bytes(compose(letter(files=(File("a", given, b""),)))).get_payload()[1:]
+        assert attached.get_params()[1:] == [("a", "b; c"), ("d", "e" * 50), ("f", "g")]
+
+    @pytest.mark.parametrize("broken", [{"content_type": "a/b\r\nX: y"}, {"content_id": "a\r\nX: y"}])
+    def test_what_could_end_a_line_is_refused(self, broken):
+        values = {"filename": "a", "content_type": "a/b", "data": b"", "content_id": "c", **broken}
+        with pytest.raises(UnsafeHeader):
+            compose(letter(files=(File(**values),)))
+
+    def test_an_inline_file_beside_a_text_alone_is_an_attachment(self):
+        source = compose(letter(html="", text="Hi", files=(File("a.png", "image/png", b"\0", "logo"),)))
+        (attached,) = parsed(source).iter_attachments()
+        assert (attached.get_content_disposition(), attached["Content-ID"]) == ("attachment", None)
+
+    def test_related_parts_name_the_type_of_their_first(self):
+        message = parsed(compose(letter(files=(File("a.png", "image/png", b"\0", "logo"),))))
+        assert message["Content-Type"].params["type"] == "multipart/alternative"
+
+    def test_ten_megabytes_are_held_about_twice_and_not_more(self):
+        import tracemalloc
+
+        sent = letter(files=(File("a.bin", "application/octet-stream", bytes(range(256)) * 40 * 1024),))
+        consignment = Consignment(Envelope("a@b.co", "c@d.co"), sent, SigningKey("alice.example", "pr1", _private_key()))
+        tracemalloc.start()
+        try:
+            size = len(consignment.message())
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert size > 14_000_000
+        assert peak < 2.5 * size

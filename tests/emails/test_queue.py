@@ -336,7 +336,7 @@ def test_an_open_before_the_result_is_kept(workspace):
 def test_recording_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max_num_queries):
     accept(workspace, count=50)
     claims = claim()
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):
         record([Result(held, outcome) for held, outcome in zip(claims, [OK, LATER, NEVER, OK, OK] * 10, strict=True)])
     assert Email.objects.filter(status="delivered").count() == 30
 

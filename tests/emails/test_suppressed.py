@@ -23,7 +23,7 @@ Reason = Suppression.Reason
 @pytest.fixture
 def sending() -> Sending:
     """A worker's claims; nothing is handed over here."""
-    return Sending(inbox_transport(port=1, ehlo_name="localhost"), sessions=1)
+    return Sending(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
 
 
 def nothing_was_written() -> bool:
@@ -107,7 +107,7 @@ class TestAtTheClaim:
         email_id = api.post("/emails/send", body).json()["id"]
         api.post("/suppressions", {"emails": ["B@example.com", "c@example.com"]})
         parcels = sending.claim(100)
-        assert [parcel.envelope.recipient for parcel in parcels] == ["a@example.com"]
+        assert [parcel.recipient.address for parcel in parcels] == ["a@example.com"]
         found = {one["email"]: one for one in api.get(f"/emails/{email_id}").json()["recipients"]}
         assert {name: (one["status"], one["reason"]) for name, one in found.items()} == {
             "a@example.com": ("queued", None),
@@ -144,7 +144,7 @@ class TestAtTheClaim:
         api.post("/suppressions", {"email": "a@example.com"})
         assert sending.claim(100) == []
         let_time_come()
-        assert [parcel.envelope.recipient for parcel in sending.claim(100)] == ["b@example.com"]
+        assert [parcel.recipient.address for parcel in sending.claim(100)] == ["b@example.com"]
         assert set(Recipient.objects.values_list("address", "state")) == {
             ("a@example.com", "failed"),
             ("b@example.com", "queued"),

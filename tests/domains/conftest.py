@@ -1,0 +1,87 @@
+"""A name server whose zones a test fills, and a domain whose records it publishes there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import Account, Api, make_key
+from tests.network.nameserver import NameServer
+
+NAME = "mail.example.com"
+
+
+def quoted(text: str) -> str:
+    """Write a TXT record as zone files do: strings of at most 255 bytes."""
+    escaped = [text[start : start + 255] for start in range(0, len(text), 255)] or [""]
+    return " ".join('"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"' for part in escaped)
+
+
+class Zone:
+    """The DNS of a domain's owner: a record is set or taken away, the rest of its name stays."""
+
+    def __init__(self, server: NameServer) -> None:
+        self.server = server
+
+    def set(self, fqdn: str, kind: str, *values: str) -> None:
+        rows = [quoted(value) for value in values] if kind == "TXT" else list(values)
+        kept = self.server.zones.get(fqdn.lower())
+        self.server.put(fqdn, {**(kept if isinstance(kept, dict) else {}), kind: rows})
+
+    def publish(self, record: dict[str, Any]) -> None:
+        value = record["value"]
+        self.set(record["fqdn"], record["type"], f"{value}." if record["type"] == "CNAME" else value)
+
+
+class Owner:
+    """Who registers a domain and keeps its DNS."""
+
+    def __init__(self, api: Api, zone: Zone, name: str) -> None:
+        self.api, self.zone, self.name = api, zone, name
+        self.body = api.post("/domains", {"name": name}).json()
+        self.path = f"/domains/{self.body['id']}"
+
+    def publish(self, *kinds: str) -> "Owner":
+        """Publish the records of the kinds, all of them without any."""
+        for record in self.body["records"]:
+            if not kinds or record["record"] in kinds:
+                self.zone.publish(record)
+        return self
+
+    def verify(self) -> dict[str, Any]:
+        response = self.api.post(f"{self.path}/verify")
+        assert response.status_code == 200, response.content
+        self.body = response.json()
+        return self.body
+
+    def record(self, kind: str, position: int = 0) -> dict[str, Any]:
+        return [one for one in self.body["records"] if one["record"] == kind][position]
+
+    def look(self, kind: str) -> dict[str, Any]:
+        """Verify, and return one record as it was seen."""
+        self.verify()
+        return self.record(kind)
+
+
+@pytest.fixture
+def dns(settings: Any) -> Iterator[NameServer]:
+    settings.SPF_MECHANISMS = "include:_spf.service.example"
+    settings.RETURN_PATH_DOMAIN = "bounce.service.example"
+    zones = {
+        "_spf.service.example": {"TXT": ['"v=spf1 ip4:192.0.2.0/24 -all"']},
+        "bounce.service.example": {"MX": ["10 mx.service.example."]},
+    }
+    with NameServer(zones) as server:
+        settings.DNS_SERVERS = [server.address]
+        yield server
+
+
+@pytest.fixture
+def zone(dns: NameServer) -> Zone:
+    return Zone(dns)
+
+
+@pytest.fixture
+def owner(alice: Account, zone: Zone) -> Owner:
+    """Alice, who has registered mail.example.com and published nothing."""
+    return Owner(Api(make_key(alice.workspace)), zone, NAME)

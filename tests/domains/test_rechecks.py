@@ -1,0 +1,274 @@
+"""Checks that come by themselves: when, how many, by whom, and what happens when two of them meet."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import close_old_connections, connection
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from domains import checking, lookups
+from domains.checking import verify_domain, verify_due_domains
+from domains.checks import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
+from domains.lifecycle import Outcome, Status, next_wait
+from domains.models import Domain
+from domains.tasks import verify_due
+from domains.verification import check
+from network.resolver import Resolver
+from tests.conftest import Account, Api, make_domain, make_key
+from tests.domains.conftest import NAME, Owner
+from tests.network.nameserver import SERVFAIL, SILENCE, NameServer
+
+pytestmark = pytest.mark.django_db
+committed = pytest.mark.django_db(transaction=True)
+
+
+def due_in(domain: Domain) -> timedelta:
+    return Domain.objects.get(id=domain.id).check_due_at - timezone.now()
+
+
+@pytest.fixture
+def _hasty(monkeypatch):
+    monkeypatch.setattr(lookups, "ANSWER_SECONDS", 0.8)
+    monkeypatch.setattr(lookups, "HINT_SECONDS", 0.9)
+
+
+def make_due(*domains: Domain) -> None:
+    Domain.objects.filter(id__in=[domain.id for domain in domains]).update(check_due_at=Now())
+
+
+def in_thread(act: Callable[[], Any]) -> threading.Thread:
+    def run() -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+WAITS = [
+    # status, outcome, watched for, a key to be seen; the wait
+    (Status.PENDING, Outcome.REFUTED, timedelta(0), False, MINUTE),
+    (Status.PENDING, Outcome.REFUTED, timedelta(minutes=29, seconds=59), False, MINUTE),
+    (Status.PENDING, Outcome.REFUTED, timedelta(minutes=30), False, HOUR),
+    (Status.PENDING, Outcome.UNKNOWN, timedelta(0), False, MINUTE),
+    (Status.PENDING, Outcome.REFUTED, timedelta(days=7), False, DAY),
+    (Status.PENDING, Outcome.UNKNOWN, timedelta(days=7), False, HOUR),
+    (Status.FAILED, Outcome.REFUTED, timedelta(days=400), False, DAY),
+    (Status.FAILED, Outcome.REFUTED, timedelta(0), False, MINUTE),
+    (Status.VERIFIED, Outcome.PROVEN, timedelta(0), False, DAY),
+    (Status.VERIFIED, Outcome.PROVEN, timedelta(0), True, MINUTE),
+    (Status.VERIFIED, Outcome.PROVEN, timedelta(days=8), True, DAY),
+    (Status.VERIFIED, Outcome.UNKNOWN, timedelta(days=8), False, HOUR),
+    (Status.TEMPORARY_FAILURE, Outcome.REFUTED, timedelta(days=8), False, HOUR),
+]
+
+
+@pytest.mark.parametrize(("status", "outcome", "watched_for", "is_waiting", "wait"), WAITS)
+def test_the_wait_until_the_next_check(status, outcome, watched_for, is_waiting, wait):
+    waits = [next_wait(status, outcome, watched_for=watched_for, is_waiting=is_waiting) for _ in range(50)]
+    assert wait * 0.9 <= min(waits) < max(waits) <= wait * 1.1
+
+
+def test_a_new_domain_is_checked_at_the_next_sweep_and_every_minute_then(owner: Owner):
+    domain = Domain.objects.get(name=NAME)
+    assert due_in(domain) <= timedelta(0)
+    verify_due()
+    assert Domain.objects.get(name=NAME).last_checked_at
+    assert timedelta(seconds=50) < due_in(domain) < timedelta(seconds=70)
+
+
+def test_a_sweep_finds_what_was_published(owner: Owner):
+    verify_due_domains()
+    owner.publish()
+    verify_due_domains()
+    assert Domain.objects.get(name=NAME).status == "pending"
+    make_due(Domain.objects.get(name=NAME))
+    verify_due_domains()
+    assert Domain.objects.get(name=NAME).status == "verified"
+
+
+def test_a_verified_domain_is_checked_daily(owner: Owner):
+    owner.publish().verify()
+    assert timedelta(hours=21) < due_in(Domain.objects.get(name=NAME)) < timedelta(hours=27)
+
+
+def test_asking_for_a_check_begins_the_watch_again(owner: Owner):
+    Domain.objects.update(watched_since=Now() - timedelta(days=10), check_due_at=Now())
+    verify_due_domains()
+    domain = Domain.objects.get(name=NAME)
+    assert due_in(domain) > timedelta(hours=20)
+    owner.verify()
+    assert due_in(domain) < timedelta(seconds=70)
+
+
+def test_a_sweep_takes_many_domains_in_batches(alice: Account, dns: NameServer, monkeypatch):
+    monkeypatch.setattr(checking, "AT_ONCE", 3)
+    for number in range(8):
+        make_domain(alice.workspace, f"d{number}.example")
+    verify_due_domains()
+    assert Domain.objects.filter(checks_recorded=1).count() == 8
+    assert claim_due(100) == []
+
+
+def test_a_claim_that_is_never_recorded_is_due_again_after_five_minutes(alice: Account):
+    domain = make_domain(alice.workspace, "a.example")
+    assert [ticket.domain_id for ticket in claim_due(10)] == [domain.id]
+    assert claim_due(10) == []
+    assert timedelta(minutes=4) < due_in(domain) <= timedelta(minutes=5)
+    Domain.objects.update(check_due_at=F("check_due_at") - timedelta(minutes=5))
+    assert [ticket.number for ticket in claim_due(10)] == [2]
+
+
+def test_one_domain_that_breaks_the_check_leaves_the_others_alone(alice: Account, dns: NameServer, monkeypatch, caplog):
+    broken = make_domain(alice.workspace, "broken.example")
+    whole = make_domain(alice.workspace, "whole.example")
+
+    async def explode(expected: Any, resolver: Any) -> Any:
+        if expected.domain == broken.name:
+            raise RuntimeError("boom")
+        return await check(expected, resolver)
+
+    monkeypatch.setattr(checking, "check", explode)
+    verify_due_domains()
+    assert Domain.objects.get(id=whole.id).last_checked_at
+    assert Domain.objects.get(id=broken.id).last_checked_at is None
+    assert "a domain check broke" in caplog.text
+
+
+def test_a_domain_that_is_deleted_meanwhile_is_left_out(alice: Account, dns: NameServer):
+    domain = make_domain(alice.workspace, "a.example")
+    (ticket,) = claim_due(1)
+    sight = asyncio.run(check(checking.expected_of(domain), Resolver([dns.address])))
+    domain.delete()
+    record_check(ticket, sight)
+    assert not Domain.objects.exists()
+
+
+def test_a_check_that_comes_back_late_changes_nothing(owner: Owner):
+    domain = Domain.objects.get(name=NAME)
+    late = claim_check(domain)
+    resolver = Resolver([owner.zone.server.address])
+    before = asyncio.run(check(checking.expected_of(domain), resolver))
+    Domain.objects.update(checking_until=None)
+    owner.publish().verify()
+    record_check(late, before)
+    assert owner.api.get(owner.path).json() == owner.body
+    assert owner.body["status"] == "verified"
+
+
+def test_an_earlier_check_is_recorded_while_a_newer_one_is_under_way(owner: Owner):
+    domain = Domain.objects.get(name=NAME)
+    (first,) = claim_due(1)
+    second = claim_check(domain)
+    resolver = Resolver([owner.zone.server.address])
+    empty = asyncio.run(check(checking.expected_of(domain), resolver))
+    record_check(first, empty)
+    assert Domain.objects.get(name=NAME).checks_recorded == 1
+    owner.publish()
+    record_check(second, asyncio.run(check(checking.expected_of(domain), resolver)))
+    record_check(first, empty)
+    assert Domain.objects.get(name=NAME).status == "verified"
+
+
+@committed
+def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns: NameServer, settings, monkeypatch):
+    monkeypatch.setattr(checking, "AT_ONCE", 2)
+    domains = [make_domain(alice.workspace, f"d{number}.example") for number in range(12)]
+    threads = [in_thread(verify_due_domains) for _ in range(4)]
+    for thread in threads:
+        thread.join()
+    assert {domain.checks_begun for domain in Domain.objects.all()} == {1}
+    assert all(dns.count(domain.name, "MX") == 1 for domain in domains)
+
+
+@committed
+@pytest.mark.usefixtures("_hasty")
+def test_while_a_domain_is_being_checked_the_answer_is_its_last_state(alice: Account, zone, dns: NameServer):
+    owner = Owner(Api(make_key(alice.workspace)), zone, NAME)
+    dns.put(NAME, SILENCE)
+    first = in_thread(lambda: verify_domain(Domain.objects.get(name=NAME)))
+    wait_until(lambda: Domain.objects.get(name=NAME).checking_until)
+    begun = time.monotonic()
+    assert owner.verify()["lastCheckedAt"] is None
+    assert time.monotonic() - begun < 2
+    first.join()
+    assert Domain.objects.get(name=NAME).checks_begun == 1
+
+
+@committed
+@pytest.mark.usefixtures("_hasty")
+def test_no_transaction_is_open_while_the_dns_is_asked(alice: Account, dns: NameServer):
+    domain = make_domain(alice.workspace, NAME)
+    dns.put(NAME, SILENCE)
+    thread = in_thread(lambda: verify_domain(domain))
+    wait_until(lambda: dns.questions)
+    options = connection.get_connection_params()
+    known = {name: options[name] for name in ("host", "port", "user", "password", "dbname") if options.get(name)}
+    with psycopg.connect(**known, autocommit=True) as other:
+        query = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        states = {state for (state,) in other.execute(query)}
+    assert states == {"idle"}
+    thread.join()
+
+
+def test_a_workspace_checks_a_few_domains_at_once_and_no_more(alice: Account, bob: Account):
+    for number in range(AT_ONCE_A_WORKSPACE):
+        assert claim_check(make_domain(alice.workspace, f"d{number}.example"))
+    api = Api(make_key(alice.workspace))
+    response = api.post(f"/domains/{make_domain(alice.workspace, 'last.example').id}/verify")
+    assert (response.status_code, response.json()["code"]) == (429, "rate_limit_exceeded")
+    assert response["Retry-After"] == "5"
+    assert claim_check(make_domain(bob.workspace, "bobs.example"))
+    Domain.objects.update(checking_until=Now())
+    assert api.post(f"/domains/{Domain.objects.get(name='last.example').id}/verify").status_code == 200
+
+
+def test_a_check_leaves_no_claim_behind(owner: Owner, dns: NameServer):
+    for record in owner.body["records"]:
+        dns.put(record["fqdn"], SERVFAIL)
+    owner.verify()
+    assert Domain.objects.get(name=NAME).checking_until is None
+
+
+def test_verifying_again_and_again_is_safe(owner: Owner):
+    owner.publish()
+    first = owner.verify()
+    second = owner.verify()
+    assert {**second, "lastCheckedAt": None} == {**first, "lastCheckedAt": None}
+
+
+def test_due_domains_are_found_by_index(alice: Account):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO domains_domain (id, workspace_id, name, status, check_due_at)
+               SELECT gen_random_uuid(), (SELECT id FROM workspaces_workspace LIMIT 1), n || '.example', 'verified',
+                      now() + n * interval '1 minute' FROM generate_series(1, 20000) n"""
+        )
+        cursor.execute("ANALYZE domains_domain")
+        cursor.execute(
+            """EXPLAIN SELECT id FROM domains_domain WHERE check_due_at <= statement_timestamp()
+               ORDER BY check_due_at LIMIT 20 FOR UPDATE SKIP LOCKED"""
+        )
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "domain_check_due" in plan
+    assert "Sort" not in plan
+
+
+def wait_until(is_so: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 5
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+        close_old_connections()

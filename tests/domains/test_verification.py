@@ -1,0 +1,230 @@
+"""The way of a domain through its states, against a real name server."""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from domains.models import Domain
+from tests.conftest import Account, Api, make_key
+from tests.domains.conftest import NAME, Owner
+from tests.network.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
+
+pytestmark = pytest.mark.django_db
+
+TROUBLES = [SERVFAIL, REFUSED, GARBAGE]
+
+
+def age(owner: Owner, **fields: timedelta) -> None:
+    """Move times of the domain's row into the past."""
+    Domain.objects.filter(id=owner.body["id"]).update(**{name: Now() - past for name, past in fields.items()})
+
+
+def statuses(body: dict[str, Any]) -> dict[str, str]:
+    return {one["record"]: one["status"] for one in body["records"]}
+
+
+def break_dns(owner: Owner, trouble: Any) -> None:
+    for record in owner.body["records"]:
+        owner.zone.server.put(record["fqdn"], trouble)
+
+
+def test_a_domain_without_records_stays_pending_and_says_what_to_publish(owner: Owner):
+    body = owner.verify()
+    assert (body["status"], body["verifiedAt"]) == ("pending", None)
+    assert body["lastCheckedAt"]
+    assert set(statuses(body).values()) == {"pending"}
+    assert owner.record("DKIM")["error"] == f"There is no TXT record at {owner.record('DKIM')['fqdn']}."
+    assert owner.record("SPF")["error"] == f"There is no SPF record at {NAME}."
+    assert owner.record("DMARC")["error"] == f"There is no DMARC record at _dmarc.{NAME}."
+    assert owner.record("ReturnPath")["error"] == f"There is no CNAME at bounce.{NAME}."
+
+
+def test_a_domain_whose_records_are_published_is_verified(owner: Owner):
+    owner.publish()
+    body = owner.verify()
+    assert body["status"] == "verified"
+    assert body["verifiedAt"]
+    assert set(statuses(body).values()) == {"verified"}
+    assert {one["error"] for one in body["records"]} == {None}
+    assert owner.record("DKIM")["found"] == owner.record("DKIM")["value"]
+    assert owner.record("ReturnPath")["found"] == "bounce.service.example"
+    assert owner.record("SPF")["note"] == "It takes 1 of the 10 DNS look-ups that receivers allow."
+    assert owner.api.get(owner.path).json() == body
+
+
+def test_dkim_and_spf_are_enough(owner: Owner):
+    owner.publish("DKIM", "SPF")
+    body = owner.verify()
+    assert body["status"] == "verified"
+    assert statuses(body) == {"DKIM": "verified", "SPF": "verified", "DMARC": "pending", "ReturnPath": "pending"}
+
+
+@pytest.mark.parametrize("kinds", [("DKIM",), ("SPF",), ("DMARC", "ReturnPath")])
+def test_less_is_not_enough(owner: Owner, kinds):
+    assert owner.publish(*kinds).verify()["status"] == "pending"
+
+
+def test_the_whole_way_from_pending_to_failed_and_back(owner: Owner, dns: NameServer):
+    assert owner.verify()["status"] == "pending"
+    verified_at = owner.publish().verify()["verifiedAt"]
+    key = owner.record("DKIM")
+
+    dns.remove(key["fqdn"])
+    body = owner.verify()
+    assert (body["status"], body["verifiedAt"]) == ("temporary_failure", verified_at)
+    assert statuses(body)["DKIM"] == "failed"
+
+    age(owner, missing_since=timedelta(hours=71, minutes=59))
+    owner.verify()
+    assert owner.verify()["status"] == "temporary_failure"
+    age(owner, missing_since=timedelta(hours=72))
+    assert owner.verify()["status"] == "failed"
+
+    owner.zone.publish(key)
+    body = owner.verify()
+    assert body["status"] == "verified"
+    assert body["verifiedAt"] > verified_at
+
+
+def test_three_days_without_a_record_seen_twice_only_do_not_fail_a_domain(owner: Owner, dns: NameServer):
+    owner.publish().verify()
+    dns.remove(owner.record("DKIM")["fqdn"])
+    owner.verify()
+    age(owner, missing_since=timedelta(hours=100))
+    assert owner.verify()["status"] == "temporary_failure"
+    assert owner.verify()["status"] == "failed"
+
+
+def test_a_record_that_comes_back_in_time_forgets_the_absence(owner: Owner, dns: NameServer):
+    owner.publish().verify()
+    key = owner.record("DKIM")
+    dns.remove(key["fqdn"])
+    owner.verify()
+    age(owner, missing_since=timedelta(hours=100))
+    owner.zone.publish(key)
+    assert owner.verify()["status"] == "verified"
+    dns.remove(key["fqdn"])
+    assert [owner.verify()["status"] for _ in range(4)] == ["temporary_failure"] * 4
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_trouble_in_the_dns_never_unverifies(owner: Owner, trouble):
+    owner.publish().verify()
+    break_dns(owner, trouble)
+    body = owner.verify()
+    assert body["status"] == "verified"
+    assert set(statuses(body).values()) == {"temporary_failure"}
+    assert "Nothing is decided" in owner.record("DKIM")["error"]
+    assert Domain.objects.get(id=body["id"]).return_path_seen_at
+
+
+def test_trouble_does_not_count_as_absence(owner: Owner, dns: NameServer):
+    owner.publish().verify()
+    dns.remove(owner.record("DKIM")["fqdn"])
+    owner.verify()
+    break_dns(owner, SERVFAIL)
+    age(owner, missing_since=timedelta(hours=100))
+    for _ in range(5):
+        assert owner.verify()["status"] == "temporary_failure"
+
+
+@pytest.mark.parametrize("trouble", [SERVFAIL, REFUSED])
+def test_trouble_does_not_verify_either(owner: Owner, trouble):
+    owner.publish()
+    break_dns(owner, trouble)
+    assert owner.verify()["status"] == "pending"
+
+
+def test_a_name_server_that_is_silent_costs_less_than_five_seconds(owner: Owner):
+    owner.publish().verify()
+    break_dns(owner, SILENCE)
+    begun = time.monotonic()
+    assert owner.verify()["status"] == "verified"
+    assert time.monotonic() - begun < 5
+    assert "Nothing is decided" in owner.record("SPF")["error"]
+
+
+def test_a_pending_domain_fails_after_a_week_without_records(owner: Owner):
+    for _ in range(3):
+        owner.verify()
+    age(owner, missing_since=timedelta(days=6, hours=23))
+    assert owner.verify()["status"] == "pending"
+    age(owner, missing_since=timedelta(days=7))
+    assert owner.verify()["status"] == "failed"
+    assert owner.publish().verify()["status"] == "verified"
+
+
+def test_a_long_record_may_come_in_strings_and_over_tcp(owner: Owner, dns: NameServer):
+    owner.publish()
+    key = owner.record("DKIM")
+    rows = dns.zones[key["fqdn"]]
+    assert len(rows["TXT"][0].split('" "')) == 2
+    dns.put(key["fqdn"], TRUNCATED)
+    dns.over_tcp[key["fqdn"]] = rows
+    assert owner.verify()["status"] == "verified"
+    assert (key["fqdn"], "TXT", "tcp") in dns.questions
+
+
+def test_a_chain_of_cnames_may_lead_to_the_key(owner: Owner, dns: NameServer):
+    owner.publish()
+    key = owner.record("DKIM")
+    dns.put("keys.elsewhere.example", dns.zones[key["fqdn"]])
+    dns.put("middle.elsewhere.example", {"CNAME": ["keys.elsewhere.example."]})
+    dns.put(key["fqdn"], {"CNAME": ["middle.elsewhere.example."]})
+    assert owner.verify()["status"] == "verified"
+
+
+def test_a_chain_of_cnames_may_lead_to_the_return_path(owner: Owner, dns: NameServer):
+    dns.put("bounces.example.com", {"CNAME": ["Bounce.Service.Example."]})
+    dns.put(f"bounce.{NAME}", {"CNAME": ["bounces.example.com."]})
+    record = owner.look("ReturnPath")
+    assert (record["status"], record["found"]) == ("verified", "bounces.example.com\nbounce.service.example")
+
+
+def test_a_return_path_that_is_gone_is_given_up_at_once(owner: Owner, dns: NameServer):
+    owner.publish().verify()
+    assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at
+    dns.remove(f"bounce.{NAME}")
+    assert owner.verify()["status"] == "verified"
+    assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at is None
+
+
+def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(owner: Owner, bob: Account):
+    owner.publish().verify()
+    other = Owner(Api(make_key(bob.workspace)), owner.zone, NAME)
+    body = other.verify()
+    assert body["status"] == "pending"
+    assert statuses(body) == {"DKIM": "pending", "SPF": "verified", "DMARC": "verified", "ReturnPath": "verified"}
+    other.publish("DKIM")
+    assert other.verify()["status"] == "verified"
+    assert owner.verify()["status"] == "verified"
+
+
+def test_a_null_mx_is_a_warning(owner: Owner):
+    owner.zone.set(NAME, "MX", "0 .")
+    body = owner.publish().verify()
+    (warning,) = body["warnings"]
+    assert (body["status"], warning["code"]) == ("verified", "null_mx")
+    assert NAME in warning["message"]
+    owner.zone.set(NAME, "MX", "10 mx.example.com.")
+    assert owner.verify()["warnings"] == []
+
+
+def test_what_the_dns_says_is_kept_without_control_characters(owner: Owner, dns: NameServer):
+    dns.put(owner.record("DKIM")["fqdn"], {"TXT": ['"a\\000b\\027[2Jc\\255"']})
+    record = owner.look("DKIM")
+    assert record["found"] == "a\\x00b\\x1b[2Jc\ufffd"
+    assert record["status"] == "failed"
+
+
+def test_what_the_dns_says_is_cut_where_it_is_long(owner: Owner):
+    owner.zone.set(owner.record("DKIM")["fqdn"], "TXT", "x" * 10_000)
+    assert len(owner.look("DKIM")["found"]) == 2001
+
+
+def test_each_name_is_asked_once(owner: Owner, dns: NameServer):
+    owner.publish().verify()
+    assert len(dns.questions) == len(set(dns.questions))
