@@ -1,5 +1,6 @@
 """Write down what was told about recipients after their mail had left: bounces, complaints, late deliveries.
 
+Opens and clicks are emails.hits.
 What was told twice is one event. A report proves that some host had taken the mail, so one that comes before
 the worker has written down its 250 ends as the other order would; the queue row goes with it, and the
 worker finds its claim gone (docs/decisions/0031). Lock order: Pending → Recipient → Email by id → sorted inserts.
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from analytics import tally
+from delivery.replies import SuppressOn
 from emails.derive import derive_emails
 from emails.models import Event
 from emails.states import State, sources
@@ -34,11 +36,8 @@ APPLY = """
 UPDATE emails_recipient r
    SET state = v.state,
        sent_at = CASE WHEN v.passed && '{sent,delivered,bounced}' THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
-       delivered_at = CASE WHEN v.passed && '{delivered,opened,clicked}' THEN coalesce(r.delivered_at, now())
-                      ELSE r.delivered_at END,
+       delivered_at = CASE WHEN v.passed && '{delivered}' THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
        bounced_at = CASE WHEN v.passed && '{bounced}' THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
-       opened_at = CASE WHEN v.passed && '{opened}' THEN coalesce(r.opened_at, now()) ELSE r.opened_at END,
-       clicked_at = CASE WHEN v.passed && '{clicked}' THEN coalesce(r.clicked_at, now()) ELSE r.clicked_at END,
        replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
        reply_code = coalesce(v.code, r.reply_code),
        enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
@@ -54,15 +53,11 @@ WAYS: dict[Event.Kind, tuple[State, ...]] = {
     Event.Kind.DELIVERED: (State.SENT, State.DELIVERED),
     Event.Kind.BOUNCED: (State.SENT, State.BOUNCED),
     Event.Kind.FAILED: (State.SENT, State.FAILED),
-    Event.Kind.OPENED: (State.SENT, State.OPENED),
-    Event.Kind.CLICKED: (State.SENT, State.CLICKED),
 }
 # Told once, whoever tells it and however it is put.
 ONCE = frozenset(
     {Event.Kind.SENT, Event.Kind.DELIVERED, Event.Kind.COMPLAINED, Event.Kind.UNSUBSCRIBED},
 )
-# How often the same may be told: a provider's opens and clicks are hits, like those of our own pixel and links.
-MOST = {Event.Kind.OPENED: 20, Event.Kind.CLICKED: 20}
 SUPPRESSIONS = {
     Event.Kind.COMPLAINED: Suppression.Reason.COMPLAINT,
     Event.Kind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
@@ -76,13 +71,14 @@ class Reported:
     """One thing told about one recipient.
 
     details: what the event's payload adds to emailId and to; code, enhancedCode, message and reason where it
-    tells of a failure. is_recipient_fault: the address itself is no good.
+    tells of a failure. is_recipient_fault: the address itself is no good. never_suppresses: for the simulator's own.
     """
 
     recipient_id: str
     kind: Event.Kind
     details: dict[str, Any] = field(default_factory=dict)
     is_recipient_fault: bool = False
+    never_suppresses: bool = False
 
 
 @dataclass
@@ -158,7 +154,7 @@ def _key(kind: str, payload: dict[str, Any] | str) -> str:
 def _told(report: Reported, recipient: _Recipient) -> Iterator[NewEvent]:
     """Move the recipient as far as the table allows; yield the events of what is new."""
     key = (report.kind.value, _key(report.kind, report.details))
-    if recipient.told.count(key) >= MOST.get(report.kind, 1):
+    if key in recipient.told:
         return
     moves = [state for state in WAYS.get(report.kind, ()) if _move(recipient, state)]
     if State.SENT in moves and report.kind is not Event.Kind.SENT:
@@ -224,9 +220,11 @@ def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) ->
 
 
 def _suppression(report: Reported, recipient: _Recipient) -> str | None:
+    if report.never_suppresses:
+        return None
     if report.kind is Event.Kind.BOUNCED:
         # A bounce that came after an open, or on a recipient that was finished, moved nothing and is an event only.
-        is_due = report.is_recipient_fault or settings.SUPPRESS_ON == "every_bounce"
+        is_due = report.is_recipient_fault or SuppressOn(settings.SUPPRESS_ON) is SuppressOn.EVERY_BOUNCE
         return Suppression.Reason.BOUNCE.value if is_due and State.BOUNCED in recipient.passed else None
     reason = SUPPRESSIONS.get(report.kind)
     return reason.value if reason else None

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from delivery.reasons import Reason
 from inbound.facts import Fact, Kind
-from inbound.judgement import UNDETERMINED, judge, judge_text
+from inbound.judgement import judge, judge_notice
 from inbound.mime import Message, unfolded
 
 MAX_GROUPS = 50
@@ -107,9 +108,9 @@ def failure(
     if kind not in {Kind.BOUNCE, Kind.DELAY}:
         return Fact(kind, recipients, status, code, diagnostic)
     judgement = judge(status=status, code=code, diagnostic=diagnostic)
-    is_permanent = kind is Kind.BOUNCE and not status.startswith("4") and not (not status and 400 <= code < 500)
-    if judgement == UNDETERMINED and is_permanent:
-        judgement = judge_text(notice)
+    if judgement.reason is Reason.UNDETERMINED and judgement.is_permanent:
+        judgement = judge_notice(notice)
+    is_permanent = judgement.is_permanent and kind is Kind.BOUNCE
     is_hard = judgement.is_hard and is_permanent
     return Fact(kind, recipients, status, code, diagnostic, judgement.reason, is_hard, is_permanent)
 

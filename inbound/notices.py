@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from inbound.dsn import MAX_DIAGNOSTIC, failure, reply_code, status_code
 from inbound.facts import Fact, Kind
-from inbound.judgement import has_words
+from inbound.judgement import reason_of, reason_of_message
 from inbound.mime import Message
 
 MAX_LINES = 400
 MAX_ADDRESSES = 50
 
 DAEMON = re.compile(
-    r"mailer-?daemon|postmaster|mail ?delivery|mail ?daemon|mdaemon|mail ?(system|administrator|admin|server|router)|"
+    r"mailer-?daemon|post[_-]?master|mail ?delivery|mail ?daemon|mdaemon|mail ?(system|administrator|admin|server|router)|"
     r"delivery ?(subsystem|system|service|agent|notification)|system administrator|^<>$|microsoft ?exchange|daemon@|postman@",
     re.IGNORECASE,
 )
@@ -45,7 +45,7 @@ WAITING = re.compile(
     re.IGNORECASE,
 )
 FINAL = re.compile(
-    r"permanent(ly)? (error|fail|fatal)|failed permanently|given? up|giving up|will not (retry|try|be re)|no further attempt|fatal errors|"
+    r"permanent(ly)? (error|fail|fatal)|failed permanently|given? up|giving up|will not (retry|try|be re)|no further attempt|(?<!non-)fatal errors|"
     r"could not be delivered to|expired|retry timeout exceeded|final",
     re.IGNORECASE,
 )
@@ -54,7 +54,7 @@ ENCLOSED = re.compile(
     r"^[ \t>*-]*(-{2,} ?(this is a copy|below this line|original message|returned (message|mail)|message (header|text|follows|contents)|included|"
     r"forwarded|the (header|body|message|original|full)|headers?\b|unsent|begin|start|undeliv|transcript of the original|returned headers)|"
     r"below this line is a copy|below is a copy|original (message|mail|headers?)( headers?| text| follows| contents)?[ :.-]*$|"
-    r"(the )?(original|returned|rejected|undelivered) (message|mail|e-?mail|header)s?[^\n]{0,30}(follow|below|attached|was|begin|:$)|"
+    r"(the )?(original|returned|rejected|undelivered) (message|mail|e-?mail|header)s?[^\n]{0,30}(follow|below|attached|begin|:$)|"
     r"(message|mail) (headers?|text|body) follow|the (headers?|body|first)[^\n]{0,40}(of|follow)[^\n]{0,40}$|"
     r"a copy of (the|your) (original )?(message|mail)|(return-path|received|dkim-signature|x-received|message-id|mime-version):[ \t])",
     re.IGNORECASE,
@@ -65,12 +65,14 @@ LABELS = frozenset(
 ) | {"addressed to", "unknown user", "invalid address", "rcpt to", "final-recipient", "failed recipient", "failed address"}
 SPEC = re.compile(r"([^\s@<>\[\]\"'(),;:]{1,64}@[A-Za-z0-9.-]{3,255})([>\])\"'.]{0,4})")
 BEHIND = re.compile(
-    r"$|[:;,(=\[-]|\.\.\.|\s+(?:on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)", re.IGNORECASE
+    r"$|[:;,(=\[-]|\s*<|\.\.\.|\s+(?:on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)", re.IGNORECASE
 )
+UNDELIVERABLE = re.compile(r"^(undeliverable|not delivered|delivery failed) to:?\s+", re.IGNORECASE)
 WITHIN = re.compile(
-    r"(?:rcpt to|recipient|to|user|mailbox|address|account|for|deliver(?:y|ed)?|smtp)\s?[:=]?\s?[<\[(](?:smtp:)?([^\s@<>\[\]()]{1,64}@[a-z0-9.-]{3,255})[>\])]",
+    r"(?:rcpt to|recipient|to|user|mailbox|address|account|deliver(?:y|ed)?|smtp)\s?[:=]?\s?[<\[(](?:smtp:)?([^\s@<>\[\]()]{1,64}@[a-z0-9.-]{3,255})[>\])]",
     re.IGNORECASE,
 )
+OF_THE_SENDER = re.compile(r"\s*(original )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:", re.IGNORECASE)
 OURS = re.compile(r"^(mailer-daemon|postmaster|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@", re.IGNORECASE)
 
 
@@ -128,9 +130,9 @@ def _recipients(message: Message, lines: list[str]) -> list[str]:
 
 def _named(lines: list[str]) -> Iterator[str]:
     for line in lines:
-        if "@" not in line:
+        if "@" not in line or OF_THE_SENDER.match(line):
             continue
-        found = _alone(line[:400]) or WITHIN.search(line[:400])
+        found = _alone(line[:400]) or WITHIN.search(line[:400]) or _alone(line[:400].rpartition(": ")[2])
         if found and not OURS.match(found[1]):
             yield found[1].rstrip(".")
 
@@ -142,18 +144,27 @@ def _alone(line: str) -> re.Match[str] | None:
         label, colon, behind = rest.partition(":")
         if colon and label.strip(" <[(").lower() in LABELS:
             rest = behind.strip()
-    found = SPEC.match(rest.lstrip("<[(\"'"))
-    return found if found and BEHIND.match(rest.lstrip("<[(\"'")[found.end() :]) else None
+    rest = UNDELIVERABLE.sub("", rest).lstrip("<[(\"'")
+    found = SPEC.match(rest)
+    return found if found and BEHIND.match(rest[found.end() :]) else None
 
 
 def _diagnostic(lines: list[str]) -> str:
     """Return the line with a code or with words that tell why, and what belongs to it."""
     filled = [line.strip() for line in lines if line.strip()]
-    for tells in (_tells_both, _tells_code, has_words):
+    for tells in (_tells_both, _tells_code, _tells_why, _tells_somehow):
         for number, line in enumerate(filled):
             if tells(line):
                 return " ".join(filled[number : number + 3])[:MAX_DIAGNOSTIC]
     return ""
+
+
+def _tells_why(line: str) -> bool:
+    return reason_of(line) is not None
+
+
+def _tells_somehow(line: str) -> bool:
+    return reason_of_message(line) is not None
 
 
 def _tells_code(line: str) -> bool:
@@ -161,4 +172,4 @@ def _tells_code(line: str) -> bool:
 
 
 def _tells_both(line: str) -> bool:
-    return bool(reply_code(line) or status_code(line)) and has_words(line)
+    return _tells_code(line) and _tells_why(line)

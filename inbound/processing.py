@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
 
+from emails.hits import Hit, record_hits
 from emails.reports import Reported, record_reports
 from inbound import meaning, providers, queue
 from inbound.models import MailReport, ProviderReport, Told
@@ -30,7 +31,7 @@ FIRST_WAIT_SECONDS = 15.0
 class Meaning:
     """What a row comes to: something to record, or the verdict that there is nothing. Neither: ask again later."""
 
-    reported: Reported | None = None
+    reported: Reported | Hit | None = None
     verdict: Told.Verdict | None = None
 
 
@@ -98,14 +99,21 @@ def _settle(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
     if not rows:
         return
     meanings = reader(rows)
-    telling = [(number, one.reported) for number, one in meanings.items() if one.reported]
-    news = record_reports([reported for _, reported in telling])
     verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
-    verdicts |= {number: NEWS[is_news] for (number, _), is_news in zip(telling, news, strict=True)}
+    verdicts |= _record({number: one.reported for number, one in meanings.items() if one.reported})
     queue.settle(kind, verdicts)
     for row in rows:
         if row.number not in verdicts:
             queue.put_off(kind, [row.number], seconds=_wait(row))
+
+
+def _record(telling: Mapping[int, Reported | Hit]) -> dict[int, Told.Verdict]:
+    reports = {number: told for number, told in telling.items() if isinstance(told, Reported)}
+    hits = {number: told for number, told in telling.items() if isinstance(told, Hit)}
+    news = record_reports(list(reports.values()))
+    record_hits(list(hits.values()))
+    verdicts = {number: NEWS[is_news] for number, is_news in zip(reports, news, strict=True)}
+    return verdicts | dict.fromkeys(hits, Verdict.RECORDED)
 
 
 NEWS = {True: Verdict.RECORDED, False: Verdict.REPEATED, None: Verdict.NOT_OURS}

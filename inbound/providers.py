@@ -11,7 +11,9 @@ from typing import Any
 
 from anymail.signals import AnymailTrackingEvent, EventType, RejectReason
 
+from delivery.reasons import Reason
 from delivery.replies import safe_text
+from emails.hits import Hit
 from emails.models import Event, Recipient
 from emails.reports import Reported
 from inbound.dsn import reply_code, status_code
@@ -53,17 +55,18 @@ def recipients(message_ids: Collection[str]) -> dict[str, str]:
     return {str(message_id): recipient_id for message_id, recipient_id in found.values_list("provider_message_id", "id")}
 
 
-def reported(row: ProviderReport, recipient_id: str) -> Reported:
+def reported(row: ProviderReport, recipient_id: str) -> Reported | Hit:
     """Return what an event means for its recipient."""
     told = row.event
     kind = _kind(told)
+    if kind in {Event.Kind.OPENED, Event.Kind.CLICKED}:
+        return Hit(recipient_id, told["url"] if kind is Event.Kind.CLICKED else None)
     if kind in FAILURES:
         judgement = _judged(told)
         return Reported(
             recipient_id, kind, _failure(told, judgement), is_recipient_fault=judgement.is_hard
         )
-    details = {Event.Kind.OPENED: {"machine": False}, Event.Kind.CLICKED: {"url": told["url"], "machine": False}}
-    return Reported(recipient_id, kind, details.get(kind, {}))
+    return Reported(recipient_id, kind)
 
 
 def _told(event: AnymailTrackingEvent) -> dict[str, Any]:
@@ -84,11 +87,11 @@ def _kind(told: dict[str, Any]) -> Event.Kind:
 
 def _judged(told: dict[str, Any]) -> Judgement:
     if told["kind"] == EventType.REJECTED:
-        return Judgement("provider_refused", told["refusal"] in BOUNCED_BEFORE)
+        return Judgement(Reason.PROVIDER_REFUSED, is_hard=told["refusal"] in BOUNCED_BEFORE)
     text = told["text"]
     judgement = judge(status=status_code(text), code=reply_code(text), diagnostic=text)
-    if judgement.reason == "undetermined" and told["refusal"] == RejectReason.INVALID:
-        return Judgement("bad_address", is_hard=True)
+    if judgement.reason is Reason.UNDETERMINED and told["refusal"] == RejectReason.INVALID:
+        return Judgement(Reason.BAD_ADDRESS, is_hard=True)
     return judgement
 
 

@@ -28,12 +28,12 @@ def opened(line, path: bytes) -> None:
 SMUGGLED = b"MAIL FROM:<eve@example.com>\r\nRCPT TO:<postmaster@bounce.localhost>\r\nDATA\r\nSmuggled\r\n.\r\n"
 
 
-@pytest.mark.parametrize("end", [b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r.\r\n", b"\r\n.\n", b"\r\n.\r", b"\n.\r"])
-def test_no_end_but_one_ends_a_message(port, path, end):
-    with port.raw() as line:
-        opened(line, path)
-        line.connection.sendall(b"Subject: x\r\n\r\nHello" + end + SMUGGLED)
-        assert line.rest().startswith("521 5.5.2")
+def test_no_end_but_one_ends_a_message(port, path):
+    for end in (b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r.\r\n", b"\r\n.\n", b"\r\n.\r", b"\n.\r"):
+        with port.raw() as line:
+            opened(line, path)
+            line.connection.sendall(b"Subject: x\r\n\r\nHello" + end + SMUGGLED)
+            assert line.rest().startswith("521 5.5.2"), end
     assert not MailReport.objects.exists()
 
 
@@ -74,23 +74,23 @@ def test_commands_end_with_crlf_too(port):
         assert line.say(b"EHLO mx.example.com\n").startswith("521")
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [
-        b"\x00\x01\x02\r\n" * 50,
-        b"\xff" * 900 + b"\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10,
-        b"RCPT TO:" + b"(" * 480 + b"\r\n",
-        b"MAIL FROM:<" + b'"' * 400 + b"\r\n",
-        b"MAIL FROM:<>\r\n" + b"RCPT TO:<\xc3\xa9@bounce.localhost>\r\n" * 3,
-        b"\r\n" * 2_000,
-        b"EHLO " + b"x" * 100_000 + b"\r\n",
-    ],
-)
-def test_garbage_in_a_pipeline_hurts_nobody(port, path, garbage):
-    with port.raw() as line:
-        line.connection.sendall(garbage + b"QUIT\r\n")
-        said = line.rest()
+GARBAGE = [
+    b"\x00\x01\x02\r\n" * 50,
+    b"\xff" * 900 + b"\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10,
+    b"RCPT TO:" + b"(" * 480 + b"\r\n",
+    b"MAIL FROM:<" + b'"' * 400 + b"\r\n",
+    b"MAIL FROM:<>\r\n" + b"RCPT TO:<\xc3\xa9@bounce.localhost>\r\n" * 3,
+    b"\r\n" * 2_000,
+    b"EHLO " + b"x" * 100_000 + b"\r\n",
+]
+
+
+def test_garbage_in_a_pipeline_hurts_nobody(port, path):
+    for garbage in GARBAGE:
+        with port.raw() as line:
+            line.connection.sendall(garbage + b"QUIT\r\n")
+            said = line.rest()
         assert "Traceback" not in said
         assert "Error: (" not in said
     assert port.send(dsn(), path.decode())[0] == 250

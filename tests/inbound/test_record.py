@@ -101,9 +101,6 @@ def test_a_delivery_report_ends_a_retry_whose_first_copy_had_arrived(workspace):
         ("sent", Kind.DELIVERED, "delivered"),
         ("bounced", Kind.DELIVERED, "bounced"),
         ("opened", Kind.DELIVERED, "opened"),
-        ("sent", Kind.OPENED, "opened"),
-        ("sent", Kind.CLICKED, "clicked"),
-        ("bounced", Kind.OPENED, "bounced"),
         ("sent", Kind.DEFERRED, "sent"),
         ("delivered", Kind.COMPLAINED, "delivered"),
         ("clicked", Kind.UNSUBSCRIBED, "clicked"),
@@ -162,16 +159,9 @@ def test_a_recipient_that_retention_deleted_is_nobody(workspace):
     assert Event.objects.count() == events
 
 
-def test_opens_are_told_as_often_as_hits_are_and_no_more(workspace):
-    recipient = sent(workspace)
-    for _ in range(25):
-        tell(recipient, Kind.OPENED, {"machine": False})
-    assert timeline().count("opened") == 20
-
-
 FACTS = [
     (Kind.DELIVERED, {}),
-    (Kind.OPENED, {"machine": False}),
+    (Kind.BOUNCED, HARD),
     (Kind.DEFERRED, GIVEN_UP),
     (Kind.COMPLAINED, {}),
 ]
@@ -183,10 +173,8 @@ def test_any_order_ends_the_same(workspace, order):
     for number in (*order, *order):
         tell(recipient, *FACTS[number])
     recipient.refresh_from_db()
-    assert (recipient.state, Email.objects.get().status) == ("opened", "opened")
-    assert recipient.delivered_at is not None
-    told = timeline()
-    assert sorted(told) == sorted(["queued", "sent", "complained", "deferred", "delivered", "opened", "opened"])
+    assert (recipient.state, Email.objects.get().status) == ("bounced", "bounced")
+    assert sorted(timeline()) == sorted(["queued", "sent", "complained", "deferred", "delivered", "bounced"])
 
 
 def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max_num_queries):
