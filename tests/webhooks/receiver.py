@@ -106,6 +106,8 @@ class Receiver:
 
     async def _stop(self) -> None:
         self._server.close()
+        # What was accepted just now has no task yet.
+        await asyncio.sleep(0.01)
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
