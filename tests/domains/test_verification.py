@@ -192,7 +192,9 @@ def test_a_return_path_that_is_gone_is_given_up_at_once(owner: Owner, dns: NameS
     assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at is None
 
 
-def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(owner: Owner, bob: Account):
+def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(
+    owner: Owner, bob: Account
+):
     owner.publish().verify()
     other = Owner(Api(make_key(bob.workspace)), owner.zone, NAME)
     body = other.verify()
