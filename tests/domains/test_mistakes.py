@@ -182,6 +182,12 @@ def test_the_record_that_is_proposed_verifies(owner: Owner):
     assert owner.body["status"] == "verified"
 
 
+def test_an_include_that_lets_everybody_pass(owner: Owner):
+    owner.zone.set("open.example", "TXT", "v=spf1 +all")
+    owner.zone.set(NAME, "TXT", "v=spf1 include:_spf.service.example include:open.example -all")
+    assert "It includes a record with +all" in owner.look("SPF")["error"]
+
+
 @pytest.mark.parametrize("published", ["ip4:10.1.2.3", "ip4:10.1.0.0/16", "ip4:10.0.0.0/8"])
 def test_a_network_that_holds_ours_is_enough(owner: Owner, settings, published):
     settings.SPF_MECHANISMS = "ip4:10.1.2.3"

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from delivery.dkim import SigningKey, sign
+from domains.identities import identities
 from domains.models import DkimKey
-from domains.services import signing_keys
 from tests.conftest import Account
 from tests.domains.conftest import NAME, Owner
 from tests.network.nameserver import NameServer
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.django_db
 
 needs_opendkim = pytest.mark.skipif(not shutil.which("opendkim"), reason="Debian's opendkim is not installed")
 MESSAGE = (
-    b"From: Alice <hi@mail.example.com>\r\nTo: ada@example.org\r\nSubject: Hello\r\nMessage-ID: <1@mail.example.com>\r\n"
+    b"From: Alice <hi@mail.example.com>\r\nTo: ada@example.org\r\nSubject: Hello\r\n"
+    b"Message-ID: <1@mail.example.com>\r\n"
     b"Date: Sat, 21 Nov 2026 06:20:00 +0000\r\nMIME-Version: 1.0\r\nContent-Type: text/plain\r\n\r\nHello,\r\nAda.\r\n"
 )
 DKIM_OF_OTHERS = (
@@ -53,7 +54,7 @@ def signed(owner: Owner, alice: Account) -> bytes:
 
 def key_of(account: Account) -> SigningKey:
     pair = account.workspace.id, NAME
-    return signing_keys({pair})[pair]
+    return identities({pair})[pair].key
 
 
 def verifies(message: bytes, server: NameServer) -> bool:

@@ -131,9 +131,9 @@ def test_no_answer_is_no_verdict():
 
 
 def test_a_hostile_record_costs_a_bounded_number_of_look_ups():
-    many = " ".join(f"a:h{number}.example" for number in range(3000))
+    many = " ".join(f"a:h{number}" for number in range(250))
     found = walk({"example.com": f"v=spf1 {many} -all"})
-    assert "at least 3000" in found.problem
+    assert "at least 250" in found.problem
     assert found.asked == 0
     tree = {"example.com": "v=spf1 " + " ".join(f"include:b{n}.example" for n in range(9))}
     tree |= {f"b{n}.example": f"v=spf1 {many}" for n in range(9)}
