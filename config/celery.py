@@ -28,6 +28,7 @@ app.config_from_object(
         "timezone": "UTC",
         "beat_schedule": {
             "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
+            "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
         },
     }

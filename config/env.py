@@ -57,6 +57,27 @@ def seconds(name: str, default: Sequence[int]) -> list[int]:
     return list(default)
 
 
+def ports(name: str, default: Sequence[int]) -> list[int]:
+    """Read a comma list of ports."""
+    raw = words(name)
+    if all(re.fullmatch(r"[0-9]{1,5}", word) and 0 < int(word) < 65_536 for word in raw):
+        return [int(word) for word in raw] or list(default)
+    problems.append(f"{name} must be a comma list of ports such as 443,8443, not {text(name)!r}.")
+    return list(default)
+
+
+def servers(name: str) -> list[tuple[str, int]]:
+    """Read a comma list of name servers, address:port; an address alone means port 53."""
+    found: list[tuple[str, int]] = []
+    for word in words(name):
+        match = re.fullmatch(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?", word)
+        if match:
+            found.append((match["six"] or match["four"], int(match["port"] or 53)))
+            continue
+        problems.append(f"{name} holds {word!r}, which is not address:port such as 127.0.0.1:53 or [::1]:53.")
+    return found
+
+
 def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     """Read `50/s burst 100` as (a second, at once); off is None."""
     raw = text(name).lower()

@@ -35,7 +35,16 @@ DELIVERY_RETRY_SECONDS = env.seconds(
 )
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
+DNS_SERVERS = env.servers("DNS_SERVERS")
 INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
+
+# Webhooks
+WEBHOOK_RETRY_SECONDS = env.seconds("WEBHOOK_RETRY_SECONDS", [5, 60, 300, 1800, 7200, 18_000, 28_800, 28_800])
+WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
+WEBHOOK_CONNECTIONS = env.integer("WEBHOOK_CONNECTIONS", 128, low=2, high=1000)
+WEBHOOK_ALLOW_PRIVATE_NETWORKS = (
+    env.choice("WEBHOOK_ALLOW_PRIVATE_NETWORKS", "true" if EMBEDDED else "false", options=["true", "false"]) == "true"
+)
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("domains.urls")),
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
+    path("v1/", include("webhooks.urls")),
     path("v1/", include("emails.urls")),
     path("docs", RedirectView.as_view(pattern_name="docs")),
     path("docs/", docs.reference, name="docs"),

@@ -12,6 +12,7 @@ from drain import stopping
 from drain.engine import Drain
 from drain.timer import start_timer
 from emails.sending import emails_drain
+from webhooks.sending import webhooks_drain
 
 # The process id of manage.py worker, handed down to the processes that it starts.
 PARENT = "POSTRIDER_WORKER_PARENT"
@@ -19,7 +20,7 @@ PARENT_EVERY_SECONDS = 1.0
 
 
 def drains() -> list[Drain[Any, Any]]:
-    return [emails_drain()]
+    return [emails_drain(), webhooks_drain()]
 
 
 @celeryd_after_setup.connect

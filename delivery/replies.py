@@ -43,6 +43,6 @@ class Outcome:
     reason: str = ""
 
 
-def safe_text(raw: str) -> str:
+def safe_text(raw: str, *, max_length: int = MAX_LENGTH) -> str:
     """Cut a host's text to length and escape its controls: PostgreSQL refuses NUL, terminals obey ESC."""
-    return CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", raw[:MAX_LENGTH])
+    return CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", raw[:max_length])

@@ -46,6 +46,10 @@ class Work(Protocol[J, R]):
     kind: str
     sessions: int
 
+    @property
+    def held_back(self) -> bool:
+        """Whether the last claim left ready work behind, which has to wait for what is under way."""
+
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""
 
@@ -176,6 +180,8 @@ class Drain(Generic[J, R]):
         if self._unrecorded:
             self.work.record(self._unrecorded)
             self._unrecorded = []
+            if self.work.held_back:
+                self._rung.set()
 
     def _renew(self) -> None:
         if not self._in_flight or time.monotonic() - self._renewed_at < RENEW_EVERY_SECONDS:

@@ -5,6 +5,7 @@ are moved by emails.queue alone.
 """
 
 from datetime import datetime
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,6 +15,7 @@ from django.db.models.functions import Now
 from emails.states import State
 from keys.fields import IdField
 from templates_app.models import TemplateVersion
+from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace
 
 
@@ -191,6 +193,13 @@ class Pending(models.Model):
         return f"{self.recipient_id} ({self.get_stage_display()})"
 
 
+class EventQuerySet(models.QuerySet["Event"]):
+    def with_webhooks(self) -> Self:
+        """Add sent_to_webhook: whether an endpoint has taken the event."""
+        taken = WebhookDelivery.objects.filter(event=models.OuterRef("id"), succeeded_at__isnull=False)
+        return self.annotate(sent_to_webhook=models.Exists(taken))
+
+
 class Event(models.Model):
     """The timeline, append only. The number orders it; the id is what callers see."""
 
@@ -215,6 +224,8 @@ class Event(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     payload = models.JSONField()
     created_at = models.DateTimeField()
+
+    objects = EventQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["email", "number"], name="event_timeline")]

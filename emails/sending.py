@@ -21,6 +21,7 @@ class Sending:
     """Emails, as drain.engine.Work sees them."""
 
     kind = "emails"
+    held_back = False
 
     def __init__(self, transport: SmtpTransport, *, sessions: int) -> None:
         self.sessions = sessions

@@ -96,13 +96,9 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
 class EventSerializer(serializers.ModelSerializer[Event]):
     eventType = serializers.ChoiceField(Event.Kind.choices, source="kind")  # noqa: N815
     createdAt = WireTimeField(source="created_at")  # noqa: N815
-    sentToWebhook = serializers.SerializerMethodField()  # noqa: N815
+    sentToWebhook = serializers.BooleanField(source="sent_to_webhook")  # noqa: N815
     payload = ObjectField()
 
     class Meta:
         model = Event
         fields = ("id", "eventType", "createdAt", "sentToWebhook", "payload")
-
-    def get_sentToWebhook(self, event: Event) -> bool:  # noqa: N802
-        """No webhook can be registered yet, so no event has been sent to one."""
-        return False

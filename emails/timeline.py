@@ -1,14 +1,17 @@
-"""Write events; the only writer of the timeline after acceptance."""
+"""Write events; the only writer of the timeline after acceptance, and so the one who tells webhooks."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
 from emails.models import Event
-from keys.ids import new_id, to_uuid
+from keys.ids import from_uuid, new_id, to_uuid
+from webhooks.kinds import KINDS
+from webhooks.services import Announcement, announce
 
 INSERT = """
 INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
@@ -16,6 +19,18 @@ SELECT id, email_id, recipient_id, kind, payload, now()
   FROM ROWS FROM (json_to_recordset(%s) AS (id uuid, email_id uuid, recipient_id uuid, kind text, payload jsonb))
        WITH ORDINALITY AS e (id, email_id, recipient_id, kind, payload, number)
  ORDER BY number
+"""
+# What endpoints are told beside an event's payload; rows for those workspaces only that have an endpoint.
+HEARD = """
+SELECT event.place, e.workspace_id,
+       json_build_object('to', array_to_string(e."to", ', '), 'from', e.sender, 'subject', e.subject,
+                         'status', coalesce(r.state, e.status), 'tags', e.tags, 'metadata', e.metadata),
+       now()
+  FROM ROWS FROM (unnest(%s::uuid[]), unnest(%s::uuid[])) WITH ORDINALITY AS event (email_id, recipient_id, place)
+  JOIN emails_email e ON e.id = event.email_id
+  LEFT JOIN emails_recipient r ON r.id = event.recipient_id
+ WHERE EXISTS (SELECT FROM webhooks_webhook w WHERE w.workspace_id = e.workspace_id AND w.active)
+ ORDER BY event.place
 """
 
 
@@ -28,21 +43,49 @@ class NewEvent:
     recipient_id: str | None = None
     to: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=lambda: new_id("evt_"))
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"emailId": self.email_id, **({"to": self.to} if self.to else {}), **self.details}
 
 
 def add_events(events: Sequence[NewEvent]) -> None:
-    """Append events in the order given, in one statement."""
+    """Append events in the order given, in one statement, and announce them to webhooks.
+
+    Call it in the transaction of what happened, after the recipients were moved: webhooks are told their states.
+    """
     if not events:
         return
     with connection.cursor() as cursor:
         cursor.execute(INSERT, [json.dumps([_row(event) for event in events])])
+    announce(_announcements([event for event in events if event.kind in KINDS]))
 
 
 def _row(event: NewEvent) -> dict[str, Any]:
     return {
-        "id": str(to_uuid(new_id())),
+        "id": str(to_uuid(event.id, prefix="evt_")),
         "email_id": str(to_uuid(event.email_id)),
         "recipient_id": event.recipient_id and str(to_uuid(event.recipient_id)),
         "kind": event.kind.value,
-        "payload": {"emailId": event.email_id, **({"to": event.to} if event.to else {}), **event.details},
+        "payload": event.payload,
     }
+
+
+def _announcements(events: Sequence[NewEvent]) -> list[Announcement]:
+    """Return what endpoints are told of events; one look-up for all of them, and nothing more where nobody listens."""
+    if not events:
+        return []
+    emails = [to_uuid(event.email_id) for event in events]
+    recipients = [to_uuid(event.recipient_id) if event.recipient_id else None for event in events]
+    with connection.cursor() as cursor:
+        cursor.execute(HEARD, [emails, recipients])
+        return [
+            _announcement(events[place - 1], from_uuid(workspace, prefix="ws_"), facts, now)
+            for place, workspace, facts, now in cursor.fetchall()
+        ]
+
+
+def _announcement(event: NewEvent, workspace_id: str, facts: dict[str, Any], now: datetime) -> Announcement:
+    data = {"emailId": event.email_id, **facts, **event.payload}
+    return Announcement(workspace_id, event.kind.value, event.id, now, data)

@@ -97,7 +97,7 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     @action(detail=True)
     def events(self, request: Request, pk: str) -> Response:
         email = self.get_object()
-        return Response({"data": EventSerializer(email.events.all(), many=True).data})
+        return Response({"data": EventSerializer(email.events.with_webhooks(), many=True).data})
 
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()

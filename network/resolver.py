@@ -38,22 +38,30 @@ class Answer:
     records, by type: TXT the joined strings of each record; MX (preference, host); A, AAAA, CNAME, NS texts.
     Host names are in lower case without the root dot; the host of a null MX is "".
     canonical_name: where CNAMEs led to.
+    ttl_seconds: how long the records may be kept; 0 when there are none.
     """
 
     status: Status
     records: tuple[Any, ...] = ()
     canonical_name: str = ""
+    ttl_seconds: int = 0
 
 
 class Resolver:
     """Asks the given servers, or the system's; every look-up ends within its lifetime."""
 
-    def __init__(self, servers: Sequence[tuple[str, int]] = (), *, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
+    def __init__(
+        self,
+        servers: Sequence[tuple[str, int]] = (),
+        *,
+        lifetime_seconds: float = LIFETIME_SECONDS,
+        try_seconds: float = TRY_SECONDS,
+    ) -> None:
         self._resolver = dns.asyncresolver.Resolver(configure=not servers)
         if servers:
             self._resolver.nameservers = [dns.nameserver.Do53Nameserver(host, port) for host, port in servers]
         self._resolver.lifetime = lifetime_seconds
-        self._resolver.timeout = min(TRY_SECONDS, lifetime_seconds)
+        self._resolver.timeout = min(try_seconds, lifetime_seconds)
 
     async def look_up(self, name: str, kind: str) -> Answer:
         """Ask for records of one type. Raises DnsTrouble."""
@@ -66,7 +74,7 @@ class Resolver:
         canonical = _host(answer.canonical_name)
         if answer.rrset is None:
             return Answer(Status.NO_DATA, canonical_name=canonical)
-        return Answer(Status.FOUND, tuple(_record(data) for data in answer.rrset), canonical)
+        return Answer(Status.FOUND, tuple(map(_record, answer.rrset)), canonical, answer.rrset.ttl)
 
 
 def _record(data: Any) -> Any:

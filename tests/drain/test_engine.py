@@ -23,6 +23,7 @@ class Numbers:
     """Hands out numbers and remembers what was recorded."""
 
     kind = "numbers"
+    held_back = False
 
     def __init__(self, count, *, sessions=8, perform=None):
         self.sessions = sessions

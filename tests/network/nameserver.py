@@ -1,0 +1,177 @@
+"""A real name server on loopback, UDP and TCP, whose zones are a dictionary.
+
+    with NameServer({"example.com": {"MX": ["10 mx.example.com."], "TXT": ['"v=spf1 -all"']}}) as server:
+        resolver = Resolver([server.address])
+
+A name with rows has other types as NODATA, a name above one too (an empty non-terminal), every other name is
+NXDOMAIN. A CNAME is followed as far as the zones know it. Trouble stands in place of the rows of a type, or of
+a whole name: SERVFAIL, REFUSED, SILENCE (no answer ever), GARBAGE (bytes that are no message), TRUNCATED (UDP
+says so and TCP answers: give the rows beside it in `server.over_tcp`). Zones may be changed at any time;
+`server.questions` has what was asked, as (name, type, "udp" or "tcp").
+"""
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+
+TTL = 60
+CHAIN = 16
+
+
+class Trouble(Enum):
+    SERVFAIL = "servfail"
+    REFUSED = "refused"
+    SILENCE = "silence"
+    GARBAGE = "garbage"
+    TRUNCATED = "truncated"
+
+
+SERVFAIL, REFUSED, SILENCE, GARBAGE, TRUNCATED = Trouble
+
+Rows = Sequence[str] | Trouble
+Zones = dict[str, dict[str, Rows] | Trouble]
+
+
+class NameServer:
+    """Answers from threads of its own, so that any loop and any blocking client can ask it."""
+
+    def __init__(self, zones: Mapping[str, Any] | None = None) -> None:
+        self.zones: Zones = {_key(name): rows for name, rows in (zones or {}).items()}
+        self.over_tcp: Zones = {}
+        self.questions: list[tuple[str, str, str]] = []
+        self._tcp, self._udp = _bound_pair()
+        self.address: tuple[str, int] = self._udp.getsockname()
+
+    def __enter__(self) -> "NameServer":
+        self._tcp.listen()
+        self._threads = [threading.Thread(target=serve, daemon=True) for serve in (self._serve_udp, self._serve_tcp)]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A thread that waits in a system call wakes up for a shutdown, not for a close.
+        for one in (self._udp, self._tcp):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        for thread in self._threads:
+            thread.join()
+        self._udp.close()
+        self._tcp.close()
+
+    def put(self, name: str, rows: dict[str, Rows] | Trouble) -> None:
+        """Replace all rows of a name."""
+        self.zones[_key(name)] = rows
+
+    def remove(self, name: str) -> None:
+        """Let the name be NXDOMAIN."""
+        self.zones.pop(_key(name), None)
+
+    def count(self, name: str, kind: str) -> int:
+        """Return how often a name was asked for a type."""
+        return sum(asked[:2] == (_key(name), kind) for asked in self.questions)
+
+    def _serve_udp(self) -> None:
+        while True:
+            try:
+                data, client = self._udp.recvfrom(65_535)
+            except OSError:
+                return
+            if not data:  # the shutdown
+                return
+            answer = self._answer(data, "udp")
+            if answer:
+                self._udp.sendto(answer, client)
+
+    def _serve_tcp(self) -> None:
+        while True:
+            try:
+                connection, _ = self._tcp.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve_connection, args=[connection], daemon=True).start()
+
+    def _serve_connection(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream:
+            connection.settimeout(5)
+            while size := stream.read(2):
+                answer = self._answer(stream.read(int.from_bytes(size, "big")), "tcp")
+                if answer:
+                    connection.sendall(len(answer).to_bytes(2, "big") + answer)
+
+    def _answer(self, data: bytes, way: str) -> bytes | None:
+        try:
+            query = dns.message.from_wire(data)
+        except dns.exception.DNSException:
+            return None
+        question = query.question[0]
+        name, kind = question.name.to_text().lower(), dns.rdatatype.to_text(question.rdtype)
+        self.questions.append((_key(name), kind, way))
+        response = dns.message.make_response(query)
+        response.flags |= dns.flags.RA
+        trouble = self._fill(response, name, kind, {**self.zones, **self.over_tcp} if way == "tcp" else self.zones)
+        match trouble:
+            case Trouble.SILENCE:
+                return None
+            case Trouble.GARBAGE:
+                return data[:2] + b"\xff" * 9
+            case Trouble.TRUNCATED:
+                response.flags |= dns.flags.TC
+            case Trouble.SERVFAIL | Trouble.REFUSED:
+                response.set_rcode(dns.rcode.from_text(trouble.name))
+        return response.to_wire()
+
+    def _fill(self, response: dns.message.Message, name: str, kind: str, zones: Zones) -> Trouble | None:
+        for _ in range(CHAIN):
+            rows = zones.get(_key(name))
+            if isinstance(rows, Trouble):
+                return rows
+            if rows is None:
+                if not _has_names_below(name, zones):
+                    response.set_rcode(dns.rcode.NXDOMAIN)
+                return None
+            found = rows.get(kind) or rows.get("CNAME") or ()
+            if isinstance(found, Trouble):
+                return found
+            if not found:
+                return None
+            answered = kind if rows.get(kind) else "CNAME"
+            response.answer.append(dns.rrset.from_text(dns.name.from_text(name), TTL, "IN", answered, *found))
+            if answered == kind:
+                return None
+            name = found[0]
+        return None
+
+
+def _bound_pair() -> tuple[socket.socket, socket.socket]:
+    """Return a TCP and a UDP socket with the same free port."""
+    while True:
+        tcp, udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+        tcp.bind(("127.0.0.1", 0))
+        try:
+            udp.bind(tcp.getsockname())
+        except OSError:
+            tcp.close()
+            udp.close()
+        else:
+            return tcp, udp
+
+
+def _key(name: str) -> str:
+    return name.lower().rstrip(".")
+
+
+def _has_names_below(name: str, zones: Zones) -> bool:
+    return any(other.endswith(f".{_key(name)}") for other in zones)

@@ -1,0 +1,46 @@
+"""Staff's view of webhooks and deliveries; secrets, bodies and answers stay out of it."""
+
+from django.contrib import admin
+
+from webhooks.models import Webhook, WebhookDelivery
+from workspaces.admin import ReadOnlyAdmin
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    list_display = ("url", "workspace", "active", "disabled_reason", "failing_since", "created_at")
+    list_filter = ("active",)
+    list_select_related = ("workspace",)
+    search_fields = ("url",)
+    fields = ("id", "url", "workspace", "events", "active", "disabled_reason", "pace", "failing_since", "created_at")
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "workspace",
+        "webhook",
+        "kind",
+        "status",
+        "attempt_count",
+        "status_code",
+        "error",
+        "created_at",
+    )
+    list_filter = ("status", "kind")
+    list_select_related = ("workspace", "webhook")
+    fields = (
+        "id",
+        "workspace",
+        "webhook_id",
+        "event_id",
+        "kind",
+        "is_test",
+        "status",
+        "attempt_count",
+        "status_code",
+        "error",
+        "created_at",
+        "succeeded_at",
+    )

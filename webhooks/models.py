@@ -1,0 +1,186 @@
+"""Endpoints, what they are told, and the queue of what is still to be told.
+
+The rows of events, deliveries and the queue are many and short-lived: they carry no foreign-key constraints, which
+would cost more than the rest of writing them. The acts of this app keep them together, and a queue row whose
+endpoint is gone is thrown away by the claim (docs/decisions/0034).
+"""
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import connection, models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from keys.fields import IdField
+from keys.ids import to_uuid
+from keys.sealed import seal, unseal
+from webhooks.kinds import KINDS
+from workspaces.models import Workspace
+
+SEAL_PURPOSE = "webhook-secret"
+KIND_CHOICES = [(kind, kind) for kind in KINDS]
+
+DELETE_OLDER = """
+WITH old AS (
+    SELECT id FROM webhooks_webhookevent WHERE workspace_id = %s AND created_at < %s ORDER BY created_at LIMIT %s
+), delivery AS (
+    DELETE FROM webhooks_webhookdelivery d USING old WHERE d.event_id = old.id RETURNING d.id
+), waiting AS (
+    DELETE FROM webhooks_pending p USING delivery WHERE p.delivery_id = delivery.id
+)
+DELETE FROM webhooks_webhookevent e USING old WHERE e.id = old.id
+"""
+
+
+class Webhook(models.Model):
+    """An endpoint that a workspace wants events posted to."""
+
+    id = IdField("wh_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
+    url = models.TextField()
+    events = ArrayField(models.CharField(max_length=16, choices=KIND_CHOICES))
+    active = models.BooleanField(default=True)
+    disabled_reason = models.TextField(blank=True, default="")
+    pace = models.PositiveSmallIntegerField(default=4, help_text="attempts that may be under way (webhooks.turns)")
+    failing_since = models.DateTimeField(null=True, editable=False, help_text="first failure since the last success")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="webhook_newest")]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):
+    def valid(self) -> Self:
+        """Narrow to what signs now, newest first."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now())).order_by(
+            models.F("expires_at").desc(nulls_first=True)
+        )
+
+
+class WebhookSecret(models.Model):
+    """A signing secret, sealed to this row; the one without an expiry is the newest."""
+
+    id = IdField("whs_", primary_key=True)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="secrets")
+    sealed_secret = models.TextField(editable=False)
+    expires_at = models.DateTimeField(null=True, editable=False)
+
+    objects = WebhookSecretQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["webhook"], condition=Q(expires_at=None), name="one_newest_secret")
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+    def with_secret(self, secret: str) -> Self:
+        """Seal the secret into this row; the row is not saved."""
+        self.sealed_secret = seal(secret.encode(), purpose=SEAL_PURPOSE, row=self.id)
+        return self
+
+    def secret(self) -> str:
+        """Return the secret. Raises InvalidTag when the sealed value was made for another row."""
+        return unseal(self.sealed_secret, purpose=SEAL_PURPOSE, row=self.id).decode()
+
+
+class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
+    def delete_older(self, workspace_id: str, *, before: datetime, limit: int) -> int:
+        """Delete a workspace's events from before a moment, oldest first, with their deliveries.
+
+        limit: how many at most, for small transactions. Returns how many it were: 0 when there is nothing left.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE_OLDER, [to_uuid(workspace_id, prefix="ws_"), before, limit])
+            return int(cursor.rowcount)
+
+
+class WebhookEvent(models.Model):
+    """What is posted, as it was rendered when the event was written: once, for all endpoints and attempts."""
+
+    id = IdField("evt_", primary_key=True)
+    workspace_id = IdField("ws_")
+    body = models.TextField()
+    created_at = models.DateTimeField()
+
+    objects = WebhookEventQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace_id", "created_at"], name="webhook_event_age")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class WebhookDelivery(models.Model):
+    """One event for one endpoint, with a log of the attempts."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        SUCCEEDED = "succeeded"
+        EXHAUSTED = "exhausted"
+        DISCARDED = "discarded"
+
+    id = IdField("whd_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_constraint=False, db_index=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
+    event = models.ForeignKey(WebhookEvent, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
+    kind = models.CharField(max_length=16, choices=KIND_CHOICES)
+    is_test = models.BooleanField(default=False)
+    status = models.CharField(max_length=16, choices=Status.choices)
+    attempt_count = models.PositiveIntegerField(default=0)
+    # The last ones, as the API tells them.
+    attempts = models.JSONField(default=list)
+    status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last answer")
+    error = models.CharField(max_length=32, blank=True, default="", help_text="of the last attempt")
+    created_at = models.DateTimeField()
+    succeeded_at = models.DateTimeField(null=True, help_text="the first success; a replay does not change it")
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        constraints = [models.UniqueConstraint(fields=["event", "webhook"], name="one_delivery_an_event_and_webhook")]
+        indexes = [
+            models.Index(fields=["webhook", "-created_at", "-id"], name="delivery_newest"),
+            models.Index(fields=["webhook", "status", "-created_at", "-id"], name="delivery_by_status"),
+        ]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Pending(models.Model):
+    """The queue: one narrow row while a delivery has attempts left, deleted at its end."""
+
+    class Stage(models.IntegerChoices):
+        WAITING = 0
+        READY = 1
+        LEASED = 2
+
+    delivery = models.OneToOneField(
+        WebhookDelivery, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="pending"
+    )
+    webhook_id = IdField("wh_")
+    stage = models.PositiveSmallIntegerField(choices=Stage.choices)
+    due_at = models.DateTimeField(help_text="when it became ready, or when a wait or a lease ends")
+    expires_at = models.DateTimeField(help_text="no attempt begins later")
+    fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    by_hand = models.BooleanField(default=False, help_text="a test or a replay: made though the endpoint is off")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["stage", "webhook_id", "due_at"], name="webhook_pending_turn"),
+            models.Index(fields=["due_at"], condition=Q(stage__in=[0, 2]), name="webhook_pending_due"),
+            models.Index(fields=["expires_at"], name="webhook_pending_expiry"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.delivery_id} ({self.get_stage_display()})"

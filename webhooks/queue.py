@@ -1,0 +1,224 @@
+"""The queue's moves; every statement is short, time is the database's.
+
+ready → leased by `claim`, leased → waiting or gone by webhooks.outcomes, and what has become due → ready by `promote`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from drain.leases import LEASE_SECONDS
+from keys.ids import from_uuid, to_uuid
+from webhooks.models import WebhookDelivery
+from webhooks.turns import FIRST_PACE, Lane, deal, open_lanes
+
+# How many endpoints a claim looks at; those behind have their turn in the next.
+LANES = 200
+PROMOTE_AT_ONCE = 1000
+DISCARD_AT_ONCE = 10_000
+FIRST = UUID(int=0)
+
+# Endpoints with ready work, by a loose index scan: ten thousand deliveries of one cost no more than its first.
+LOOK = """
+WITH RECURSIVE lane AS (
+    (SELECT webhook_id FROM webhooks_pending WHERE stage = 1 AND webhook_id > %(after)s ORDER BY webhook_id LIMIT 1)
+    UNION ALL
+    SELECT further.webhook_id FROM lane CROSS JOIN LATERAL (
+        SELECT webhook_id FROM webhooks_pending
+         WHERE stage = 1 AND webhook_id > lane.webhook_id ORDER BY webhook_id LIMIT 1) further
+)
+SELECT looked.webhook_id, w.active, w.pace,
+       (SELECT count(*) FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = looked.webhook_id)
+  FROM (SELECT webhook_id FROM lane LIMIT %(lanes)s) looked
+  LEFT JOIN webhooks_webhook w ON w.id = looked.webhook_id
+ ORDER BY looked.webhook_id
+"""
+TAKE = """
+WITH picked AS MATERIALIZED (
+    SELECT row.delivery_id FROM unnest(%s::uuid[], %s::int[]) AS turn (webhook_id, share) CROSS JOIN LATERAL (
+        SELECT delivery_id FROM webhooks_pending
+         WHERE stage = 1 AND webhook_id = turn.webhook_id
+         ORDER BY due_at LIMIT turn.share FOR UPDATE SKIP LOCKED) row
+)
+UPDATE webhooks_pending p
+   SET stage = 2, due_at = now() + make_interval(secs => %s), fence = fence + 1, attempts = attempts + 1
+  FROM picked WHERE p.delivery_id = picked.delivery_id
+RETURNING p.delivery_id, p.webhook_id, p.fence, p.attempts
+"""
+# A ready row keeps the moment at which it became due: the lag is counted from there.
+PROMOTE = """
+WITH due AS (
+    SELECT delivery_id, stage FROM webhooks_pending
+     WHERE stage IN (0, 2) AND due_at <= now() ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED
+)
+UPDATE webhooks_pending p SET stage = 1 FROM due WHERE p.delivery_id = due.delivery_id
+RETURNING p.delivery_id, due.stage
+"""
+WIRE_TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+# The log keeps the last attempts only.
+LOG = "(CASE WHEN jsonb_array_length(d.attempts) >= 20 THEN d.attempts - 0 ELSE d.attempts END)"
+RENEW = """
+UPDATE webhooks_pending p SET due_at = now() + make_interval(secs => %s)
+  FROM unnest(%s::uuid[], %s::int[]) AS held (delivery_id, fence)
+ WHERE p.delivery_id = held.delivery_id AND p.fence = held.fence AND p.stage = 2
+"""
+# An attempt that nobody reported the end of; what the receiver saw of it is unknown.
+LOST = f"""
+UPDATE webhooks_webhookdelivery d
+   SET attempt_count = d.attempt_count + 1, status_code = NULL, error = 'worker_lost',
+       attempts = {LOG} || jsonb_build_object(
+           'at', to_char(now() AT TIME ZONE 'UTC', '{WIRE_TIME}'),
+           'durationMs', NULL, 'statusCode', NULL, 'error', 'worker_lost', 'answer', NULL)
+ WHERE d.id = ANY(%s)
+"""  # noqa: S608 - constants
+END = """
+WITH gone AS (
+    SELECT delivery_id FROM webhooks_pending WHERE {rows} ORDER BY delivery_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), freed AS (
+    DELETE FROM webhooks_pending p USING gone WHERE p.delivery_id = gone.delivery_id RETURNING p.delivery_id
+)
+UPDATE webhooks_webhookdelivery d SET status = %(status)s FROM freed WHERE d.id = freed.delivery_id
+"""
+EXPIRED = END.format(rows="expires_at <= now() AND stage <> 2")
+OF_WEBHOOK = END.format(rows="stage IN (0, 1, 2) AND webhook_id = %(webhook)s").replace(" SKIP LOCKED", "")
+# What was announced while its endpoint was being turned off, or deleted.
+LEFT_OVER = END.format(
+    rows="stage = 1 AND webhook_id = ANY(%(webhooks)s) AND NOT (by_hand AND EXISTS ("
+    "SELECT FROM webhooks_webhook w WHERE w.id = webhook_id))"
+)
+LAG = """
+WITH RECURSIVE lane AS (
+    (SELECT webhook_id, due_at FROM webhooks_pending WHERE stage = 1 ORDER BY webhook_id, due_at LIMIT 1)
+    UNION ALL
+    SELECT further.webhook_id, further.due_at FROM lane CROSS JOIN LATERAL (
+        SELECT webhook_id, due_at FROM webhooks_pending
+         WHERE stage = 1 AND webhook_id > lane.webhook_id ORDER BY webhook_id, due_at LIMIT 1) further
+), overdue AS (
+    (SELECT due_at FROM webhooks_pending WHERE stage IN (0, 2) AND due_at <= now() ORDER BY due_at LIMIT 1)
+    UNION ALL
+    SELECT due_at FROM lane JOIN webhooks_webhook w ON w.id = lane.webhook_id
+     WHERE (SELECT count(*) FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = lane.webhook_id) < w.pace
+)
+SELECT greatest(now() - min(due_at), interval '0') FROM overdue
+"""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A delivery that this process holds for LEASE_SECONDS; the fence tells it from later holders."""
+
+    delivery_id: str
+    webhook_id: str
+    fence: int
+    attempt: int
+    is_slow: bool
+
+
+class Cursor:
+    """Where a process's round robin over the endpoints stands; it wraps, so that none is always first."""
+
+    def __init__(self) -> None:
+        self.after = FIRST
+        # Whether something was ready when we last looked; what was left there waits for what is under way.
+        self.saw_work = False
+
+    def claim(self, limit: int, *, slow_limit: int) -> list[Claim]:
+        """Lease up to limit ready deliveries, up to slow_limit of them of slow endpoints."""
+        is_fresh = self.after == FIRST
+        claims = self._claim(limit, slow_limit=slow_limit)
+        if claims or is_fresh:
+            return claims
+        self.after = FIRST
+        return self._claim(limit, slow_limit=slow_limit)
+
+    def _claim(self, limit: int, *, slow_limit: int) -> list[Claim]:
+        looked = look(after=self.after)
+        lanes = open_lanes(looked, limit=limit, slow_limit=slow_limit)
+        self.saw_work = bool(looked)
+        self.after = _next_after(looked, lanes, limit)
+        return take(lanes, limit=limit)
+
+
+def _next_after(looked: Sequence[Lane], lanes: Sequence[Lane], limit: int) -> UUID:
+    """Return where the next claim goes on: behind the last that had its turn, or from the start again."""
+    if len(lanes) == limit:
+        return to_uuid(lanes[-1].webhook_id, prefix="wh_")
+    return to_uuid(looked[-1].webhook_id, prefix="wh_") if len(looked) == LANES else FIRST
+
+
+def look(*, after: UUID) -> list[Lane]:
+    """Return up to LANES endpoints with ready work behind `after`; throw away what those that are off still have."""
+    rows = _fetch(LOOK, {"after": after, "lanes": LANES})
+    off = [webhook_id for webhook_id, active, *_ in rows if not active]
+    if off:
+        _execute(LEFT_OVER, {"webhooks": off, **_ending(WebhookDelivery.Status.DISCARDED)})
+    return [
+        Lane(from_uuid(webhook_id, prefix="wh_"), pace - leased, is_slow=pace < FIRST_PACE)
+        for webhook_id, _, pace, leased in rows
+        if pace is not None
+    ]
+
+
+def take(lanes: Sequence[Lane], *, limit: int) -> list[Claim]:
+    """Lease ready deliveries of the lanes, dealt out fairly."""
+    shares = deal(lanes, limit=limit)
+    if not shares:
+        return []
+    slow = {lane.webhook_id for lane in lanes if lane.is_slow}
+    webhooks = [to_uuid(webhook_id, prefix="wh_") for webhook_id in shares]
+    rows = _fetch(TAKE, [webhooks, list(shares.values()), LEASE_SECONDS])
+    return [_claim(*row, slow=slow) for row in rows]
+
+
+def _claim(delivery: UUID, webhook: UUID, fence: int, attempt: int, *, slow: Collection[str]) -> Claim:
+    webhook_id = from_uuid(webhook, prefix="wh_")
+    return Claim(from_uuid(delivery, prefix="whd_"), webhook_id, fence, attempt, webhook_id in slow)
+
+
+@transaction.atomic
+def promote() -> None:
+    """Make what is due ready, end what is too old, and write down the attempts that were lost with their worker."""
+    _execute(EXPIRED, _ending(WebhookDelivery.Status.EXHAUSTED))
+    lost = [delivery for delivery, stage in _fetch(PROMOTE, [PROMOTE_AT_ONCE]) if stage == 2]
+    if lost:
+        _execute(LOST, [lost])
+
+
+def discard(webhook_id: str) -> None:
+    """End what waits for an endpoint, at once up to DISCARD_AT_ONCE; the claim ends the rest if it is off."""
+    values = {"webhook": to_uuid(webhook_id, prefix="wh_"), **_ending(WebhookDelivery.Status.DISCARDED)}
+    _execute(OF_WEBHOOK, values)
+
+
+def renew(claims: Collection[Claim]) -> None:
+    """Prolong the leases that are still ours."""
+    deliveries = [to_uuid(held.delivery_id, prefix="whd_") for held in claims]
+    _execute(RENEW, [LEASE_SECONDS, deliveries, [held.fence for held in claims]])
+
+
+def lag() -> timedelta | None:
+    """Return the age of the oldest delivery that is due, None without one.
+
+    What an endpoint's own limit holds back is not counted: it says nothing of the workers.
+    """
+    ((age,),) = _fetch(LAG, [])
+    return age  # type: ignore[no-any-return]
+
+
+def _ending(status: WebhookDelivery.Status) -> dict[str, Any]:
+    return {"status": status.value, "limit": DISCARD_AT_ONCE}
+
+
+def _fetch(sql: str, values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())
+
+
+def _execute(sql: str, values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)

@@ -1,0 +1,45 @@
+"""What a test tells an endpoint: an event as it could be, of an email that never was."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from keys.ids import new_id
+from webhooks.announcing import Announcement
+from webhooks.models import Webhook
+
+EMAIL = {
+    "emailId": "0Uf7m2kQ9VxHc3NwZrTb4L",
+    "to": "ada@example.com",
+    "from": "Demo <hello@demo.example>",
+    "subject": "A test of your webhook",
+    "tags": ["test"],
+    "metadata": {"orderId": "1815"},
+}
+UNKNOWN_USER = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
+GIVEN_UP = {"code": 451, "enhancedCode": "4.7.1", "message": "4.7.1 Try again later", "reason": "temporary"}
+# What a kind adds to the email, and the status that the recipient has then.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "sent": {"status": "sent"},
+    "delivered": {"status": "delivered"},
+    "bounced": {"status": "bounced", **UNKNOWN_USER},
+    "failed": {"status": "failed", **GIVEN_UP},
+    "deferred": {"status": "queued", **GIVEN_UP},
+    "opened": {"status": "opened", "machine": False},
+    "clicked": {"status": "clicked", "machine": False, "url": "https://example.com/"},
+    "unsubscribed": {"status": "delivered"},
+    "complained": {"status": "delivered"},
+}
+
+
+def sample_for(webhook: Webhook) -> Announcement:
+    """Return a test event of the first kind that the endpoint subscribed to."""
+    kind = webhook.events[0]
+    return Announcement(
+        workspace_id=webhook.workspace_id,
+        kind=kind,
+        event_id=new_id("evt_"),
+        created_at=timezone.now(),
+        data={**EMAIL, **SAMPLES[kind]},
+        is_test=True,
+    )

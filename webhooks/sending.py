@@ -1,0 +1,124 @@
+"""The work of a drain: claim, sign, post, record."""
+
+import functools
+import logging
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from django.conf import settings
+
+from drain.engine import Drain
+from drain.leases import Lease
+from keys.keyring import UnknownKey
+from network.resolver import Resolver
+from webhooks import queue
+from webhooks.models import WebhookDelivery, WebhookSecret
+from webhooks.outcomes import Result, record
+from webhooks.post import DNS_SECONDS, Poster, fault_of_ours
+from webhooks.queue import Claim
+from webhooks.signing import signature_headers
+from webhooks.targets import rules
+from webhooks.turns import SLOW_SHARE
+
+log = logging.getLogger("postrider.webhooks")
+
+
+@dataclass(frozen=True)
+class Posting:
+    """All that one attempt takes. keys: the secrets that are valid now, newest first."""
+
+    claim: Claim
+    url: str
+    event_id: str
+    body: bytes
+    keys: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return self.claim.delivery_id
+
+    def headers(self) -> dict[str, str]:
+        return signature_headers(self.body, message_id=self.event_id, timestamp=int(time.time()), keys=self.keys)
+
+
+class Sending:
+    """Webhook deliveries, as drain.engine.Work sees them."""
+
+    kind = "webhooks"
+
+    def __init__(self, poster: Poster, *, sessions: int) -> None:
+        self.sessions = sessions
+        self._poster = poster
+        self._cursor = queue.Cursor()
+        # Deliveries of slow endpoints that this process has under way.
+        self._slow: set[str] = set()
+
+    @property
+    def held_back(self) -> bool:
+        return self._cursor.saw_work
+
+    def claim(self, limit: int) -> list[Posting]:
+        queue.promote()
+        slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow)
+        postings = pack(self._cursor.claim(limit, slow_limit=slow_limit))
+        self._slow |= {posting.key for posting in postings if posting.claim.is_slow}
+        return postings
+
+    async def perform(self, posting: Posting, lease: Lease) -> Result:
+        if not lease.is_held():
+            # Fenced when it is recorded, if the lease is indeed lost.
+            return Result(posting.claim, fault_of_ours("lease_lost"))
+        if not posting.keys:
+            return Result(posting.claim, fault_of_ours("secret_unreadable"))
+        return Result(posting.claim, await self._poster.post(posting.url, body=posting.body, headers=posting.headers()))
+
+    def crashed(self, posting: Posting, error: BaseException) -> Result:
+        return Result(posting.claim, fault_of_ours("internal_error"))
+
+    def record(self, results: Sequence[Result]) -> None:
+        record(results)
+        self._slow -= {result.claim.delivery_id for result in results}
+
+    def renew(self, postings: Collection[Posting]) -> None:
+        queue.renew([posting.claim for posting in postings])
+
+
+def pack(claims: Sequence[Claim]) -> list[Posting]:
+    """Read what the claimed deliveries post, in two queries."""
+    if not claims:
+        return []
+    by_id = {held.delivery_id: held for held in claims}
+    keys = _keys({held.webhook_id for held in claims})
+    rows = WebhookDelivery.objects.filter(id__in=by_id).values_list("id", "webhook__url", "event_id", "event__body")
+    return [
+        Posting(by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()))
+        # An endpoint that was deleted just now is not among them; what is left of it is ended by a later claim.
+        for delivery_id, url, event_id, body in rows.order_by()
+    ]
+
+
+def _keys(webhook_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+    keys: dict[str, tuple[str, ...]] = {}
+    for row in WebhookSecret.objects.valid().filter(webhook__in=webhook_ids):
+        secret = _opened(row)
+        if secret:
+            keys[row.webhook_id] = (*keys.get(row.webhook_id, ()), secret)
+    return keys
+
+
+def _opened(row: WebhookSecret) -> str:
+    """Return a secret, empty when its key has left APP_KEYS: one endpoint's trouble must not stop the others."""
+    try:
+        return row.secret()
+    except (UnknownKey, InvalidTag):
+        log.exception("the secret of a webhook cannot be opened", extra={"data": {"webhook": row.webhook_id}})
+        return ""
+
+
+@functools.lru_cache(maxsize=1)
+def webhooks_drain() -> Drain[Posting, Result]:
+    """Return this process's drain of webhook deliveries."""
+    resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=DNS_SECONDS)
+    return Drain(Sending(Poster(rules(), resolver=resolver), sessions=settings.WEBHOOK_CONNECTIONS))

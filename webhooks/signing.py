@@ -1,0 +1,49 @@
+"""How a body is signed: plainly for those who have one line for it, and by Standard Webhooks against replay."""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+
+PLAIN = "x-service-signature"
+PREVIOUS = "x-service-signature-previous"
+
+
+def new_secret() -> str:
+    """Return a fresh secret; the whole text is the key of the plain signature, its base64 that of the other."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def plain_signature(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def standard_signature(body: bytes, secret: str, *, message_id: str, timestamp: int) -> str:
+    """Sign `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme")."""
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    digest = hmac.new(key, f"{message_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def signature_headers(body: bytes, *, message_id: str, timestamp: int, keys: Sequence[str]) -> dict[str, str]:
+    """Return the headers that sign one attempt.
+
+    message_id: the event's, the same on every attempt. timestamp: seconds, of this attempt. keys: the secrets that
+    are valid now, newest first; those that were rotated away sign as well until their day is over.
+    """
+    newest, *older = keys
+    headers = {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(
+            standard_signature(body, key, message_id=message_id, timestamp=timestamp) for key in keys
+        ),
+        PLAIN: plain_signature(body, newest),
+    }
+    if older:
+        headers[PREVIOUS] = " ".join(plain_signature(body, key) for key in older)
+    return headers

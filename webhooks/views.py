@@ -1,0 +1,80 @@
+"""`/v1/webhooks`: create, list, look at, change, delete, test, rotate the secret; and the log of deliveries."""
+
+from django.db.models import QuerySet
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from webhooks.models import Webhook, WebhookDelivery
+from webhooks.schema import deliveries_schema, webhooks_schema
+from webhooks.serializers import (
+    DeliveryItemSerializer,
+    DeliveryQuery,
+    DeliverySerializer,
+    WebhookChanges,
+    WebhookInput,
+    WebhookSerializer,
+)
+from webhooks.services import (
+    create_webhook,
+    delete_webhook,
+    replay_delivery,
+    rotate_secret,
+    send_test,
+    update_webhook,
+)
+from workspaces.viewsets import WorkspaceViewSet
+
+
+@webhooks_schema
+class WebhookViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webhook]):
+    queryset = Webhook.objects.all()
+    serializer_class = WebhookSerializer
+
+    def create(self, request: Request) -> Response:
+        webhook, secret = create_webhook(self.workspace, **self.valid(WebhookInput))
+        return Response({**WebhookSerializer(webhook).data, "secret": secret}, status=status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        webhook = self.get_object()
+        changed = update_webhook(webhook, changes=self.valid(WebhookChanges))
+        return Response(WebhookSerializer(changed).data)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        webhook = self.get_object()
+        delete_webhook(webhook)
+        return Response({"id": webhook.id, "deleted": True})
+
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, pk: str) -> Response:
+        delivery = send_test(self.get_object())
+        return Response(DeliveryItemSerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
+
+    @action(detail=True, methods=["post"], url_path="rotate-secret")
+    def rotate_secret(self, request: Request, pk: str) -> Response:
+        webhook = self.get_object()
+        secret = rotate_secret(webhook)
+        return Response({**WebhookSerializer(webhook).data, "secret": secret})
+
+
+@deliveries_schema
+class DeliveryViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[WebhookDelivery]):
+    queryset = WebhookDelivery.objects.select_related("pending")
+
+    def get_queryset(self) -> QuerySet[WebhookDelivery]:
+        webhook = get_object_or_404(self.workspace.webhooks, pk=self.kwargs["webhook_id"])
+        found = super().get_queryset().filter(webhook=webhook)
+        if self.action != "list":
+            return found.select_related("event")
+        # A list never reads the answers, which may be 4 kB an attempt.
+        return found.defer("attempts").filter(**self.valid_query(DeliveryQuery))
+
+    def get_serializer_class(self) -> type[DeliveryItemSerializer]:
+        return DeliveryItemSerializer if self.action == "list" else DeliverySerializer
+
+    @action(detail=True, methods=["post"])
+    def replay(self, request: Request, webhook_id: str, pk: str) -> Response:
+        return Response(DeliveryItemSerializer(replay_delivery(self.get_object())).data)
