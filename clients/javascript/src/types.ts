@@ -231,6 +231,7 @@ export interface Domain {
   name: string;
   status: DomainStatus;
   records: DomainRecord[];
+  warnings?: Warning[];
   createdAt: Timestamp;
   verifiedAt: Timestamp | null;
   lastCheckedAt: Timestamp | null;
@@ -252,8 +253,9 @@ export interface Webhook {
   url: string;
   events: WebhookKind[];
   active: boolean;
+  /** Why the service has disabled it, or null. */
+  disabledReason: string | null;
   createdAt: Timestamp;
-  [member: string]: unknown;
 }
 
 /** The secret is told here and when it is rotated, and never again. */
@@ -263,8 +265,23 @@ export interface CreatedWebhook extends Webhook {
 
 export interface WebhookDelivery {
   id: string;
+  webhookId: string;
+  eventId: string;
+  event: WebhookKind;
+  test: boolean;
   status: string;
-  [member: string]: unknown;
+  attemptCount: number;
+  statusCode: number | null;
+  error: string | null;
+  nextAttemptAt: Timestamp | null;
+  createdAt: Timestamp;
+  succeededAt: Timestamp | null;
+}
+
+/** With what was posted and what was answered. */
+export interface WebhookDeliveryDetail extends WebhookDelivery {
+  body: string;
+  attempts: Data[];
 }
 
 /** The body that is posted to a webhook: one event of one recipient. */
@@ -286,10 +303,12 @@ export interface WebhookEvent {
 }
 
 export interface Analytics {
+  /** The range in whole hours; null where the request had none. */
+  from: Timestamp | null;
+  to: Timestamp | null;
   total: number;
   breakdown: { delivered: number; bounced: number; opened: number; clicked: number };
   rates: { deliveryRate: number; bounceRate: number; openRate: number; clickRate: number };
-  [member: string]: unknown;
 }
 
 export interface DailyVolume {

@@ -51,13 +51,13 @@ function bytesOf(rawBody: RawBody): Uint8Array<ArrayBuffer> {
 }
 
 async function checkSignature(body: Uint8Array<ArrayBuffer>, header: string, secret: string): Promise<void> {
-  if (!/^[0-9a-f]{64}$/.test(header)) {
-    throw new WebhookVerificationError("x-service-signature has 64 hexadecimal digits; for the other form pass all headers.");
+  const key = new TextEncoder().encode(secret);
+  // The header of the previous signatures has one for each secret that is still valid.
+  for (const given of header.split(" ")) {
+    const signature = /^[0-9a-f]{64}$/.test(given) ? decodeHex(given) : null;
+    if (signature && (await isSignedWith(key, signature, body))) return;
   }
-  const signature = Uint8Array.from(header.match(/../g) ?? [], (digits) => parseInt(digits, 16));
-  if (!(await isSignedWith(new TextEncoder().encode(secret), signature, body))) {
-    throw new WebhookVerificationError("The signature does not belong to this body and secret.");
-  }
+  throw new WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.");
 }
 
 async function checkStandardSignature(
@@ -104,6 +104,10 @@ async function isSignedWith(
   const { subtle } = await webcrypto();
   const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
   return subtle.verify("HMAC", imported, signature, data);
+}
+
+function decodeHex(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {

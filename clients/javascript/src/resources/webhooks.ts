@@ -1,11 +1,24 @@
 import type { List, Paging } from "../listing.js";
 import type { RequestOptions, Transport } from "../transport.js";
-import type { CreatedWebhook, Deleted, Webhook, WebhookDelivery, WebhookEvent, WebhookKind } from "../types.js";
+import type {
+  CreatedWebhook,
+  Deleted,
+  Webhook,
+  WebhookDelivery,
+  WebhookDeliveryDetail,
+  WebhookEvent,
+  WebhookKind,
+} from "../types.js";
 import { type HeaderSource, type RawBody, type VerifyOptions, verifyWebhook } from "../webhook-signatures.js";
 
 export interface WebhookFields {
   url: string;
   events: WebhookKind[];
+}
+
+export interface DeliveryFilters extends Paging {
+  status?: string;
+  event?: WebhookKind;
 }
 
 export class Webhooks {
@@ -46,11 +59,11 @@ export class Webhooks {
     return this.#transport.json({ method: "POST", path: ["webhooks", id, "rotate-secret"], options });
   }
 
-  deliveries(id: string, paging: Paging = {}, options?: RequestOptions): List<WebhookDelivery> {
-    return this.#transport.list(["webhooks", id, "deliveries"], paging, options);
+  deliveries(id: string, filters: DeliveryFilters = {}, options?: RequestOptions): List<WebhookDelivery> {
+    return this.#transport.list(["webhooks", id, "deliveries"], filters, options);
   }
 
-  delivery(id: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDelivery> {
+  delivery(id: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDeliveryDetail> {
     return this.#transport.json({ method: "GET", path: ["webhooks", id, "deliveries", deliveryId], options });
   }
 

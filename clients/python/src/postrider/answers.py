@@ -224,6 +224,7 @@ class Domain:
     name: str
     status: str
     records: list[DomainRecord]
+    warnings: Optional[list[Warning]]
     created_at: datetime
     verified_at: Optional[datetime]
     last_checked_at: Optional[datetime]
@@ -238,6 +239,7 @@ class Webhook:
     url: str
     events: list[str]
     active: bool
+    disabled_reason: Optional[str]
     created_at: datetime
     secret: Optional[str] = field(repr=False)
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -245,8 +247,22 @@ class Webhook:
 
 @dataclass(frozen=True)
 class WebhookDelivery:
+    """`body` and `attempts` are told by `webhooks.delivery` alone: None elsewhere."""
+
     id: str
+    webhook_id: str
+    event_id: str
+    event: str
+    test: bool
     status: str
+    attempt_count: int
+    status_code: Optional[int]
+    error: Optional[str]
+    next_attempt_at: Optional[datetime]
+    created_at: datetime
+    succeeded_at: Optional[datetime]
+    body: Optional[str]
+    attempts: Optional[list[dict[str, Any]]]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -282,6 +298,10 @@ class Rates:
 
 @dataclass(frozen=True)
 class Analytics:
+    """from_ and to are the range in whole hours, None where the request had none."""
+
+    from_: Optional[datetime]
+    to: Optional[datetime]
     total: int
     breakdown: Breakdown
     rates: Rates

@@ -48,10 +48,17 @@ class Webhooks:
         return read(Webhook, self._transport.json(Call("POST", ["webhooks", webhook_id, "rotate-secret"])))
 
     def deliveries(
-        self, webhook_id: str, *, page: Optional[int] = None, limit: Optional[int] = None
+        self,
+        webhook_id: str,
+        *,
+        status: Optional[str] = None,
+        event: Optional[str] = None,
+        page: Optional[int] = None,
+        limit: Optional[int] = None,
     ) -> Listing[WebhookDelivery]:
         path = ["webhooks", webhook_id, "deliveries"]
-        return Listing(self._transport, path, kind=WebhookDelivery, query=body_of(page=page, limit=limit))
+        query = body_of(status=status, event=event, page=page, limit=limit)
+        return Listing(self._transport, path, kind=WebhookDelivery, query=query)
 
     def delivery(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
         path = ["webhooks", webhook_id, "deliveries", delivery_id]
