@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, NotFoundError, TemplateSyntaxError } from "postrider";
-import { postrider, someone } from "./service.mjs";
+import { has, postrider, someone } from "./service.mjs";
 
 test("me tells workspace, key and quota", async () => {
   const { workspace, key, quota } = await postrider.me();
@@ -57,4 +57,14 @@ test("domains are registered and listed", async () => {
     assert.ok(error instanceof ApiError);
     return error.code === "domain_already_exists";
   });
+});
+
+const skip = (await has("/v1/domains/{id}/verify")) ? false : "this service verifies no domains";
+
+test("a domain is verified, which it fails in the test's world, and deleted", { skip }, async () => {
+  const { id } = await postrider.domains.create(`v${Date.now()}.example`);
+  const checked = await postrider.domains.verify(id);
+  assert.notEqual(checked.status, "verified");
+  assert.ok(checked.lastCheckedAt);
+  assert.deepEqual(await postrider.domains.delete(id), { id, deleted: true });
 });
