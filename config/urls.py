@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("emails.urls")),
+    path("v1/", include("analytics.urls")),
     path("docs", RedirectView.as_view(pattern_name="docs")),
     path("docs/", docs.reference, name="docs"),
     path("docs/errors", docs.errors, name="docs-errors"),

@@ -2,7 +2,7 @@
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 
-from api.schema import NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
+from api.schema import MOMENT, NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
 from domains.schema import DOMAIN_NOT_REGISTERED
 from emails import errors
 from emails import schema_examples as examples
@@ -77,14 +77,6 @@ IDEMPOTENCY_KEY = header(
     "The strict form of `idempotencyKey`: the same key with another body is refused. Of one key a workspace accepts "
     "one request; every repetition gets its answer.",
 )
-MOMENT = {
-    "anyOf": [
-        {"type": "string", "format": "date"},
-        {"type": "string", "format": "date-time"},
-        # As with every filter, an empty one is none.
-        {"const": ""},
-    ]
-}
 STATUSES = {"type": "array", "items": {"enum": State.values}}
 FILTERS = (
     OpenApiParameter(
