@@ -37,12 +37,20 @@ WITH taken AS (
 SELECT count(*) FROM taken
 """
 # A key behind GONE counts what retention took of the key that follows, and is taken off it here.
-PRESENT = """
+TOTAL = """
 SELECT coalesce(sum(CASE WHEN key = ANY(%(keys)s) THEN n ELSE -n END), 0)::bigint FROM (
     SELECT key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
     UNION ALL
     SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
 ) counted
+"""
+# What is counted in the hour EVER, for statements of other rooms that have to read more in the same moment.
+SINCE_EVER = """
+    SELECT key, sum(n)::bigint AS n FROM (
+        SELECT key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+        UNION ALL
+        SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+    ) both_kinds GROUP BY key
 """
 BETWEEN = """
 SELECT key, sum(n)::bigint FROM (
@@ -111,10 +119,10 @@ def fold() -> int:
     return int(count)
 
 
-def present(workspace_id: str, *, keys: Collection[str]) -> int:
+def total(workspace_id: str, *, keys: Collection[str]) -> int:
     """Sum counters over all time, without what retention took away."""
     both = [*keys, *(GONE + key for key in keys)]
-    ((count,),) = _read(PRESENT, workspace_id, keys=list(keys), both=both)
+    ((count,),) = _read(TOTAL, workspace_id, keys=list(keys), both=both)
     return int(count)
 
 

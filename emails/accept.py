@@ -12,6 +12,7 @@ from analytics import tally
 from api.fields import wire_time
 from domains.services import check_sending_domain
 from drain import bell
+from emails import stats
 from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
 from emails.insertion import NewContent, NewEmail, NewRecipient, insert_emails
@@ -171,7 +172,9 @@ def _write(workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequen
     """Insert, count, and ring after the commit."""
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
     created_at = insert_emails(workspace, contents=contents, emails=emails, status=status)
-    tally.add([(tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails))])
+    recipients = sum(len(email.recipients) for email in emails)
+    tally.add([(tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails)),
+               *stats.accepted(workspace.id, recipients, status=status)])
     if status is State.QUEUED:
         transaction.on_commit(lambda: bell.ring("emails"))
     return created_at

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from analytics import tally
 from delivery.replies import Outcome, Verdict
+from emails import stats
 from emails.derive import derive_emails
 from emails.models import Event
 from emails.queue import Claim
@@ -42,13 +43,14 @@ UPDATE emails_recipient r
        sent_at = CASE WHEN v.sent THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
        delivered_at = CASE WHEN v.delivered THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
        bounced_at = CASE WHEN v.bounced THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
+       finished_at = CASE WHEN v.finished THEN now() END,
        replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
        reply_code = coalesce(v.code, r.reply_code),
        enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
        error_message = coalesce(v.message, r.error_message),
        reason = coalesce(v.reason, r.reason)
   FROM json_to_recordset(%s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
-       delivered boolean, bounced boolean, code smallint, enhanced_code text, message text, reason text)
+       delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text, reason text)
  WHERE r.id = v.id
 RETURNING r.id, r.email_id, r.address
 """
@@ -88,7 +90,7 @@ def record(results: Sequence[Result]) -> None:
     found = _apply(ours)
     add_events([event for result in ours for event in _events(result, *found[result.claim.recipient_id])])
     derive_emails(sorted({email_id for email_id, _ in found.values()}))
-    tally.add(_completed(ours))
+    tally.add(_counts(ours))
 
 
 def _held(results: Sequence[Result]) -> list[Result]:
@@ -136,6 +138,7 @@ def _row(result: Result) -> dict[str, Any]:
         "sent": State.SENT in states,
         "delivered": State.DELIVERED in states,
         "bounced": State.BOUNCED in states,
+        "finished": _effect(result).is_final,
     }
     if result.outcome.reason:
         row |= {"code": reply.code or None, "enhanced_code": reply.enhanced_code, "message": reply.text}
@@ -150,13 +153,12 @@ def _events(result: Result, email_id: str, address: str) -> Iterator[NewEvent]:
         yield NewEvent(kind, email_id, result.claim.recipient_id, address, details if reason else {})
 
 
-def _completed(results: Sequence[Result]) -> Iterator[tuple[tally.Slot, int]]:
-    """Count recipients for queue/stats: accepted by the server, or failed for good."""
+def _counts(results: Sequence[Result]) -> Iterator[stats.Change]:
+    """Count for queue/stats: accepted by the server, failed for good, or waiting for another attempt."""
     for result in results:
         effect = _effect(result)
-        if effect.is_final:
-            name = "completed" if State.SENT in effect.states else "failed"
-            yield tally.Slot(result.claim.workspace_id, tally.EVER, f"recipients.{name}"), 1
+        finished = stats.Count.COMPLETED if State.SENT in effect.states else stats.Count.FAILED
+        yield stats.change(finished if effect.is_final else stats.Count.DELAYED, result.claim.workspace_id)
 
 
 def _effect(result: Result) -> _Effect:

@@ -40,4 +40,4 @@ class EmailPagination(PagePagination):
 
 
 def _tallied(workspace_id: str, statuses: list[str] | None) -> int:
-    return tally.present(workspace_id, keys=[f"status.{status}" for status in statuses or State.values])
+    return tally.total(workspace_id, keys=[f"status.{status}" for status in statuses or State.values])

@@ -48,7 +48,7 @@ WITH due AS (
      WHERE stage IN (0, 2, 3) AND due_at <= now() ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED
 )
 UPDATE emails_pending p SET stage = 1, due_at = now() FROM due WHERE p.recipient_id = due.recipient_id
-RETURNING p.recipient_id, due.stage
+RETURNING p.recipient_id, due.stage, p.workspace_id
 """
 RENEW = """
 UPDATE emails_pending p SET due_at = now() + make_interval(secs => %s)
@@ -95,11 +95,14 @@ def claim(limit: int, *, after: UUID) -> list[Claim]:
         ]
 
 
-def promote() -> list[tuple[str, int]]:
-    """Make what is due ready; return (recipient id, stage that it was in) for each row."""
+def promote() -> list[tuple[str, int, str]]:
+    """Make what is due ready; return (recipient id, stage that it was in, workspace id) for each row."""
     with connection.cursor() as cursor:
         cursor.execute(PROMOTE, [PROMOTE_AT_ONCE])
-        return [(from_uuid(recipient), stage) for recipient, stage in cursor.fetchall()]
+        return [
+            (from_uuid(recipient), stage, from_uuid(workspace, prefix="ws_"))
+            for recipient, stage, workspace in cursor.fetchall()
+        ]
 
 
 def renew(claims: Collection[Claim]) -> None:

@@ -19,7 +19,7 @@ from emails.schema_shapes import (
     RescheduledSerializer,
     TimelineSerializer,
 )
-from emails.serializers import EmailItemSerializer, EmailSerializer
+from emails.serializers import EmailItemSerializer, EmailSerializer, StatsSerializer
 from emails.states import State
 from suppressions.schema import RECIPIENT_SUPPRESSED
 from templates_app.schema import (
@@ -28,7 +28,7 @@ from templates_app.schema import (
     TEMPLATE_OUTPUT_TOO_LARGE,
     TEMPLATE_SYNTAX_ERROR,
 )
-from workspaces.schema import ANY, QUOTA_EXCEEDED, SENDING, WORKSPACE_SUSPENDED, keyed_operation
+from workspaces.schema import ANY, QUOTA_EXCEEDED, READING, SENDING, WORKSPACE_SUSPENDED, keyed_operation
 
 INVALID_IDEMPOTENCY_KEY = known(
     errors.InvalidIdempotencyKey, "The Idempotency-Key header and the field idempotencyKey differ; send one of them."
@@ -228,4 +228,16 @@ emails_schema = extend_schema_view(
         ],
         problems=[NOT_FOUND, EMAIL_ALREADY_SENT, EMAIL_NOT_CANCELLABLE],
     ),
+)
+
+queue_schema = extend_schema_view(
+    get=keyed_operation(
+        "getQueueStats",
+        "Get the queue's counters",
+        "Counts the recipients of this workspace, exactly, at most one second ago: `waiting` are due now, `active` are "
+        "being sent to, `delayed` are scheduled or wait for another attempt. `completed` were accepted by the mail server "
+        "and `failed` were not, since the workspace began. While a workspace is suspended, what would wait is `paused`.",
+        scope=READING,
+        answers=[answer(200, StatsSerializer, "The counters.", example=examples.STATS)],
+    )
 )

@@ -106,3 +106,14 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     def get_sentToWebhook(self, event: Event) -> bool:  # noqa: N802
         """No webhook can be registered yet, so no event has been sent to one."""
         return False
+
+
+class StatsSerializer(serializers.Serializer[Any]):
+    """Recipients, each counted once."""
+
+    waiting = serializers.IntegerField(min_value=0)
+    active = serializers.IntegerField(min_value=0)
+    delayed = serializers.IntegerField(min_value=0)
+    completed = serializers.IntegerField(min_value=0)
+    failed = serializers.IntegerField(min_value=0)
+    paused = serializers.IntegerField(min_value=0)

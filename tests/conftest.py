@@ -14,6 +14,7 @@ from django.test import Client
 
 from domains.models import Domain
 from domains.services import KEY_BITS, registered, sealed_dkim_key
+from emails import stats
 from workspaces import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
@@ -96,6 +97,7 @@ def _fresh_caches(settings: Any) -> None:
     settings.RATE_LIMIT = None
     authentication.cache.clear()
     registered.clear()
+    stats.recent.clear()
     django_cache.clear()
 
 

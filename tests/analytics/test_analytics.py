@@ -202,7 +202,7 @@ def test_others_unfolded_deltas_are_not_read(api, workspace):
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE analytics_tallydelta")
-        for sql in (tally.BETWEEN, tally.DAILY, tally.PRESENT):
+        for sql in (tally.BETWEEN, tally.DAILY, tally.TOTAL):
             days = {"first_day": NOON.date(), "last_day": NOON.date(), "morning": NOON, "evening": NOON}
             values = {"start": NOON, "end": NOON + HOUR, "days": 14, "keys": [], "both": [], **days}
             cursor.execute(f"EXPLAIN {sql}", {"workspace": "00000000-0000-0000-0000-000000000001", **values})

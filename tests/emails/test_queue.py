@@ -26,6 +26,8 @@ OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
 LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 NEVER = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
 
+DELIVERED = {"status.delivered": 1, "reached.delivered": 1}
+
 
 def accept(workspace, *to, count=1):
     draft = Draft(
@@ -100,7 +102,7 @@ def test_a_delivery_ends_the_queue_row_and_tells_the_story(workspace):
     assert email.sent_at is not None
     assert email.delivered_at is not None
     assert list(email.events.values_list("kind", flat=True)) == ["queued", "sent", "delivered"]
-    assert counters() == {"status.delivered": 1, "reached.delivered": 1, "recipients.completed": 1}
+    assert counters() == {**DELIVERED, "recipients.accepted": 1, "recipients.completed": 1}
 
 
 def test_a_refusal_for_good_is_a_bounce_with_its_reason(workspace):
@@ -117,7 +119,7 @@ def test_a_refusal_for_good_is_a_bounce_with_its_reason(workspace):
         "message": "5.1.1 no such user",
         "reason": "rejected",
     }
-    assert counters() == {"status.bounced": 1, "reached.bounced": 1, "recipients.failed": 1}
+    assert counters() == {"status.bounced": 1, "reached.bounced": 1, "recipients.accepted": 1, "recipients.failed": 1}
 
 
 def test_a_deferral_waits_and_is_tried_again(workspace):
@@ -180,7 +182,7 @@ def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
     record([Result(again, OK)])
     record([Result(again, NEVER)])
     assert Recipient.objects.get().state == "delivered"
-    assert counters() == {"status.delivered": 1, "reached.delivered": 1, "recipients.completed": 1}
+    assert counters() == {**DELIVERED, "recipients.accepted": 1, "recipients.completed": 1}
 
 
 def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace):
