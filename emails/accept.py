@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from analytics import tally
+from api.errors import NotFound
 from api.fields import wire_time
 from domains.services import check_sending_domain
 from drain import bell
@@ -99,11 +100,15 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
 
 
 def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answer:
-    """Accept a copy of an email, to be sent at once; suppression, domain and quota are checked again."""
+    """Accept a copy of an email, to be sent at once; suppression, domain and quota are checked again.
+
+    Raises what send_email raises, and NotFound when retention is deleting it.
+    """
     with transaction.atomic():
         faster = claim_key(workspace, key)
         if faster:
             return faster
+        _hold(email)
         check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email)
         _refuse_suppressed(workspace, [(r.kind, r.address) for r in copy.recipients])
@@ -199,6 +204,12 @@ def _batch_answer(
         ],
     }
     return {**body, "warnings": warnings} if warnings else body
+
+
+def _hold(email: Email) -> None:
+    """Keep retention from the email while its content gets another user."""
+    if not Email.objects.select_for_update(no_key=True).filter(id=email.id).values_list("id"):
+        raise NotFound("There is nothing here, or it is not yours.")
 
 
 def _copy(email: Email) -> NewEmail:

@@ -75,10 +75,11 @@ def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[tuple[t
     if status != before.status:
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{before.status}"), -1
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{status}"), 1
-    for name in _reached(times) - _reached(before.times):
+    for name in reached(times) - reached(before.times):
         yield tally.Slot(before.workspace_id, before.created_at, f"reached.{name}"), 1
 
 
-def _reached(times: Sequence[Any]) -> set[str]:
+def reached(times: Sequence[Any]) -> set[str]:
+    """Return what an email with these FIRST_TIMES counts as having reached."""
     happened = {name for name, time in zip(FIRST_TIMES, times, strict=True) if time is not None}
     return happened.union(*(IMPLIED.get(name, set()) for name in happened))
