@@ -60,7 +60,7 @@ class DaySerializer(serializers.Serializer[Any]):
 
 
 class DaysSerializer(serializers.Serializer[Any]):
-    data = DaySerializer(many=True)
+    locals()["data"] = DaySerializer(many=True)
 
 
 def _hour_down(moment: datetime) -> datetime:

@@ -46,19 +46,21 @@ def read_span(workspace: Workspace, *, start: datetime | None, end: datetime | N
     start = start or min(first, end or first)
     end = end or max(last, start)
     counted = tally.between(workspace.id, start=max(start, first), end=min(end, last))
-    return Span(start=start, end=end, **_volume(counted))
+    return Span(_total(counted), _reached(counted), start=start, end=end)
 
 
 def read_days(workspace: Workspace, *, days: int) -> list[Day]:
     """Count each of the last days in UTC, oldest first; today is the last."""
     found = tally.daily(workspace.id, days=days)
-    return [Day(date=day, **_volume(counted)) for day, counted in found.items()]
+    return [Day(_total(counted), _reached(counted), date=day) for day, counted in found.items()]
 
 
-def _volume(counted: Mapping[str, int]) -> dict[str, int | dict[str, int]]:
-    statuses = {key for key in counted if key.startswith("status.")} - LEFT_OUT
-    reached = {name: counted.get(f"reached.{name}", 0) for name in REACHED}
-    return {"total": sum(counted[key] for key in statuses), "reached": reached}
+def _total(counted: Mapping[str, int]) -> int:
+    return sum(count for key, count in counted.items() if key.startswith("status.") and key not in LEFT_OUT)
+
+
+def _reached(counted: Mapping[str, int]) -> dict[str, int]:
+    return {name: counted.get(f"reached.{name}", 0) for name in REACHED}
 
 
 def _now() -> datetime:

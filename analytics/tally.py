@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
-from keys.ids import to_uuid
+from keys.ids import from_uuid, to_uuid
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
@@ -84,6 +85,8 @@ FOLD_AT_ONCE = 50_000
 
 # The hour of what is counted since a workspace began.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
+# Stands where a workspace does for what is counted of the service as a whole.
+SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 GONE = "gone."
 HOUR = timedelta(hours=1)
 
@@ -143,6 +146,14 @@ def daily(workspace_id: str, *, days: int) -> dict[date, Counter[str]]:
         # A day without a counter has one row without a key.
         found[day].update({key: count} if key else {})
     return found
+
+
+def unfolded() -> int:
+    """Return how many deltas wait to be folded."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM analytics_tallydelta")
+        (count,) = cursor.fetchone()
+    return int(count)
 
 
 def hour_of(moment: datetime) -> datetime:

@@ -37,6 +37,10 @@ EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
 INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
 
+# Who watches
+METRICS_TOKEN = env.text("METRICS_TOKEN")
+READY_MAX_DELAY = env.integer("READY_MAX_DELAY", 900, low=10, high=7 * 86_400)
+
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
 

@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 
 from api import docs
 from api.handler import bad_request, forbidden, not_found, server_error
-from config import health
+from config import health, metrics
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
 ]
 
 handler400 = bad_request

@@ -178,8 +178,12 @@ def _write(workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequen
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
     created_at = insert_emails(workspace, contents=contents, emails=emails, status=status)
     recipients = sum(len(email.recipients) for email in emails)
-    tally.add([(tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails)),
-               *stats.accepted(workspace.id, recipients, status=status)])
+    tally.add(
+        [
+            (tally.Slot(workspace.id, created_at, f"status.{status}"), len(emails)),
+            *stats.accepted(workspace.id, recipients, status=status),
+        ]
+    )
     if status is State.QUEUED:
         transaction.on_commit(lambda: bell.ring("emails"))
     return created_at

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from analytics import tally
 from delivery.replies import Outcome, Verdict
-from emails import stats
+from emails import health, stats
 from emails.derive import derive_emails
 from emails.models import Event
 from emails.queue import Claim
@@ -50,7 +50,8 @@ UPDATE emails_recipient r
        error_message = coalesce(v.message, r.error_message),
        reason = coalesce(v.reason, r.reason)
   FROM json_to_recordset(%s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
-       delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text, reason text)
+       delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text,
+       reason text)
  WHERE r.id = v.id
 RETURNING r.id, r.email_id, r.address
 """
@@ -154,11 +155,12 @@ def _events(result: Result, email_id: str, address: str) -> Iterator[NewEvent]:
 
 
 def _counts(results: Sequence[Result]) -> Iterator[stats.Change]:
-    """Count for queue/stats: accepted by the server, failed for good, or waiting for another attempt."""
+    """Count for queue/stats: accepted by the server, failed for good, or waiting for another attempt; for /metrics."""
     for result in results:
         effect = _effect(result)
         finished = stats.Count.COMPLETED if State.SENT in effect.states else stats.Count.FAILED
         yield stats.change(finished if effect.is_final else stats.Count.DELAYED, result.claim.workspace_id)
+        yield health.outcome(result.outcome.verdict, result.outcome.reason)
 
 
 def _effect(result: Result) -> _Effect:

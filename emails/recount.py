@@ -7,6 +7,7 @@ is what a recount finds, at any hour.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -57,7 +58,7 @@ class Difference:
 
 def differences(workspace_id: str) -> list[Difference]:
     """Compare all counters of a workspace with its rows, however many there are."""
-    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": tally.EVER}
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": tally.EVER}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(COMPARE, values)

@@ -13,8 +13,9 @@ from django.db.models.functions import Now
 
 from analytics import tally
 from api.fields import wire_time
+from delivery.replies import Verdict
 from drain import bell
-from emails import queue, stats
+from emails import health, queue, stats
 from emails.derive import derive_emails
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.models import Email, Event, Pending, Recipient
@@ -97,6 +98,7 @@ def promote_due() -> None:
     if by_stage[Pending.Stage.LEASED]:
         lost = Recipient.objects.filter(id__in=by_stage[Pending.Stage.LEASED])
         add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
+        tally.add(health.outcome(Verdict.DEFERRED, "worker_lost") for _ in lost)
 
 
 def _move(email: Email, scheduled_for: datetime) -> bool:

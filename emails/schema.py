@@ -235,8 +235,9 @@ queue_schema = extend_schema_view(
         "getQueueStats",
         "Get the queue's counters",
         "Counts the recipients of this workspace, exactly, at most one second ago: `waiting` are due now, `active` are "
-        "being sent to, `delayed` are scheduled or wait for another attempt. `completed` were accepted by the mail server "
-        "and `failed` were not, since the workspace began. While a workspace is suspended, what would wait is `paused`.",
+        "being sent to, `delayed` are scheduled or wait for another attempt. `completed` were accepted by the mail "
+        "server and `failed` were not, since the workspace began. While a workspace is suspended, what would wait is "
+        "`paused`.",
         scope=READING,
         answers=[answer(200, StatsSerializer, "The counters.", example=examples.STATS)],
     )

@@ -1,4 +1,4 @@
-"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel; `/v1/queue/stats`."""
+"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel; the queue."""
 
 from typing import Any
 

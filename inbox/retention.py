@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -28,7 +29,7 @@ def expired_own_mail() -> Iterator[None]:
     return _batches(workspace=None, age=OWN_AGE)
 
 
-def _batches(**values: object) -> Iterator[None]:
+def _batches(**values: Any) -> Iterator[None]:
     deleted = AT_ONCE
     while deleted == AT_ONCE:
         with connection.cursor() as cursor:

@@ -126,7 +126,9 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
 @transaction.atomic
 def delete_template(template: Template) -> None:
     """Delete the name; the versions that emails were accepted with stay as long as those do."""
-    version_id = Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
+    version_id = (
+        Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
+    )
     Template.objects.filter(id=template.id).delete()
     _retire(version_id)
 

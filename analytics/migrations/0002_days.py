@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 import keys.fields
 
-# As many deltas are deleted as are written: by the default vacuum waits for a fifth of a table that is never that large.
+# As many deltas are deleted as are written; by default vacuum would wait for a fifth of the table's largest size.
 TUNE = """
 ALTER TABLE analytics_tallydelta SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);

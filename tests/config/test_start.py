@@ -53,6 +53,8 @@ BAD = [
     ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma list"),
     ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
     ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
+    ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),
+    ({"READY_MAX_DELAY": "9"}, "READY_MAX_DELAY must be a whole number from 10"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
 ]
 

@@ -7,6 +7,7 @@ compared with the rows by emails.recount, and analytics and queue/stats with a c
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from uuid import UUID
@@ -15,7 +16,6 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -36,7 +36,7 @@ from emails.recount import differences
 from emails.retention import expired_emails
 from emails.scheduling import cancel_email, promote_due, reschedule_email
 from emails.states import PRECEDENCE, State, sources
-from emails.stats import recent, read_stats
+from emails.stats import read_stats, recent
 from templates_app.services import Content, create_template
 from tests.conftest import make_account, make_domain
 from workspaces.models import Workspace
@@ -200,10 +200,8 @@ class History(RuleBasedStateMachine):
 
     def attempt(self, act, choice, **arguments):
         if email := self.any_email(choice):
-            try:
+            with suppress(*REFUSALS):
                 act(email, **arguments)
-            except REFUSALS:
-                pass
 
     def analytics_of(self, emails):
         """Count as the contract says, from the recipients alone."""

@@ -282,7 +282,6 @@ class TestBesideOthers:
         assert api.post(f"/emails/{email_id}/resend").status_code == 202
 
     def test_only_one_sweep_of_a_kind_runs(self, committed):
-        _, workspace = committed
         inner = []
 
         def batches(workspace_id, older_than):

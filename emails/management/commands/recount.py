@@ -17,7 +17,9 @@ class Command(BaseCommand):
     help = "Count emails and recipients again and compare with the counters; ends with 1 when they differ."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--workspace", metavar="WS", type=_workspace_id, help="one workspace; all of them without it")
+        parser.add_argument(
+            "--workspace", metavar="WS", type=_workspace_id, help="one workspace; all of them without it"
+        )
         parser.add_argument("--repair", action="store_true", help="correct what differs")
 
     def handle(self, *args: Any, **options: Any) -> None:
