@@ -32,7 +32,9 @@ ATTRIBUTE_REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z
 # Preheaders are filled up with these, so that the mail program shows nothing else beside them.
 FILLING = " \u00ad\u034f\u061c\u200b\u200c\u200d\u2060\ufeff"
 
-LINES = "address article center dd details div dl dt figure footer form header hr li main nav ol option pre section tr ul"
+LINES = (
+    "address article center dd details div dl dt figure footer form header hr li main nav ol option pre section tr ul"
+)
 PARAGRAPHS = "blockquote h1 h2 h3 h4 h5 h6 p table"
 # How many line ends stand at least before and after an element.
 BREAKS = {

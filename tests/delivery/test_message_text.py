@@ -71,9 +71,10 @@ def filled(unit: str) -> str:
 
 
 HOSTILE = [
-    "<", "<!", "</", "<!--", "<!-->", "<x", "<div>", "<table><tr><td>", "<a href=http://x>", "<a href=http://x><div>", '<a href="',
-    "<a b='", "<b>", "<p><font size=1>", "<style>", "<style x='", "<style></sty", "<xmp></title>", "<pre>\n", "&", "&#9", "&#x",
-    "<img alt=x>", "<li>", "<svg>", "<select><option>", "=", " \n", "-->",
+    "<", "<!", "</", "<!--", "<!-->", "<x", "<div>", "<table><tr><td>", "<a href=http://x>", "<a href=http://x><div>",
+    '<a href="', "<a b='",
+    "<b>", "<p><font size=1>", "<style>", "<style x='", "<style></sty", "<xmp></title>", "<pre>\n",
+    "&", "&#9", "&#x", "<img alt=x>", "<li>", "<svg>", "<select><option>", "=", " \n", "-->",
 ]  # fmt: skip
 OPEN_ENDED = ["<a ", "<a href=", "<a href='", "<!--", "<style>", "<p x", "&#", "&#x"]
 
