@@ -130,9 +130,11 @@ def folded_list(name: str, values: Sequence[str]) -> str:
 def _phrase(name: str) -> str:
     quoted = _quoted(name)
     # Spam filters mistrust ASCII in encoded words (Rspamd: FROM_EXCESS_BASE64), so a long name is folded.
-    if not _is_plain(name) or (len(name) > WORD_BYTES and not (_is_foldable(name) and _is_foldable(quoted))):
-        return FOLD.join(_encoded_words(name))
-    return quoted if len(name) <= WORD_BYTES else _folded_words(quoted, used=ROOM_FOR_NAME)
+    if _is_plain(name) and len(quoted) <= WORD_BYTES:
+        return quoted
+    if _is_plain(name) and _is_foldable(name) and _is_foldable(quoted):
+        return _folded_words(quoted, used=ROOM_FOR_NAME)
+    return FOLD.join(_encoded_words(name))
 
 
 def _quoted(name: str) -> str:

@@ -44,7 +44,7 @@ def test_an_ascii_name_is_not_encoded(name, phrase):
     assert encoded_address(name, "a@b.example").replace("\r\n <", " <") == f"{phrase} <a@b.example>"
 
 
-@pytest.mark.parametrize("name", ["x" * 80, "a  b" * 12, "=?utf-8?q?x?=", '"' * 60])
+@pytest.mark.parametrize("name", ["x" * 80, "a  b" * 12, "=?utf-8?q?x?=", '"' * 60, '"' * 39])
 def test_an_ascii_name_that_cannot_be_folded_is_encoded(name):
     assert encoded_address(name, "a@b.example").startswith("=?utf-8?b?")
 

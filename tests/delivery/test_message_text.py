@@ -48,6 +48,7 @@ def test_what_is_seen_is_kept(html, text):
         ("<a href='https://x.example/?a&copy=1&lt=2&#38;b'>Open</a>", "Open (https://x.example/?a&copy=1&lt=2&b)\n"),
         ("<a href=https://x.example>https://x.example</a>", "https://x.example\n"),
         ('<a class="b" HREF = "HTTPS://x.example">Open</a>', "Open (HTTPS://x.example)\n"),
+        ("<a href='https://x.example/\n  a'>Open</a>", "Open (https://x.example/ a)\n"),
         ("<a href='mailto:a@b.co'>Write</a>", "Write (mailto:a@b.co)\n"),
         ("<a href='#top'>Up</a> <a name=x>X</a>", "Up X\n"),
         ("<a href='javascript:alert(1)'>Run</a>", "Run\n"),
