@@ -44,7 +44,7 @@ def text_header(name: str, text: str) -> str:
         return f"{name}:"
     if name.lower() in IDENTIFIERS and _are_identifiers(text):
         return f"{name}: {_folded_words(' '.join(text.split()), used=len(name) + 2)}"
-    if PLAIN.fullmatch(text) and not LOOKS_ENCODED.search(text) and _is_foldable(text):
+    if _is_plain(text) and (_is_foldable(text) or _fits(name, text)):
         return f"{name}: {_folded_words(text, used=len(name) + 2)}"
     # The first word takes what the name leaves of its line. Beside a name of more than 50 characters it
     # is a little longer than that: some readers keep the blank of a value that begins with a fold.
@@ -128,8 +128,16 @@ def folded_list(name: str, values: Sequence[str]) -> str:
 
 
 def _phrase(name: str) -> str:
-    if not PLAIN.fullmatch(name) or LOOKS_ENCODED.search(name) or len(name) > WORD_BYTES:
-        return FOLD.join(_encoded_words(name))
+    quoted = _quoted(name)
+    # Spam filters mistrust ASCII in encoded words (Rspamd: FROM_EXCESS_BASE64), so a long name is folded.
+    if _is_plain(name) and len(quoted) <= WORD_BYTES:
+        return quoted
+    if _is_plain(name) and _is_foldable(name) and _is_foldable(quoted):
+        return _folded_words(quoted, used=ROOM_FOR_NAME)
+    return FOLD.join(_encoded_words(name))
+
+
+def _quoted(name: str) -> str:
     # A reader folds doubled blanks of an unquoted name into one.
     if not SPECIALS.search(name) and "  " not in name:
         return name
@@ -151,6 +159,15 @@ def _encoded_words(text: str, *, first_bytes: int = WORD_BYTES) -> Iterator[str]
 
 def _word(data: bytes) -> str:
     return f"=?utf-8?b?{base64.b64encode(data).decode()}?="
+
+
+def _is_plain(text: str) -> bool:
+    return bool(PLAIN.fullmatch(text)) and not LOOKS_ENCODED.search(text)
+
+
+def _fits(name: str, text: str) -> bool:
+    """Tell whether no blank of the value is moved, doubled or not, because nothing is folded."""
+    return text == text.strip() and len(name) + len(": ") + len(text) <= LINE_LENGTH
 
 
 def _are_identifiers(text: str) -> bool:

@@ -25,6 +25,8 @@ TOKEN = re.compile(
 )
 PARTS_OF_TOKEN = 4
 TARGET = re.compile(r"https?://|mailto:", re.IGNORECASE)
+# A URL goes on behind them (WHATWG URL, section 4.4).
+URL_LINE_ENDS = dict.fromkeys(map(ord, "\t\r\n"))
 # The standard library fails on a character reference of thousands of digits.
 ENDLESS_REFERENCE = re.compile(r"&#(?:[0-9]{9,}|[xX][0-9a-fA-F]{9,});?")
 # "&copy=1" is part of a query, not a sign: in attributes the semicolon decides.
@@ -32,7 +34,9 @@ ATTRIBUTE_REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z
 # Preheaders are filled up with these, so that the mail program shows nothing else beside them.
 FILLING = " \u00ad\u034f\u061c\u200b\u200c\u200d\u2060\ufeff"
 
-LINES = "address article center dd details div dl dt figure footer form header hr li main nav ol option pre section tr ul"
+LINES = (
+    "address article center dd details div dl dt figure footer form header hr li main nav ol option pre section tr ul"
+)
 PARAGRAPHS = "blockquote h1 h2 h3 h4 h5 h6 p table"
 # How many line ends stand at least before and after an element.
 BREAKS = {
@@ -96,7 +100,7 @@ class _Reading:
 
     def _begin_link(self, attributes: str) -> None:
         self._end_link()
-        target = _attribute(attributes, "href")
+        target = _attribute(attributes, "href").translate(URL_LINE_ENDS)
         self._target = target if TARGET.match(target) else ""
         self._link_begins = len(self.pieces)
 

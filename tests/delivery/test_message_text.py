@@ -48,6 +48,7 @@ def test_what_is_seen_is_kept(html, text):
         ("<a href='https://x.example/?a&copy=1&lt=2&#38;b'>Open</a>", "Open (https://x.example/?a&copy=1&lt=2&b)\n"),
         ("<a href=https://x.example>https://x.example</a>", "https://x.example\n"),
         ('<a class="b" HREF = "HTTPS://x.example">Open</a>', "Open (HTTPS://x.example)\n"),
+        ("<a href='https://x.example/\n  a'>Open</a>", "Open (https://x.example/ a)\n"),
         ("<a href='mailto:a@b.co'>Write</a>", "Write (mailto:a@b.co)\n"),
         ("<a href='#top'>Up</a> <a name=x>X</a>", "Up X\n"),
         ("<a href='javascript:alert(1)'>Run</a>", "Run\n"),
@@ -71,9 +72,10 @@ def filled(unit: str) -> str:
 
 
 HOSTILE = [
-    "<", "<!", "</", "<!--", "<!-->", "<x", "<div>", "<table><tr><td>", "<a href=http://x>", "<a href=http://x><div>", '<a href="',
-    "<a b='", "<b>", "<p><font size=1>", "<style>", "<style x='", "<style></sty", "<xmp></title>", "<pre>\n", "&", "&#9", "&#x",
-    "<img alt=x>", "<li>", "<svg>", "<select><option>", "=", " \n", "-->",
+    "<", "<!", "</", "<!--", "<!-->", "<x", "<div>", "<table><tr><td>", "<a href=http://x>", "<a href=http://x><div>",
+    '<a href="', "<a b='",
+    "<b>", "<p><font size=1>", "<style>", "<style x='", "<style></sty", "<xmp></title>", "<pre>\n",
+    "&", "&#9", "&#x", "<img alt=x>", "<li>", "<svg>", "<select><option>", "=", " \n", "-->",
 ]  # fmt: skip
 OPEN_ENDED = ["<a ", "<a href=", "<a href='", "<!--", "<style>", "<p x", "&#", "&#x"]
 

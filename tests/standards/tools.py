@@ -1,0 +1,118 @@
+"""Other people's programs, which have the last word on what a message says: found, or installed where that is possible.
+
+Debian's packages are installed when root, npm's into a cache outside of the tree. Where neither can be, the test is
+skipped and says why.
+"""
+
+import fcntl
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "postrider-tests"
+# The daemons of the packages are not wanted, only their programs: no questions, and no runlevel to start them in.
+DEBIAN = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+INSTALL = ("apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120")
+# The last versions that run on Debian 12's Node.
+MODULES = ("mailauth@4.12.0", "mailparser@3.7.5")
+SECONDS = 300
+
+
+def _once(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Remember what was found, and a reason to skip too: without a network each attempt takes a minute."""
+
+    @functools.cache
+    def outcome(*arguments: str) -> tuple[Any, BaseException | None]:
+        try:
+            return find(*arguments), None
+        except pytest.skip.Exception as reason:
+            return None, reason
+
+    @functools.wraps(find)
+    def found(*arguments: str) -> Any:
+        value, reason = outcome(*arguments)
+        if reason:
+            raise reason
+        return value
+
+    return found
+
+
+def program(name: str, *, package: str) -> str:
+    """Return the path of a program, after installing its Debian package where it is missing."""
+    return _found(name) or _installed(name, package)
+
+
+@_once
+def node_modules() -> Path:
+    """Return the directory with npm's verifiers, after installing them once for this machine."""
+    npm = program("npm", package="npm")
+    directory = CACHE / "-".join(module.replace("@", "_") for module in MODULES)
+    with _locked("npm"):
+        if not (directory / "done").exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            _run(npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", *MODULES)
+            (directory / "done").touch()
+    return directory / "node_modules"
+
+
+def node(script: Path, *arguments: str, given: str = "") -> str:
+    """Run a script that finds mailauth and mailparser; return what it prints."""
+    command = [program("node", package="nodejs"), str(script), *arguments]
+    environment = {**os.environ, "NODE_PATH": str(node_modules())}
+    done = subprocess.run(
+        command, env=environment, input=given, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _found(name: str) -> str | None:
+    return shutil.which(name, path=PATH)
+
+
+@_once
+def _installed(name: str, package: str) -> str:
+    if os.geteuid() != 0 or not _found("apt-get"):
+        pytest.skip(f"{name} is not installed, and only root can install Debian's {package}")
+    with _locked("apt"):
+        if not _found(name):
+            _install(package)
+    return _found(name) or pytest.skip(f"Debian's {package} has no {name}")
+
+
+def _install(package: str) -> None:
+    if package == "postfix":
+        choice = "postfix postfix/main_mailer_type select No configuration\n"
+        subprocess.run(["debconf-set-selections"], input=choice, text=True, env=DEBIAN, check=False)
+    first = subprocess.run([*INSTALL, package], env=DEBIAN, capture_output=True, timeout=SECONDS, check=False)
+    if first.returncode:
+        # A fresh machine has no lists of packages yet.
+        _run("apt-get", "update", "-q")
+        _run(*INSTALL, package)
+
+
+def _run(*command: str) -> None:
+    try:
+        done = subprocess.run(command, env=DEBIAN, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{' '.join(command)} took too long")
+    if done.returncode:
+        pytest.skip(f"{' '.join(command)} failed: {done.stderr.strip()[-300:]}")
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Let one process at a time install: apt and npm would break each other's work."""
+    with (Path(tempfile.gettempdir()) / f"postrider-tests-{os.geteuid()}-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
