@@ -100,9 +100,11 @@ async def _judge_spf(look: Look, text: str, mechanisms: Sequence[spf.Mechanism])
 
 async def _with_ours(look: Look, wrong: Finding, text: str, missing: Sequence[spf.Mechanism]) -> Finding:
     """Return what to publish in place of a record that lacks mechanisms, weighed as receivers will."""
-    value = spf.merged([text], missing)
-    walk = await _walked(look, spf.parse_spf(value))
     names = " and ".join(map(str, missing))
+    value = spf.merged([text], missing)
+    if not spf.is_short(value):
+        return replace(wrong, error=f"{names} is missing, and the record has no room left; take something out.")
+    walk = await _walked(look, spf.parse_spf(value))
     weight = walk.problem or f"With it the record takes {walk.lookups} of {LOOKUP_LIMIT} DNS look-ups."
     error = f"{names} is missing, or stands where it never counts; put the record shown in its place. {weight}"
     return replace(wrong, error=error, value=value)

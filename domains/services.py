@@ -43,7 +43,10 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
 
 def delete_domain(domain: Domain) -> None:
     """Delete a domain with its keys. What was accepted from it and is not yet sent loses its signature."""
-    domain.delete()
+    with transaction.atomic():
+        # The domain before its keys, as a check that is written down locks them.
+        Domain.objects.select_for_update().filter(id=domain.id).first()
+        domain.delete()
 
 
 def rotate_dkim_key(domain: Domain) -> None:

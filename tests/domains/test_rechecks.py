@@ -19,6 +19,7 @@ from domains.checking import verify_domain, verify_due_domains
 from domains.checks import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
 from domains.lifecycle import Outcome, Status, next_wait
 from domains.models import Domain
+from domains.services import delete_domain
 from domains.tasks import verify_due
 from domains.verification import check
 from network.resolver import Resolver
@@ -199,6 +200,17 @@ def test_while_a_domain_is_being_checked_the_answer_is_its_last_state(alice: Acc
     assert time.monotonic() - begun < 2
     first.join()
     assert Domain.objects.get(name=NAME).checks_begun == 1
+
+
+@committed
+def test_a_domain_can_be_deleted_while_a_check_is_written_down(alice: Account, dns: NameServer):
+    for number in range(5):
+        domain = make_domain(alice.workspace, f"d{number}.example")
+        checking_it = in_thread(verify_due_domains)
+        wait_until(lambda name=domain.name: dns.count(name, "MX"))
+        delete_domain(domain)
+        checking_it.join()
+    assert not Domain.objects.exists()
 
 
 @committed

@@ -250,6 +250,15 @@ def test_a_record_longer_than_receivers_read(owner: Owner, text):
     assert len(record["value"]) < 100
 
 
+@pytest.mark.parametrize(("length", "sentence"), [(2019, "With it the record takes"), (2020, "has no room left")])
+def test_a_record_without_room_for_ours(owner: Owner, length, sentence):
+    text = "v=spf1 x="
+    owner.zone.set(NAME, "TXT", text + "y" * (length - len(text)))
+    record = owner.look("SPF")
+    assert sentence in record["error"]
+    assert len(record["value"]) in {2048, len("v=spf1 include:_spf.service.example ~all")}
+
+
 def test_what_the_dns_says_is_cut_where_it_is_long(owner: Owner):
     owner.zone.set(owner.record("DKIM")["fqdn"], "TXT", "x" * 10_000)
     assert len(owner.look("DKIM")["found"]) == 2001
