@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 
-from django.db import Error, InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from emails.hits import Hit, record_hits
 
@@ -95,7 +95,7 @@ def _record(hits: list[Hit]) -> None:
         record_hits(hits)
     except (OperationalError, InterfaceError):
         raise
-    except Error:
+    except Exception:  # noqa: BLE001 - nobody else would start the thread again
         for hit in hits:
             _record_alone(hit)
 
@@ -105,7 +105,7 @@ def _record_alone(hit: Hit) -> None:
         record_hits([hit])
     except (OperationalError, InterfaceError):
         raise
-    except Error:
+    except Exception:
         log.exception("a hit was refused")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 
 from emails.hits import Hit
-from emails.links import UnsubscribeLink, read_click, read_open, read_unsubscribe
+from emails.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
 from emails.models import Email
 from emails.unsubscribing import unsubscribe
 from keys.tokens import InvalidToken
@@ -33,21 +33,17 @@ def note_open(token: str, *, meta: Mapping[str, Any]) -> None:
     recorder.add(Hit(recipient_id, is_machine=is_machine(meta)))
 
 
-def note_click(token: str, *, meta: Mapping[str, Any]) -> None:
-    """Keep a click; a bad token is nobody's."""
+def click_link(token: str) -> ClickedLink | None:
+    """Return what a token says, None for one that is not ours."""
     try:
-        link = read_click(token)
-    except InvalidToken:
-        return
-    recorder.add(Hit(link.recipient_id, url=link.target, is_machine=is_machine(meta)))
-
-
-def target_of(token: str) -> str | None:
-    """Return where a link leads, None for one that is not ours."""
-    try:
-        return read_click(token).target
+        return read_click(token)
     except InvalidToken:
         return None
+
+
+def note_click(link: ClickedLink, *, meta: Mapping[str, Any]) -> None:
+    """Keep a click."""
+    recorder.add(Hit(link.recipient_id, url=link.target, is_machine=is_machine(meta)))
 
 
 def unsubscribe_link(token: str) -> UnsubscribeLink | None:

@@ -37,13 +37,13 @@ def pixel(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 def click(request: HttpRequest, token: str) -> HttpResponse:
     """Redirect to the target inside of the token, and nowhere else; needs no database."""
-    target = services.target_of(token)
-    if target is None:
+    link = services.click_link(token)
+    if link is None:
         return _page("broken", status=404)
     if request.method == "GET":
-        services.note_click(token, meta=request.META)
+        services.note_click(link, meta=request.META)
     # Not HttpResponseRedirect, which parses the target and refuses some that browsers open.
-    return HttpResponse(status=302, headers={**HEADERS, "Location": iri_to_uri(target)})
+    return HttpResponse(status=302, headers={**HEADERS, "Location": iri_to_uri(link.target)})
 
 
 @csrf_exempt

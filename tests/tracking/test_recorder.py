@@ -61,12 +61,13 @@ def test_too_many_hits_are_dropped_and_counted(monkeypatch, written, caplog):
     assert [(record.message, record.data) for record in caplog.records] == [("hits dropped", {"count": 7})]
 
 
-def test_a_hit_that_the_database_refuses_costs_itself_alone(monkeypatch, caplog):
+@pytest.mark.parametrize("error", [DataError("no such thing"), KeyError("a fault of ours")])
+def test_a_hit_that_is_refused_costs_itself_alone(monkeypatch, caplog, error):
     good, bad, written = Hit(new_id()), Hit(new_id()), []
 
     def record(hits: list[Hit]) -> None:
         if bad in hits:
-            raise DataError("no such thing")
+            raise error
         written.extend(hits)
 
     monkeypatch.setattr(module, "record_hits", record)
