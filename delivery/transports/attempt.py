@@ -8,7 +8,8 @@ from delivery.replies import Outcome, Verdict
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import Lane
 from delivery.transports.opening import Opener
-from delivery.transports.session import Receipt, Server, Session
+from delivery.transports.server import Server
+from delivery.transports.session import Receipt, Session
 from delivery.transports.setbacks import Setback
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from delivery.reasons import Reason
 from delivery.transports.notes import Notes
-from delivery.transports.session import RFC_5321, Server, Session, Timeouts
+from delivery.transports.server import RFC_5321, Server, Timeouts
+from delivery.transports.session import Session
 from delivery.transports.setbacks import Setback
 from delivery.transports.tls import Tls
 

@@ -11,7 +11,7 @@ from delivery.transports.circuit import Circuit, Fuse
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import DestinationBusy, Lane, Limits
 from delivery.transports.opening import Opener
-from delivery.transports.session import RFC_5321, Server, Timeouts
+from delivery.transports.server import RFC_5321, Server, Timeouts
 from delivery.transports.smtp_url import RelayUrl
 from delivery.transports.tls import Tls
 

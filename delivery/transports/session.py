@@ -13,6 +13,7 @@ from delivery.replies import Reply, reply_of
 from delivery.transports.commands import dot_stuffed, mail_command, rcpt_command
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.login import MECHANISMS, Login
+from delivery.transports.server import RFC_5321, Server, Timeouts
 from delivery.transports.setbacks import CLOSING, Setback, broken
 from delivery.transports.tls import Tls, context_for
 from delivery.transports.wire import NotSmtp, RawReply, Wire, WireBroken
@@ -22,43 +23,6 @@ BLOCK_BYTES = 64 * 1024
 WANTED = {Stage.MAIL: 2, Stage.RCPT: 2, Stage.DATA: 3}
 REFUSALS = (4, 5)
 NOTHING = 0
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """Seconds, by RFC 5321, section 4.5.3.2; whole: for one message with all that it needs, a drip included."""
-
-    connect: float = 30.0
-    banner: float = 300.0
-    ehlo: float = 300.0
-    tls: float = 60.0
-    login: float = 120.0
-    envelope: float = 300.0
-    data: float = 120.0
-    block: float = 180.0
-    dot: float = 600.0
-    whole: float = 1200.0
-
-
-RFC_5321 = Timeouts()
-
-
-@dataclass(frozen=True)
-class Server:
-    """Where to connect, under which name, and how.
-
-    address: a host name, or the literal that a guard has passed. name: for SNI and the certificate.
-    notify: what DSNs (RFC 3461) to ask for where they are offered.
-    """
-
-    address: str
-    port: int
-    name: str
-    ehlo_name: str
-    tls: Tls = Tls.OPPORTUNISTIC
-    login: Login | None = None
-    context: ssl.SSLContext | None = None
-    notify: str = "FAILURE,DELAY"
 
 
 @dataclass(frozen=True)

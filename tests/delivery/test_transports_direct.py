@@ -14,7 +14,7 @@ from delivery.reasons import Reason
 from delivery.replies import SuppressOn, Verdict
 from delivery.transports.direct import DirectTransport
 from delivery.transports.lanes import Limits
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from network.addresses import Guard
 from network.resolver import Resolver
 from tests.delivery.relaying import SHORT, run
@@ -58,9 +58,12 @@ def try_hosts(
     """Let a check deliver to example.com, whose best host is `first` and whose second one is willing."""
 
     async def work() -> None:
-        async with first, ScriptedServer(host=SECOND, port=first.port) as second:
-            async with transport_for(zones(FIRST, SECOND), first.port) as transport:
-                await check(transport, first, second)
+        async with (
+            first,
+            ScriptedServer(host=SECOND, port=first.port) as second,
+            transport_for(zones(FIRST, SECOND), first.port) as transport,
+        ):
+            await check(transport, first, second)
 
     run(work())
 

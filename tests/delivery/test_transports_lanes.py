@@ -11,7 +11,7 @@ from delivery.transports.circuit import Circuit, Fuse
 from delivery.transports.lanes import DestinationBusy, Lane, Lanes, Limits
 from delivery.transports.notes import Notes
 from delivery.transports.relay import RelayTransport
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from tests.delivery.relaying import PARCEL, relay, run
 from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, silence
 
