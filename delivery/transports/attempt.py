@@ -24,6 +24,7 @@ class Attempt:
         self._lease = lease
         self._on_acceptance = on_acceptance
         self._opener = opener
+        self._deadline = opener.deadline()
         self._message = b""
 
     async def run(self, lane: Lane, servers: AsyncIterator[Server]) -> Outcome:
@@ -48,7 +49,7 @@ class Attempt:
                     raise
         async for server in servers:
             try:
-                return await self._send(lane, await self._opener.open(server))
+                return await self._send(lane, await self._opener.open(server, deadline=self._deadline))
             except Setback as setback:
                 if not setback.may_try_next_host:
                     raise
@@ -59,7 +60,9 @@ class Attempt:
     async def _send(self, lane: Lane, session: Session) -> Outcome:
         try:
             self._message = self._message or self._consignment.message()
-            receipt = await session.send(self._consignment.envelope, self._message, lease=self._lease)
+            receipt = await session.send(
+                self._consignment.envelope, self._message, lease=self._lease, deadline=self._deadline
+            )
         finally:
             lane.give_back(session)
         lane.moved()

@@ -9,7 +9,10 @@ from delivery.transports.tls import Tls
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds, by RFC 5321, section 4.5.3.2; whole: for one message with all that it needs, a drip included."""
+    """Seconds, by RFC 5321, section 4.5.3.2.
+
+    whole: for one attempt with all the hosts that it tries; a host that drips in time at every step ends there.
+    """
 
     connect: float = 30.0
     banner: float = 300.0

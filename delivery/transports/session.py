@@ -47,9 +47,9 @@ class Session:
         self.kept_since = 0.0
 
     @classmethod
-    async def open(cls, server: Server, *, timeouts: Timeouts = RFC_5321) -> "Session":
-        """Connect, greet, secure, log in. Raises Setback."""
-        wire = await _connect(server, timeouts)
+    async def open(cls, server: Server, *, deadline: float, timeouts: Timeouts = RFC_5321) -> "Session":
+        """Connect, greet, secure, log in, all by the deadline (in the loop's time). Raises Setback."""
+        wire = await _connect(server, deadline, timeouts)
         session = cls(wire, server, timeouts)
         try:
             await session._begin()
@@ -62,9 +62,9 @@ class Session:
     def is_usable(self) -> bool:
         return self._wire.is_quiet
 
-    async def send(self, envelope: Envelope, message: bytes, *, lease: Lease) -> Receipt:
+    async def send(self, envelope: Envelope, message: bytes, *, lease: Lease, deadline: float) -> Receipt:
         """Send one message and return the reply to its final dot. Raises Setback, and LeaseLost before the end."""
-        self._wire.deadline = asyncio.get_running_loop().time() + self._timeouts.whole
+        self._wire.deadline = deadline
         if self._needs_reset:
             await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
         self._needs_reset = True
@@ -262,12 +262,12 @@ class Session:
             raise broken(stage, str(error)) from error
 
 
-async def _connect(server: Server, timeouts: Timeouts) -> Wire:
+async def _connect(server: Server, deadline: float, timeouts: Timeouts) -> Wire:
     loop = asyncio.get_running_loop()
     context = (server.context or context_for(server.tls)) if server.tls is Tls.IMPLICIT else None
     name = server.name if context else None
     try:
-        async with asyncio.timeout(timeouts.connect):
+        async with asyncio.timeout_at(min(loop.time() + timeouts.connect, deadline)):
             _, wire = await loop.create_connection(Wire, server.address, server.port, ssl=context, server_hostname=name)
     except TimeoutError as error:
         raise broken(Stage.CONNECT, "The host did not answer in time.") from error
@@ -275,5 +275,5 @@ async def _connect(server: Server, timeouts: Timeouts) -> Wire:
         raise broken(Stage.STARTTLS, f"No TLS with the host: {error}", Reason.TLS) from error
     except OSError as error:
         raise broken(Stage.CONNECT, f"No connection: {error}") from error
-    wire.deadline = loop.time() + timeouts.whole
+    wire.deadline = deadline
     return wire

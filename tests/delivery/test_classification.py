@@ -133,10 +133,7 @@ class TestReports:
         assert classify(reply, stage=Stage.REPORT).verdict is verdict
 
 
-WORDS = st.sampled_from(
-    ["user", "unknown", "mailbox", "full", "quota", "spam", "5.1.1", "4.2.2", "#5.7.1", "@", ".", "-", "[]", "(#5.1.1)"]
-    + ["sender", "address", "rejected", "account", "does", "not", "exist"]
-)
+WORDS = st.sampled_from(["user", "unknown", "mailbox", "sender", "rejected", "5.1.1", "#5.7.1", "@", ".", "(#4.2.2)"])
 
 
 class TestHostileWords:

@@ -132,6 +132,22 @@ class TestTheNextHost:
 
         run(work())
 
+    def test_all_hosts_together_have_one_deadline(self):
+        async def work() -> None:
+            async with (
+                ScriptedServer({"banner": drip}) as first,
+                ScriptedServer(host=SECOND, port=first.port) as second,
+            ):
+                second.script = first.script
+                slow = Timeouts(whole=0.4)
+                async with transport_for(zones(FIRST, SECOND), first.port, timeouts=slow) as transport:
+                    began = asyncio.get_running_loop().time()
+                    outcome = await transport.deliver(mail(), lease=LEASE)
+                    assert asyncio.get_running_loop().time() - began < 2
+                    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+
+        run(work())
+
     def test_a_host_without_an_address_is_passed_over(self):
         async def work() -> None:
             async with ScriptedServer() as server:

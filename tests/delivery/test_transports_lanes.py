@@ -125,9 +125,11 @@ class TestTheFuse:
         circuit.fail()
         clock.now += 31
         assert not circuit.is_open
-        circuit.enter()
-        assert circuit.is_open, "the others wait for the probe"
-        circuit.succeed()
+        with circuit.passage():
+            assert circuit.is_open, "the others wait for the probe"
+        assert not circuit.is_open, "it came back without news"
+        with circuit.passage():
+            circuit.succeed()
         assert not circuit.is_open
         assert not circuit.is_blown
 
