@@ -1,8 +1,9 @@
 """What the codes of replies mean: enhanced ones by subject and detail, basic ones as a last resort.
 
-Sources: RFC 3463 and RFC 5248 with IANA's registry (RFC 3886, 4468, 4865, 4954, 5965, 6531, 6710, 6758, 7293, 7372, 7504, 7505, 8689), and
-what Google, Microsoft and Yahoo publish for their postmasters. A code that hosts use for everything is
-not here: x.0.0, x.1.0, x.2.0, x.3.0, x.5.0, x.7.0, x.7.1; of those the text decides.
+Sources: RFC 3463, RFC 5248 and IANA's registry of enhanced codes with the RFCs that added to it (3886, 4865, 4954,
+5965, 6531, 6710, 6758, 7293, 7372, 7504, 7505, 8689), and what Google, Microsoft and Yahoo publish for their
+postmasters. A code that hosts use for everything is not here: x.0.0, x.1.0, x.2.0, x.3.0, x.5.0, x.7.0, x.7.1; of
+those the words decide.
 """
 
 from delivery.reasons import Reason
@@ -62,7 +63,7 @@ ENHANCED: dict[str, Reason] = {
     "7.2": Reason.POLICY,
     "7.3": Reason.POLICY,
     "7.4": Reason.POLICY,
-    "7.5": Reason.POLICY,
+    "7.5": Reason.AUTHENTICATION,
     "7.6": Reason.POLICY,
     "7.7": Reason.AUTHENTICATION,
     "7.8": Reason.POLICY,
@@ -90,6 +91,7 @@ ENHANCED: dict[str, Reason] = {
     "7.30": Reason.AUTHENTICATION,  # Gmail: no DKIM; RFC 8689 gave the number to REQUIRETLS
     "7.32": Reason.AUTHENTICATION,
     "7.40": Reason.AUTHENTICATION,
+    "7.51": Reason.POLICY,
     "7.57": Reason.RELAY_DENIED,
     "7.64": Reason.RELAY_DENIED,
     "7.124": Reason.POLICY,
@@ -98,6 +100,7 @@ ENHANCED: dict[str, Reason] = {
     "7.136": Reason.POLICY,
     "7.232": Reason.RATE_LIMITED,
     "7.233": Reason.RATE_LIMITED,
+    **{f"7.{detail}": Reason.TLS for detail in range(321, 326)},  # Exchange Online: DANE
     "7.500": Reason.RATE_LIMITED,
     "7.501": Reason.SPAM,
     "7.502": Reason.BLOCKLISTED,
@@ -108,6 +111,7 @@ ENHANCED: dict[str, Reason] = {
     "7.507": Reason.POLICY,
     "7.508": Reason.RATE_LIMITED,
     "7.509": Reason.AUTHENTICATION,
+    "7.510": Reason.POLICY,
     "7.511": Reason.BLOCKLISTED,
     "7.512": Reason.PROTOCOL,
     "7.513": Reason.REPUTATION,

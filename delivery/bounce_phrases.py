@@ -12,38 +12,54 @@ from delivery.reasons import Reason
 # Phrases that say more than the code beside them, whichever it is: providers' own marks, and hosts that put
 # 5.1.1 in front of a refusal of the sender.
 PROVIDERS = Phrases(
-    # Google: support.google.com/a/answer/3726730.
-    (Reason.RATE_LIMITED, ("receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail",
-        "daily user sending", "daily sending quota", "daily smtp relay", "outgoing message limit")),
+    # Google, as support.google.com/a/answer/3726730 has them.
+    (Reason.RATE_LIMITED, (
+        "receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail", "daily user sending",
+        "daily sending quota", "daily smtp relay", "outgoing message limit",
+    )),
     (Reason.REPUTATION, ("unusual rate of unsolicited mail", "very low reputation of the sending")),
     (Reason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
     # Microsoft: the [S77719] family at outlook.com, Exchange's routing words.
     (Reason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
     (Reason.REPUTATION, ("temporarily rate limited due to ip reputation", "s77719", " s844 ")),
-    (Reason.BLOCKLISTED, ("part of their network is on our block list", " s3140 ", " s3150 ", " oudc-001", " ou-001 ",
-        " ou-002 ", " dy-001 ", " dy-002 ", " sc-001 ", " sc-002 ", " sc-003 ", " sc-004 ", "banned sending ip",
-        "access denied banned sender")),
-    (Reason.POLICY, ("sendernotauthenticatedforgroup", "resolver.rst.notauthorized", "resolver.rst.auth",
-        "resolver.rst.recipsizelimit*sender", "notauthorized not authorized")),
+    (Reason.BLOCKLISTED, (
+        "part of their network is on our block list", " s3140 ", " s3150 ", " oudc-001", " ou-001 ", " ou-002 ",
+        " dy-001 ", " dy-002 ", " sc-001 ", " sc-002 ", " sc-003 ", " sc-004 ", "banned sending ip",
+        "access denied banned sender",
+    )),
+    (Reason.POLICY, (
+        "sendernotauthenticatedforgroup", "resolver.rst.notauthorized", "resolver.rst.auth",
+        "resolver.rst.recipsizelimit*sender", "notauthorized not authorized",
+    )),
     (Reason.TOO_LARGE, ("resolver.rst.recipsizelimit", "resolver.rst.sendsizelimit")),
-    (Reason.UNKNOWN_USER, ("resolver.adr.recipientnotfound", "resolver.adr.recipnotfound",
-        "resolver.adr.exrecipnotfound", "recipient not found by smtp address lookup",
-        "legacyexchangedn", "access denied as 201806281",
-        "recipient address rejected access denied*outlook.com", "requested action not taken mailbox unavailable s2017062302")),
-    (Reason.MAILBOX_FULL, ("mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota", "overquotatemp", "overquotaperm")),
+    (Reason.UNKNOWN_USER, (
+        "resolver.adr.recipientnotfound", "resolver.adr.recipnotfound", "resolver.adr.exrecipnotfound",
+        "recipient not found by smtp address lookup", "legacyexchangedn", "access denied as 201806281",
+        "recipient address rejected access denied*outlook.com",
+        "requested action not taken mailbox unavailable s2017062302",
+    )),
+    (Reason.MAILBOX_FULL, (
+        "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota", "overquotatemp", "overquotaperm",
+    )),
     (Reason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
-    (Reason.REPUTATION, (" tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ", "due to unexpected volume or user complaints",
-        "due to user complaints", " ipts04 ", " ipts03 ", " rtr bl ", " rtr ge ", " rtr su ")),
+    (Reason.REPUTATION, (
+        " tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ",
+        "due to unexpected volume or user complaints", "due to user complaints", " ipts04 ", " ipts03 ", " rtr bl ",
+        " rtr ge ", " rtr su ",
+    )),
     (Reason.RATE_LIMITED, (" ts01 ", " ts02 ", " ts03 ", " tss02 ", " tss03 ", " ipts01 ", " ipts02 ")),
-    (Reason.BLOCKLISTED, (" bl21 ", " bl22 ", " bl23 ", " gl01 ", " rly b1 ", " rly b2 ", " con b1 ", " dyn t1 ", " rtr bb ", " rtr bg ")),
+    (Reason.BLOCKLISTED, (
+        " bl21 ", " bl22 ", " bl23 ", " gl01 ", " rly b1 ", " rly b2 ", " con b1 ", " dyn t1 ", " rtr bb ",
+        " rtr bg ",
+    )),
     (Reason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
     (Reason.INACTIVE, ("this account has been disabled or discontinued",)),
-    # Apple: support.apple.com/en-us/102322.
+    # Apple, as support.apple.com/en-us/102322 has them.
     (Reason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
     # Comcast: postmaster.comcast.net/smtp-error-codes.php.
-    (Reason.BLOCKLISTED, (" bl000000", " bl000001", " bl00001", " bl00000", " bl000010", "ph000001")),
-    (Reason.RATE_LIMITED, (" rl000001", " rl000002", " rl000003", " rl00000")),
+    (Reason.BLOCKLISTED, (" bl0000", " ph0000")),
+    (Reason.RATE_LIMITED, (" rl0000",)),
     (Reason.UNKNOWN_USER, ("not our customer",)),
     # NetEase: help.163.com, "DT:SPM" and its like, the colon gone.
     (Reason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
@@ -52,124 +68,279 @@ PROVIDERS = Phrases(
     (Reason.RATE_LIMITED, (" mi spc ", " rp trc ", " mi clc ", " mi stc ")),
 )  # fmt: skip
 
-# Faults of the sender, or of the way here. They outweigh a 5.1.1, and stand in front of the recipient's for vague codes.
-SENDERS = Phrases(
-    (Reason.GREYLISTED, ("greylist", "graylist", "grey list", "gray list", "grey-list", "gray-list", "postgrey",
-        "you have been deferred*first time")),
+# Who speaks of the sender does not speak of the recipient, whatever the code says beside it.
+OF_SENDERS = Phrases(
+    (Reason.POLICY, (
+        "sender address", "sender email", "sender rejected", "sender denied", "sender refused", "sender verif",
+        "verify sender", "verify the sender", "verifying sender", "sender callout", "callback to sender",
+        "verification failed for", "domain of sender", "sender domain", "senders domain", "domain of the sender",
+        "sender is not", "sender not", "sender*blocked", "blocked sender", "invalid sender", "unknown sender",
+        "bad sender", "sender unknown", "sender is unknown", "null sender", "empty sender", "sender does not exist",
+        "sender doesnt exist", "unroutable sender", "unrouteable sender", "envelope sender", "empty envelope",
+        "bad envelope from", "bad return path", "badmailfrom", "mail from*rejected", "mail from*denied",
+        "mail from*refused", "mail from*not allowed", "mail from*not owned", "mail from*invalid", "bogus mail from",
+        "mail from domain", "to mail from command", "from address", "from domain", "return address", "reverse-path",
+        "reverse path", " dns check failed", "the senders domain", "the senders ip", "emetteur", "helo command",
+        "helo name", "helo argument", " helo ", " ehlo ", "you are sending from", "your mx record", "batv",
+        "backscatter protection", "unsigned dsn", "third-party dsns", "sending to remote addresses",
+        "accepting mail from specific",
+    )),
+)  # fmt: skip
+
+# Faults of the sending host. They outweigh a 5.1.1 beside which nothing is said of the recipient.
+OF_HOSTS = Phrases(
+    (Reason.GREYLISTED, (
+        "greylist", "graylist", "grey list", "gray list", "grey-list", "gray-list", "postgrey",
+        "you have been deferred*first time",
+    )),
     (Reason.VIRUS, (" virus", "malware", "trojan", "phishing", "infected", "ransomware", "executable file")),
-    (Reason.REVERSE_DNS, ("reverse dns", "reverse lookup", "reverse hostname", "reverse host name", " rdns ", "reverse-dns",
-        " ptr ", "ptr record", "cannot find your hostname", "cannot find your reverse", "no reverse", "reverse map",
-        "does not have a valid hostname", "ip name lookup failed", "ip*does not resolve", "client host rejected cannot find",
-        "fcrdns", "iprev", "forward confirmed", "client host name*not match")),
-    (Reason.AUTHENTICATION, ("dmarc", "dkim", " spf ", " spf-", "spf check", "spf fail", "openspf", "spf=", "sender policy framework",
+    (Reason.REVERSE_DNS, (
+        "reverse dns", "reverse lookup", "reverse hostname", "reverse host name", " rdns ", "reverse-dns", " ptr ",
+        "ptr record", "cannot find your hostname", "cannot find your reverse", "no reverse", "reverse map",
+        "does not have a valid hostname", "ip name lookup failed", "ip*does not resolve",
+        "client host rejected cannot find", "fcrdns", "iprev", "forward confirmed", "client host name*not match",
+    )),
+    (Reason.AUTHENTICATION, (
+        "dmarc", "dkim", " spf ", " spf-", "spf check", "spf fail", "openspf", "spf=", "sender policy framework",
         "sender id fail", "not authorized to send*on behalf", "unauthenticated email", "unauthenticated mail",
         "required authentication level", "not authorized to send mail from", "not permitted to send mail from",
         "not allowed to send mail from", "is not designated as a permitted sender", "not a designated", "spoof",
         "domain owner discourages", "sender is forged", "forged sender", "forged from", "authentication checks",
-        "is not allowed to send from", "sender address*forged")),
-    (Reason.BLOCKLISTED, ("spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list", "blocklist",
-        "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl", "surbl", "blocked using",
-        "listed in ", "listed at ", "listed on ", "listed by ", "is on our list", "blocked by ip", "ip is blocked", "ip blocked", "ip address blocked",
+        "is not allowed to send from", "sender address*forged",
+    )),
+    (Reason.PROTOCOL, ("illegal character", "invalid character")),
+    (Reason.BLOCKLISTED, (
+        "aup#", "spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list",
+        "blocklist", "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl",
+        "surbl", "blocked using", "is listed", "are listed", "was listed", "been listed", "listed at ", "listed by ",
+        "is on our list", "blocked by ip", "ip is blocked", "ip blocked", "ip address blocked",
         "ip address has been blocked", "ip has been blocked", "your ip", "sending ip", "client host*blocked",
         "banned ip", "from ip*banned", "ipcheck.proofpoint", "blocked - see http", " bl.", " zen.", "psbl",
-        "dynablock", "dynamic ip", "dynamic address", "dial-up", "dialup", "backscatterer", "abuseat", "uceprotect", "invaluement",
-        "access denied*ip", "no smtp service", "connection refused by policy", "connection rejected by policy",
-        "ip address*rejected", "host*is blocked", "blocked*senderbase", "blocked by*barracuda", "no mail accepted from your",
-        "access from*denied", "your host*blocked", "your network*blocked", "your mail server*blocked", "your server*blocked",
-        "client host rejected", "rejected because*server*listed", "your domain*blocked", "cloudmark sender intelligence")),
-    (Reason.REPUTATION, ("reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase")),
-    (Reason.RATE_LIMITED, ("rate limit", "rate-limit", "ratelimit", "rate exceeded", "throttl", "too many connections",
-        "too many concurrent", "too many messages", "too many sessions", "too much mail", "too many mails", "too many emails",
-        "too frequent", "frequency limit", "slow down", "sending too fast", "too fast", "exceeded the rate", "maximum rate",
-        "connection limit", "connections exceeded", "message limit*exceeded", "hourly limit", "hourly quota", "per hour", "this hour",
-        "sending limit", "send limit", "quota*per day", "mail flood", "exceeded*messages per", "too many errors", "too many invalid", "too many unknown",
-        "too many bad", "limit on the number of messages", "max number of*messages", "max emails per", "number of messages*exceed",
-        "exceeded the maximum number of messages", "emails per hour")),
-    (Reason.TOO_MANY_RECIPIENTS, ("too many recipients", "too many rcpt", "recipient limit", "recipients exceed",
-        "number of recipients", "maximum recipients", "max recipients", "many recipients")),
-    (Reason.RELAY_DENIED, ("relay access denied", "relaying denied", "relaying not", "relay not", "relay denied", "not relay", "no relay",
-        "unable to relay", "cannot relay", "relaying is", "relaying prohibited", "relaying mail", "relaying to", "relay operation", "relay rejected", "relaying rejected",
-        "relay prohibited", "relay is prohibited", "open relay", "we do not relay", "we dont relay", "wont relay", "allowed rcpthosts", "use me as a relay", "authentication is required for relay",
-        "attempt to relay", "relay refused", "relay this", "mail relay", "not permitted to relay", "not allowed to relay", "refused to relay", "no relaying",
-        "is not local and sender not authenticated", "not a local domain", "not an open relay", "isnt in my list", "requires authentication",
-        "authentication required", "auth required", "must authenticate", "not authenticated", "sender not logged in", "please log in", "smtp auth",
-        "need to authenticate", "pop before smtp", "check mail before sending", "not logged in", "not local*relay",
-        "relay for this domain")),
-    # Of the envelope's sender, and of the name that we greet with.
-    (Reason.POLICY, ("sender address rejected", "sender address*invalid", "sender rejected", "sender denied", "sender refused",
-        "sender verif", "sender address verif", "verify sender", "verify the sender", "verifying sender", "sender callout", "callout verification", "callback",
-        "verification failed for", "domain of sender", "senders domain", "sender domain", "domain of the sender", "sender address domain",
-        "sender is not", "sender not", "sender blocked", "sender*blocked", "blocked sender", "invalid sender", "unknown sender",
-        "bad sender", "bad envelope from", "bad return path", "badmailfrom", "envelope sender", "mail from*rejected", "mail from*denied",
-        "mail from*refused", "mail from*not allowed", "mail from*not accepted", "mail from*blocked", "from address*not", "return address", "reverse-path", "reverse path",
-        "mail from domain", "from domain", "the sender does not", "the senders", "sender unknown", "null sender", "empty sender",
-        "no mx record for domain", "sending domain", "mailfrom", "helo command", "helo name", " helo ", "ehlo", "sending to remote addresses", "sending from")),
+        "dynablock", "dynamic ip", "dynamic address", "dial-up", "dialup", "backscatterer", "abuseat", "uceprotect",
+        "invaluement", "access denied*ip", "no smtp service", "connection refused by policy",
+        "connection rejected by policy", "ip address*rejected", "host*is blocked", "blocked*senderbase",
+        "blocked by*barracuda", "not accept mail from", "access from*denied", "your host*blocked",
+        "your network*blocked", "your mail server*blocked", "your server*blocked", "client host rejected",
+        "rejected because*server*listed", "your domain*blocked", "cloudmark sender intelligence",
+        "will not accept delivery", "ip address", "your mail server", "in dns", "open proxy",
+        "smtp server of your isp",
+    )),
+    (Reason.REPUTATION, (
+        "reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase",
+    )),
+    (Reason.RATE_LIMITED, (
+        "rate limit", "rate-limit", "ratelimit", "rate exceeded", "throttl", "too many connections",
+        "too many concurrent", "too many messages", "too many sessions", "too much mail", "too many mails",
+        "too many emails", "too frequent", "frequency limit", "slow down", "sending too fast", "too fast",
+        "exceeded the rate", "maximum rate", "connection limit", "connections exceeded", "message limit*exceeded",
+        "hourly limit", "hourly quota", "per hour", "this hour", "sending limit", "send limit", "quota*per day",
+        "mail flood", "exceeded*messages per", "too many errors", "too many invalid", "too many unknown",
+        "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
+        "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour",
+    )),
+    (Reason.TOO_MANY_RECIPIENTS, (
+        "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",
+        "maximum recipients", "max recipients", "many recipients",
+    )),
+    (Reason.RELAY_DENIED, (
+        "relay access denied", "relaying denied", "relaying not", "relay not", "relay denied", "not relay",
+        "no relay", "unable to relay", "cannot relay", "relaying is", "relaying prohibited", "relaying mail",
+        "relaying to", "relay operation", "relay rejected", "relaying rejected", "relay prohibited",
+        "relay is prohibited", "open relay", "we do not relay", "we dont relay", "wont relay", "allowed rcpthosts",
+        "use me as a relay", "authentication is required for relay", "attempt to relay", "relay refused",
+        "relay this", "mail relay", "not permitted to relay", "not allowed to relay", "refused to relay",
+        "no relaying", "is not local and sender not authenticated", "not a local domain", "not an open relay",
+        "isnt in my list", "requires authentication", "authentication required", "auth required", "must authenticate",
+        "not authenticated", "sender not logged in", "please log in", "smtp auth", "need to authenticate",
+        "pop before smtp", "check mail before sending", "not logged in", "not local*relay", "relay for this domain",
+    )),
 )  # fmt: skip
 
-# The recipient's own.
-RECIPIENTS = Phrases(
-    (Reason.MAILBOX_FULL, ("over quota", "overquota", "quota exceeded", "exceeded*quota", "exceeds*quota", "over the allowed quota",
-        "over its quota", "over their quota", "over disk quota", "quota is exceeded", "quota full", "quota violation", "quota would be", "quota size", "disk quota", "disk full",
-        "above quota", "out of storage", "storage allocation", "storage limit", "out of space", "not enough space", "not enough storage",
-        "not enough disk", "insufficient space", "insufficient disk", "insufficient storage", "no space left", "mailbox full", "mailbox is full",
-        "mail box full", "mail box is full", "box is full", "box full", "inbox is full", "inbox full", "folder is full", "full mailbox", "mailbox*is full", "user*is full", "account is full",
-        "mailbox size limit", "mailbox limit", "mailbox*exceeded*size", "mailbox*exceeds*size", "mailbox exceeds allowed size",
-        "mailbox has exceeded", "mailbox*over*limit", "mailfolder is full", "mail file size exceeds", "has no space", "too many messages in",
-        "too much mail data", "maildir over", "mail quota", "user*quota", "account*quota", "mailbox*quota", "quota",
-        "postfach ist voll", "postfach voll", "boite pleine", "buzon lleno", "cuota", "caixa postal cheia", "casella piena")),
-    (Reason.BAD_DOMAIN, ("host or domain name not found", "domain not found", "domain does not exist", "domain doesnt exist", "no such domain",
-        "unknown domain", "domain unknown", "unrouteable mail domain", "unroutable mail domain", "host unknown", "unknown host", "host not found",
-        "host*not found", "name or service not known", "nxdomain", "non-existent domain", "nonexistent domain", "non-existent host",
-        "invalid domain", "bad domain", "illegal host/domain", "couldnt find any host named", "couldnt find any host by that name", "couldnt find a mail exchanger", "name service error*host not found",
-        "dns domain*does not exist", "domain*not exist", "no mx or a", "no mail server for", "no mx for", "no mail hosts for domain",
-        "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email", "does not accept email", "null mx", "nullmx", "no mail service", "mail not accepted for domain", "domain is not accepting mail",
-        "not accepting mail for domain", "domain has no", "domain is not hosted", "domain not hosted", "no such host", "domain isnt", "domain expired", "domain is disabled",
-        "domain*inactive", "recipient domain", "we werent able to find the recipient domain", "domain lookup failed", "no such domain at this location")),
-    (Reason.INACTIVE, ("is inactive", "inactive user", "inactive mailbox", "inactive account", "account inactive", "mailbox inactive", "user inactive", "is not active", "not active anymore", "no longer active", "not an active",
-        "account*disabled", "mailbox*disabled", "user*disabled", "address*disabled", "recipient*disabled", "email*disabled", "disabled account", "disabled user", "disabled mailbox", "disabled recipient", "disabled for this recipient", "delivery to this address is disabled",
-        "account*suspended", "user*suspended", "mailbox*suspended", "recipient*suspended", "suspended account", "suspended user", "suspended mailbox", "recipient suspend", "account*deactivated", "mailbox*deactivated", "user*deactivated", "deactivated", "de-activated",
-        "account*locked", "mailbox*locked", "user*locked", "mailbox*frozen", "account*frozen", "account*closed", "mailbox*closed", "account*terminated", "user*terminated", "account*cancelled", "account*canceled",
-        "account*expired", "mailbox*expired", "user*expired", "account expired", "account*deleted", "mailbox*deleted", "mailbox*dormant",
-        "account is not enabled", "account not enabled", "account*blocked", "user*blocked", "mailbox*blocked", "account*on hold", "mailbox is not enabled", "discontinued", "no longer in use",
-        "no longer in service", "no longer used", "no longer accepts mail", "no longer accepts email", "no longer accepting", "not currently accepting", "no longer monitored", "no longer being used", "mailbox is currently unavailable", "temporarily locked")),
-    (Reason.UNKNOWN_USER, ("user unknown", "unknown user", "unknown or illegal", "unknown alias", "user is unknown", "user not known", "user*not known", "unknown recipient", "recipient unknown", "recipient is unknown", "recipients unknown",
-        "unknown local", "unknown mailbox", "mailbox unknown", "unknown address", "address unknown", "unknown email", "unknown account", "account unknown", "addressee unknown", "unknown addressee", "unknown virtual", "unknown or invalid", "unknown destination", "unknown to", "unknown in",
-        "no such user", "no such recipient", "no such mailbox", "no such address", "no such account", "no such person", "no such name", "no such email", "no such mail", "no such customer", "no such alias", "no such local", "no such destination", "no such a user", "no such id", "no such member", "nosuchuser",
-        "no user", "no mailbox", "no account", "no local mailbox", "no matching", "no one here", "no one at this", "no email address", "no known user", "no this user",
-        "user not found", "user*not found", "user was not found", "recipient not found", "recipient*not found", "mailbox not found", "mailbox*not found", "account not found", "account*not found", "address not found", "address*not found", "email*not found", "not found on this server", "not found in*directory", "could not find*user", "couldnt find*user", "cant find*user", "cannot find*user", "recipient could not be found", "cannot find the recipient", "could not be found",
-        "does not exist", "doesnt exist", "dosent exist", "dont exist", "do not exist", "not exist", "doesnot exist", "non-existent", "nonexistent", "nonexisting", "non existent", "not existing", "no longer exists", "doesnt have", "does not have an account", "no existe", "n existe", "existe pas", "inexistant", "inexistente", "inesistente", "desconocido", "inconnu", "sconosciuto", "desconhecido", "desconhecida", "unbekannt", "nicht gefunden", "existiert nicht", "nao encontrado", "okand", "onbekend", "ukjent",
-        "not a valid", "isnt a valid", "is not valid", "not valid", "not a known", "is not known", "isnt known", "not a user", "not a local", "not a recipient", "not an existing", "not our user", "not listed in", "not in our", "not in the directory", "not in my", "not local", "not a mailbox", "not on this server", "not registered", "not recognized", "not recognised", "unrecognized", "unrecognised", "not in address book", "not in user list", "not here", "not a member",
-        "invalid recipient", "invalid mailbox", "invalid user", "invalid address", "invalid email", "invalid account", "invalid local", "invalid destination", "invalid rcpt", "invalid final", "recipient invalid", "recipient is invalid", "recipient*invalid", "address*invalid", "mailbox*invalid", "mailbox invalid", "user invalid", "user name is invalid", "bad address", "bad recipient", "bad destination", "bad mailbox", "wrong recipient", "wrong address", "wrong user", "illegal user", "illegal recipient", "incorrect recipient", "incorrect address",
-        "undeliverable address", "undeliverable mailbox", "unrouteable address", "unroutable address", "unable to find", "unable to deliver to", "unable to verify recipient", "unable to validate recipient", "unable to route to", "recipient verify", "recipient verification", "cannot be verified*recipient", "verify recipient", "recipient address verification",
-        "no longer available", "no longer valid", "no longer with", "no longer works", "no longer at", "no longer employed", "no longer on server", "has left", "left the company", "left our", "has moved", "user moved", "mailbox moved", "user has moved", "address has changed", "has changed",
-        "mail receiving disabled", "recipient no longer", "mailbox name not allowed",
-        "not have an account", "not have a mailbox", "not have mailbox", "unrouteable", "unroutable", "not deliverable", "misspelled")),
+# The recipient's own. Hosts say it in a thousand ways, most of which are one of these words beside one of those.
+ADDRESSEES = "user|recipient|mailbox|account|address|addressee|alias|customer|subscriber|member|email|rcpt"
+CLOSED = (
+    "disabled|suspended|deactivated|inactivated|inactive|locked|frozen|closed|terminated|cancelled|canceled|expired|deleted"
+    "|removed|dormant|on hold|discontinued|not active|not activated|not enabled"
+)
+UNKNOWN = (
+    "unknown|not listed|not found|not exist|doesnt exist|does not exist|didnt exist|not known|not valid|not recognized"
+    "|not recognised|invalid|is wrong|incorrect|not ok|not local|not registered|no longer exists|cannot be verified"
+    "|cant be verified|could not be found|couldnt be found|cannot be found|non-existent|nonexistent|has moved|has left"
+)
+UNKNOWN_ONE = "unknown|no such|invalid|nonexistent|non-existent|wrong|illegal|incorrect|no valid|undeliverable"
+
+OF_RECIPIENTS = Phrases(
+    (Reason.MAILBOX_FULL, (
+        "over quota", "overquota", "quota exceeded", "exceeded*quota", "exceeds*quota", "over the allowed quota",
+        "over its quota", "over their quota", "over disk quota", "quota is exceeded", "quota full", "quota violation",
+        "quota would be", "quota size", "disk quota", "disk full", "above quota", "out of storage",
+        "storage allocation", "storage limit", "out of space", "not enough space", "not enough storage",
+        "not enough disk", "insufficient space", "insufficient disk", "insufficient storage", "no space left",
+        "mailbox full", "mailbox is full", "mail box full", "mail box is full", "box is full", "box full",
+        "inbox is full", "inbox full", "folder is full", "full mailbox", "mailbox*is full", "user*is full",
+        "account is full", "mailbox size limit", "mailbox limit", "mailbox*exceeded*size", "mailbox*exceeds*size",
+        "mailbox exceeds allowed size", "mailbox has exceeded", "mailbox*over*limit", "mailfolder is full",
+        "mail file size exceeds", "has no space", "too many messages in", "too much mail data", "maildir over",
+        "mail quota", "user*quota", "account*quota", "mailbox*quota", "quota", "postfach ist voll", "postfach voll",
+        "boite pleine", "buzon lleno", "cuota", "caixa postal cheia", "casella piena",
+    )),
+    (Reason.BAD_DOMAIN, (
+        "host or domain name not found", "domain not found", "domain does not exist", "domain doesnt exist",
+        "no such domain", "unknown domain", "domain unknown", "unrouteable mail domain", "unroutable mail domain",
+        "host unknown", "unknown host", "host not found", "host*not found", "name or service not known", "nxdomain",
+        "non-existent domain", "nonexistent domain", "non-existent host", "bad domain", "illegal host/domain",
+        "couldnt find any host named", "couldnt find any host by that name", "couldnt find a mail exchanger",
+        "name service error*host not found", "dns domain*does not exist", "domain*not exist", "no mx or a",
+        "no mail server for", "no mx for", "no mail hosts for domain", "does not accept mail", "doesnt accept mail",
+        "accepts no mail", "doesnt accept email", "does not accept email", "null mx", "nullmx", "no mail service",
+        "mail not accepted for domain", "domain is not accepting mail", "not accepting mail for domain",
+        "domain has no", "domain is not hosted", "domain not hosted", "no such host", "domain isnt", "domain expired",
+        "domain is disabled", "domain*inactive", "recipient domain", "we werent able to find the recipient domain",
+        "domain lookup failed", "domain must exist", "domain mentioned*unknown", "nameserver query",
+        "no such domain at this location",
+    )),
+    (Reason.INACTIVE, (
+        f"{ADDRESSEES}*{CLOSED}", "is inactive", "inactive user", "inactive mailbox", "inactive account",
+        "account inactive", "mailbox inactive", "user inactive", "is not active", "user not active",
+        "account not active", "mailbox not active", "address not active", "recipient not active",
+        "extended inactivity", "currently suspended", "is suspended", "archivee", "not currently being accepted",
+        "not active anymore", "no longer active", "not an active", "disabled account", "disabled user",
+        "disabled mailbox", "disabled recipient", "disabled for this recipient",
+        "delivery to this address is disabled", "suspended account", "suspended user", "suspended mailbox",
+        "recipient suspend", "deactivated", "de-activated", "account expired", "account is not enabled",
+        "account not enabled", "account*blocked", "mailbox is not enabled", "discontinued", "no longer in use",
+        "no longer in service", "no longer used", "no longer accepts mail", "no longer accepts email",
+        "no longer accepting", "not currently accepting", "no longer monitored", "no longer being used",
+        "mailbox is currently unavailable", "temporarily locked", " now disabled", "not activated",
+    )),
+    (Reason.UNKNOWN_USER, (
+        f"{ADDRESSEES}*{UNKNOWN}", f"{UNKNOWN_ONE}*{ADDRESSEES}", "user unknown", "unknown user",
+        "unknown or illegal", "unknown alias", "user is unknown", "user not known", "unknown recipient",
+        "recipient unknown", "recipient is unknown", "recipients unknown", "unknown local", "unknown mailbox",
+        "mailbox unknown", "unknown address", "address unknown", "unknown email", "unknown account",
+        "account unknown", "addressee unknown", "unknown addressee", "unknown virtual", "unknown or invalid",
+        "unknown destination", "unknown to", "unknown in", "no such user", "no such recipient", "no such mailbox",
+        "no such address", "no such account", "no such person", "no such name", "no such email", "no such mail",
+        "no such customer", "no such alias", "no such local", "no such destination", "no such a user", "no such id",
+        "no such member", "nosuchuser", "no user", "no mailbox", "no account", "no local mailbox", "no matching",
+        "no one here", "no one at this", "no email address", "no known user", "no this user", "user not found",
+        "user was not found", "recipient not found", "mailbox not found", "account not found", "address not found",
+        "not found on this server", "not found in*directory", "could not find*user", "couldnt find*user",
+        "cant find*user", "cannot find*user", "recipient could not be found", "cannot find the recipient",
+        "could not be found", "does not exist", "doesnt exist", "dosnt exist", "dosent exist", "dont exist",
+        "do not exist", "not exist", "doesnot exist", "non-existent", "nonexisting", "non existent", "not existing",
+        "no longer exists", "doesnt have", "does not have an account", "no existe", "n existe", "existe pas",
+        "inexistant", "inexistente", "inesistente", "desconocido", "inconnu", "sconosciuto", "desconhecido",
+        "desconhecida", "unbekannt", "nicht gefunden", "existiert nicht", "nao encontrado", "okand", "onbekend",
+        "ukjent", "not a valid mail", "not a valid user", "not a valid recipient", "not a valid address",
+        "not a valid email", "not a valid account", "not a valid local", "isnt a valid", "not a known",
+        "is not known", "isnt known", "not a user", "not a local", "not a recipient", "not an existing",
+        "not our user", "not in our", "not in the directory", "not in my", "not a mailbox", "not on this server",
+        "not registered", "unrecognized user", "unrecognized recipient", "unrecognized address",
+        "not in address book", "not in user list", " @ not found", " @ unknown", "@ is unknown", "were unknown",
+        "was unknown", "not present", "cant accept user", "cannot accept user", "couldnt be found",
+        "does not receive", "doesnt receive", "not available any", "no such virtual", "nessun utente", "no mail box",
+        "no mail-enabled", "name directory", "public name", "were undeliverable", "was undeliverable", "badrcptto",
+        "badrecipientto",
+        "validrcptto", "envelope recipient*denied", "missing home directory", "unavaiable",
+        "recipient address rejected access denied", "not a member", "invalid recipient", "invalid mailbox",
+        "invalid user", "invalid address", "invalid email", "invalid account", "invalid local", "invalid destination",
+        "invalid rcpt", "invalid final", "recipient invalid", "recipient is invalid", "mailbox invalid",
+        "user invalid", "user name is invalid", "bad address", "bad recipient", "bad destination", "bad mailbox",
+        "wrong recipient", "wrong address", "wrong user", "illegal user", "illegal recipient", "incorrect recipient",
+        "incorrect address", "undeliverable address", "undeliverable mailbox", "unrouteable address",
+        "unroutable address", "unable to find", "unable to deliver to", "unable to verify recipient",
+        "unable to validate recipient", "unable to route to", "recipient verify", "recipient verification",
+        "cannot be verified*recipient", "verify recipient", "recipient address verification", "no longer available",
+        "no longer valid", "no longer with", "no longer works", "no longer at", "no longer employed",
+        "no longer on server", "has left", "left the company", "left our", "has moved", "user moved", "mailbox moved",
+        "user has moved", "address has changed", "has changed", "mail receiving disabled", "recipient no longer",
+        "mailbox name not allowed", "not have an account", "not have a mailbox", "not have mailbox", "unrouteable",
+        "unroutable", "not deliverable", "misspelled", "not used", "several matches found", "user address required",
+        "not local recipient",
+    )),
 )  # fmt: skip
 
-# Of the message. Last, since the words are used for everything.
-MESSAGES = Phrases(
-    (Reason.TOO_LARGE, ("message size", "size limit", "maximum size", "max size", "message too large", "message too big", "message is too", "too large", "too big",
-        "size exceed", "exceeds size", "exceeds*maximum", "exceeds*limit", "larger than", "maximum message", "message length", "message exceeds", "attachment size")),
-    (Reason.SPAM, ("spam", "unsolicited", " junk", " uce ", " ube ", "bulk mail", "bulk email", "content reject", "content denied", "content filter", "message content",
-        "rejected for content", "suspicious", "looks like", "unwanted", "blocked by filter", "advert", "bayes", "score", "mail content denied", "csi", "cloudmark", "bogofilter", "prohibited content")),
-    (Reason.ROUTING_LOOP, ("too many hops", "hop count", "mail loop", "loops back", "routing loop", "looping", "forwarding loop", "message loop", "loop detected", "too many received", "best-preference mx", "mail loops", "hops")),
-    (Reason.EXPIRED, ("retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old", "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "giving up", "ive been trying", "in the queue too long", "queue too long", "maximum time")),
-    (Reason.NETWORK, ("connection refused", "connection timed out", "connection reset", "connection died", "connection lost", "lost connection", "connection closed", "timed out", "timeout", "no route to host", "network is unreachable",
-        "network unreachable", "unable to connect", "could not connect", "cannot connect", "establish an smtp connection", "unreachable", "broken pipe", "deferred connection", "connection dropped", "host is down", "conversation with", "try again later*dns")),
-    (Reason.DNS, ("dns", "name server", "temporary lookup", "name service", "temporary resolution", "could not resolve", "cname lookup", "lookup failed")),
+# Of the message.
+OF_CONTENTS = Phrases(
+    (Reason.TOO_LARGE, (
+        "message size", "size limit", "maximum size", "max size", "message too large", "message too big",
+        "message is too", "too large", "too big", "size exceed", "exceeds size", "exceeds*maximum", "exceeds*limit",
+        "larger than", "maximum message", "message length", "message exceeds", "attachment size",
+    )),
+    (Reason.SPAM, (
+        "spam", "unsolicited", " junk", " uce ", " ube ", "bulk mail", "bulk email", "content reject",
+        "content denied", "content filter", "message content", "rejected for content", "suspicious", "looks like",
+        "unwanted", "blocked by filter", "advert", "bayes", "score", "mail content denied", "csi", "cloudmark",
+        "bogofilter", "prohibited content",
+    )),
+)  # fmt: skip
+
+# Of the way, the host and the rules. Late, since the words are used for much.
+CIRCUMSTANCES = Phrases(
+    (Reason.ROUTING_LOOP, (
+        "too many hops", "hop count", "mail loop", "loops back", "routing loop", "looping", "forwarding loop",
+        "message loop", "loop detected", "too many received", "best-preference mx", "mail loops", "hops",
+    )),
+    (Reason.EXPIRED, (
+        "retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old",
+        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "giving up",
+        "ive been trying", "in the queue too long", "queue too long", "maximum time",
+    )),
+    (Reason.NETWORK, (
+        "connection refused", "connection timed out", "connection reset", "connection died", "connection lost",
+        "lost connection", "connection closed", "timed out", "timeout", "no route to host", "network is unreachable",
+        "network unreachable", "unable to connect", "could not connect", "cannot connect",
+        "establish an smtp connection", "unreachable", "broken pipe", "deferred connection", "connection dropped",
+        "host is down", "conversation with", "try again later*dns",
+    )),
+    (Reason.DNS, (
+        "dns", "name server", "temporary lookup", "name service", "temporary resolution", "could not resolve",
+        "cname lookup", "lookup failed",
+    )),
     (Reason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
-    (Reason.PROTOCOL, ("syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error", "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header", "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii", "missing message-id")),
+    (Reason.POLICY, (
+        "policy", "policies", "attachment", "preferences", "members only", "members-only", "mailing list",
+        "distribution list", "not authorized", "administrative prohibition", "prohibited", "by this user",
+        "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
+    )),
+    (Reason.PROTOCOL, (
+        "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",
+        "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header",
+        "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
+        "missing message-id",
+    )),
 )  # fmt: skip
 
 # What hosts say of addresses that they do not know, and of much else. Not looked for in answers to the message itself.
-WEAK_RECIPIENTS = Phrases(
-    (Reason.UNKNOWN_USER, ("mailbox unavailable", "mailbox not available", "mailbox is unavailable", "mailbox*unavailable", "unavailable mailbox", "user unavailable", "user*unavailable", "mailbox name", "requested action not taken mailbox", "recipient unavailable", "user not available", "account unavailable", "account not available", "local delivery failed",
-        "address rejected", "rejected address", "rcpt rejected", "recipient rejected", "recipient not accepted", "recipients not accepted", "recipient refused", "rejected recipient", "recipient*rejected", "rejected*recipient", "address not accepted", "not accepted*recipient", "does not like recipient", "doesnt like recipient", "recipient denied", "recipient is not", "recipient not", "recipients rejected", "rcpt refused", "all recipients", "not accept*for this user", "permanent failure for one or more recipients",
-        "delivery*disallowed", "destination not", "address error", "cannot deliver to", "cannot route to", "user invalid")),
+MAYBE_OF_RECIPIENTS = Phrases(
+    (Reason.UNKNOWN_USER, (
+        "mailbox unavailable", "mailbox not available", "mailbox is unavailable", "mailbox*unavailable",
+        "unavailable mailbox", "user unavailable", "user*unavailable", "mailbox name",
+        "requested action not taken mailbox", "recipient unavailable", "user not available", "account unavailable",
+        "account not available", "local delivery failed", "address rejected", "rejected address", "rcpt rejected",
+        "recipient rejected", "recipient not accepted", "recipients not accepted", "recipient refused",
+        "rejected recipient", "recipient*rejected", "rejected*recipient", "address not accepted",
+        "not accepted*recipient", "does not like recipient", "doesnt like recipient", "recipient denied",
+        "recipient is not", "recipient not", "recipients rejected", "rcpt refused", "all recipients",
+        "not accept*for this user", "permanent failure for one or more recipients", "delivery*disallowed",
+        "destination not", "address error", "cannot deliver to", "cannot route to", "user invalid",
+        "not accept*for this recipient",
+    )),
 )  # fmt: skip
 
 # What fits nearly everything.
 LEFTOVERS = Phrases(
-    (Reason.HOST_TROUBLE, ("try again", "try later", "temporar", "service unavailable", "service not available", "system error", "internal error", "local error", "server error", "not currently available", "resources", "overload", "too busy", "server busy", "system busy", "come back later", "system load", "config", "mail system", "unexpected", "queue file", "server is down", "maintenance", "shutting down", "i/o error", "database", "backend", "milter", "please retry", "error in processing", "local problem", "unavailable")),
-    (Reason.POLICY, ("policy", "policies", "access denied", "denied", "prohibited", "not permitted", "not allowed", "permission", "administrative", "administrator", "refused", "rejected", "reject", "blocked", "forbidden", "restricted", "security", "attachment", "not authorized", "unauthorized", "not accepted", "unacceptable", "banned", "rule", "moderat", "disallowed", "violat")),
+    (Reason.HOST_TROUBLE, (
+        "try again", "try later", "temporar", "service unavailable", "service not available", "system error",
+        "internal error", "local error", "server error", "not currently available", "resources", "overload",
+        "too busy", "server busy", "system busy", "come back later", "system load", "config", "mail system",
+        "unexpected", "queue file", "server is down", "maintenance", "shutting down", "i/o error", "database",
+        "backend", "milter", "please retry", "error in processing", "local problem", "unavailable",
+    )),
+    (Reason.POLICY, (
+        "access denied", "denied", "not permitted", "not allowed", "permission", "administrative", "administrator",
+        "refused", "rejected", "reject", "blocked", "forbidden", "restricted", "security", "unauthorized",
+        "not accepted", "unacceptable", "banned", "rule", "disallowed", "violat",
+    )),
 )  # fmt: skip

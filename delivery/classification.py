@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from delivery.bounce_codes import BASIC, ENHANCED
-from delivery.bounce_phrases import LEFTOVERS, MESSAGES, PROVIDERS, RECIPIENTS, SENDERS, WEAK_RECIPIENTS
+from delivery.bounce_phrases import (
+    CIRCUMSTANCES,
+    LEFTOVERS,
+    MAYBE_OF_RECIPIENTS,
+    OF_CONTENTS,
+    OF_HOSTS,
+    OF_RECIPIENTS,
+    OF_SENDERS,
+    PROVIDERS,
+)
 from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
@@ -57,14 +66,18 @@ ENHANCED_CODE = re.compile(r"(?<![\w.])#?([245])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)"
 MARKS = re.compile(r"[^\w.@#/-]+")
 # A reply of these words alone says nothing but its code.
 BARE_WORDS = frozenset(
-    "requested action mail message not taken transaction failed rejected error permanent failure no ok".split()
+    {"requested", "action", "not", "taken", "transaction", "failed", "error", "permanent", "failure", "no", "ok"}
 )
 BARE_CODES = (550, 553, 554)
+# Postfix's words in a report.
+TO_THE_MESSAGE = "in reply to end of data"
 # 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
+FULL_CODE = 552
 FULL = {Stage.RCPT: Reason.TOO_MANY_RECIPIENTS, Stage.REPORT: Reason.MAILBOX_FULL}
+TEMPORARY = 4
 # Where the codes say little.
-OF_THE_MESSAGE = (SENDERS, RECIPIENTS, MESSAGES, LEFTOVERS)
-OF_THE_RECIPIENT = (SENDERS, RECIPIENTS, MESSAGES, WEAK_RECIPIENTS, LEFTOVERS)
+BEFORE_DATA = (OF_HOSTS, OF_RECIPIENTS, OF_CONTENTS, CIRCUMSTANCES, MAYBE_OF_RECIPIENTS)
+AFTER_DATA = (OF_HOSTS, OF_RECIPIENTS, OF_CONTENTS, CIRCUMSTANCES)
 
 
 def classify(reply: Reply, *, stage: Stage) -> Classification:
@@ -75,9 +88,9 @@ def classify(reply: Reply, *, stage: Stage) -> Classification:
     text = plain_text(reply.text)
     if stage in HOST_STAGES:
         return Classification(Verdict.DEFERRED, _host_reason(reply, text, stage))
-    digit, detail = _enhanced_code(reply)
-    is_permanent = (reply.code // 100 or digit) != 4
-    reason = _reason(text, detail, stage) or _last_resort(reply, text, stage)
+    digit, _ = _enhanced_code(reply)
+    is_permanent = (reply.code // 100 or digit) != TEMPORARY
+    reason = _reason(reply, text, stage)
     verdict = _verdict(reply, reason, stage) if is_permanent else _passing(stage)
     is_fault = verdict is Verdict.BOUNCED and stage is not Stage.MAIL and reason in RECIPIENT_FAULTS
     return Classification(verdict, reason, is_fault)
@@ -85,14 +98,16 @@ def classify(reply: Reply, *, stage: Stage) -> Classification:
 
 def plain_text(raw: str) -> str:
     """Return the words of a reply as the phrases have them: see `delivery.bounce_phrases`."""
-    lowered = raw[:MAX_LENGTH].lower().replace("'", "").replace("\u2019", "")
+    lowered = (
+        raw[:MAX_LENGTH].lower().replace("'", "").replace("\u2019", "").replace("e-mail", "email").replace("...", " ")
+    )
     words = (word.strip(".-") for word in MARKS.sub(" ", ENHANCED_CODE.sub(" ", lowered)).split())
     return f" {' '.join('@' if '@' in word else word for word in words if word)} "
 
 
 def _host_reason(reply: Reply, text: str, stage: Stage) -> Reason:
     if stage in (Stage.BANNER, Stage.EHLO):
-        return SENDERS.find(text) or HOST_STAGES[stage]
+        return OF_HOSTS.find(text) or HOST_STAGES[stage]
     # RFC 4954, section 4.7.1: 454 is the host's trouble, the password may be right.
     is_trouble = stage is Stage.AUTH and reply.code // 100 == 4
     return Reason.HOST_TROUBLE if is_trouble else HOST_STAGES[stage]
@@ -110,27 +125,50 @@ def _enhanced_code(reply: Reply) -> tuple[int, str]:
     return next(telling, found[0] if found else (0, ""))
 
 
-def _reason(text: str, detail: str, stage: Stage) -> Reason | None:
-    if marked := PROVIDERS.find(text):
-        return marked
+def _reason(reply: Reply, text: str, stage: Stage) -> Reason:
+    """Ask one table after another; the first that knows has the word."""
+    _, detail = _enhanced_code(reply)
+    return (
+        PROVIDERS.find(text)
+        or OF_SENDERS.find(text)
+        or _by_enhanced_code(detail, text)
+        or _by_words(text, stage)
+        or _by_basic_code(reply, text, stage)
+    )
+
+
+def _by_enhanced_code(detail: str, text: str) -> Reason | None:
     coded = ENHANCED.get(detail)
     if coded in RECIPIENT_FAULTS:
-        # "550 5.1.1 blocked, see spamhaus.org": a wrong code must not suppress anybody.
-        return coded if RECIPIENTS.find(text) else SENDERS.find(text) or coded
+        return _confirmed(coded, text)
     if coded in OFTEN_WRONG:
-        return SENDERS.find(text) or RECIPIENTS.find(text) or coded
-    if coded:
-        return coded
-    tables = OF_THE_MESSAGE if stage in (Stage.DATA, Stage.DOT) else OF_THE_RECIPIENT
+        return OF_HOSTS.find(text) or OF_RECIPIENTS.find(text) or coded
+    return (coded and (OF_HOSTS.find(text) if coded is Reason.POLICY else None)) or coded
+
+
+def _confirmed(coded: Reason, text: str) -> Reason:
+    """Believe a code that blames the recipient, unless the words say something else and nothing of the recipient."""
+    told = OF_RECIPIENTS.find(text)
+    if told:
+        return told if told is Reason.MAILBOX_FULL else coded
+    return OF_HOSTS.find(text) or OF_CONTENTS.find(text) or coded
+
+
+def _by_words(text: str, stage: Stage) -> Reason | None:
+    is_of_the_message = stage in (Stage.DATA, Stage.DOT) or TO_THE_MESSAGE in text
+    tables = AFTER_DATA if is_of_the_message else BEFORE_DATA
     return next(filter(None, (table.find(text) for table in tables)), None)
 
 
-def _last_resort(reply: Reply, text: str, stage: Stage) -> Reason:
+def _by_basic_code(reply: Reply, text: str, stage: Stage) -> Reason:
     """Judge by the basic code, and by who it answers."""
-    if reply.code == 552:
-        return FULL.get(stage, Reason.TOO_LARGE)
-    if stage is Stage.RCPT and reply.code in BARE_CODES and BARE_WORDS.issuperset(text.split()):
+    is_bare = BARE_WORDS.issuperset(text.split())
+    if stage is Stage.RCPT and reply.code in BARE_CODES and is_bare:
         return Reason.REJECTED
+    if not is_bare and (found := LEFTOVERS.find(text)):
+        return found
+    if reply.code == FULL_CODE:
+        return FULL.get(stage, Reason.TOO_LARGE)
     return BASIC.get(reply.code, Reason.UNDETERMINED)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from network.addresses import Address, Guard, TargetRefused
-from network.resolver import Answer, DnsTrouble, Resolver, Status
+from network.resolver import Answer, Resolver, Status
 
 # F33: a hostile zone may name hundreds.
 MOST_HOSTS = 10

@@ -9,7 +9,10 @@ GAP = 60
 
 
 class Phrases:
-    """Reasons with the phrases that give them; a star in a phrase stands for up to sixty characters.
+    """Reasons with the phrases that give them.
+
+    A star in a phrase stands for up to sixty characters, a bar in one with a star for "or", whole words:
+    "user|mailbox*unknown|not found".
 
     Phrases without a star are looked for as plain strings: a regular expression of all of them is
     a hundred times slower, and this way the time is linear in the text, whatever it holds.
@@ -31,4 +34,10 @@ class Phrases:
 
 def _patterns(phrases: Iterable[str]) -> list[re.Pattern[str]]:
     starred = [phrase.split("*") for phrase in phrases if "*" in phrase]
-    return [re.compile(f".{{0,{GAP}}}?".join(map(re.escape, parts))) for parts in starred]
+    return [re.compile(f".{{0,{GAP}}}?".join(map(_either, parts))) for parts in starred]
+
+
+def _either(part: str) -> str:
+    if "|" not in part:
+        return re.escape(part)
+    return rf"\b(?:{'|'.join(map(re.escape, part.split('|')))})\b"

@@ -63,12 +63,10 @@ class AnymailTransport:
             return parked(Reason.LOGIN_REFUSED, "The provider refuses the credentials.")
         try:
             async with self._lane.place():
-                self._logins.enter()
-                outcome = await self._call(consignment, lease)
+                with self._logins.passage():
+                    outcome = await self._call(consignment, lease)
         except DestinationBusy as busy:
             return busy.outcome
-        finally:
-            self._logins.leave()
         self._note(outcome)
         return outcome
 

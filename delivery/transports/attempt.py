@@ -8,7 +8,8 @@ from delivery.replies import Outcome, Verdict
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import Lane
 from delivery.transports.opening import Opener
-from delivery.transports.session import Receipt, Server, Session
+from delivery.transports.server import Server
+from delivery.transports.session import Receipt, Session
 from delivery.transports.setbacks import Setback
 
 
@@ -23,6 +24,7 @@ class Attempt:
         self._lease = lease
         self._on_acceptance = on_acceptance
         self._opener = opener
+        self._deadline = opener.deadline()
         self._message = b""
 
     async def run(self, lane: Lane, servers: AsyncIterator[Server]) -> Outcome:
@@ -47,7 +49,7 @@ class Attempt:
                     raise
         async for server in servers:
             try:
-                return await self._send(lane, await self._opener.open(server))
+                return await self._send(lane, await self._opener.open(server, deadline=self._deadline))
             except Setback as setback:
                 if not setback.may_try_next_host:
                     raise
@@ -58,7 +60,9 @@ class Attempt:
     async def _send(self, lane: Lane, session: Session) -> Outcome:
         try:
             self._message = self._message or self._consignment.message()
-            receipt = await session.send(self._consignment.envelope, self._message, lease=self._lease)
+            receipt = await session.send(
+                self._consignment.envelope, self._message, lease=self._lease, deadline=self._deadline
+            )
         finally:
             lane.give_back(session)
         lane.moved()

@@ -1,7 +1,8 @@
 """A fuse: after failures in a row a destination is shut for a while, then tried with one message at a time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 Clock = Callable[[], float]
@@ -24,7 +25,7 @@ class Circuit:
         self._clock = clock
         self._failures = 0
         self._shut_until = 0.0
-        self._probing_until = 0.0
+        self._is_probed = False
 
     @property
     def is_blown(self) -> bool:
@@ -34,28 +35,28 @@ class Circuit:
     @property
     def is_open(self) -> bool:
         """Tell whether nobody may pass now."""
-        now = self._clock()
-        return self.is_blown and (now < self._shut_until or now < self._probing_until)
+        return self.is_blown and (self._is_probed or self._clock() < self._shut_until)
 
-    def enter(self) -> None:
-        """Say that one passes: where it is blown, that one is the probe, until it reports or is forgotten."""
-        if self.is_blown:
-            self._probing_until = self._clock() + self._fuse.longest_seconds
-
-    def leave(self) -> None:
-        """Say that one who passed is back, with no news of the destination."""
-        self._probing_until = 0.0
+    @contextmanager
+    def passage(self) -> Iterator[None]:
+        """Pass: where it is blown this one is the probe, and the others wait until it is back with or without news."""
+        is_probe = self.is_blown
+        self._is_probed = self._is_probed or is_probe
+        try:
+            yield
+        finally:
+            if is_probe:
+                self._is_probed = False
 
     def succeed(self) -> None:
         self._failures = 0
-        self._shut_until = self._probing_until = 0.0
+        self._shut_until = 0.0
 
     def fail(self) -> None:
         """Count a failure; those that were under way when it blew say nothing new."""
         if self.is_blown and self._clock() < self._shut_until:
             return
         self._failures += 1
-        self._probing_until = 0.0
         if self.is_blown:
             doublings = min(self._failures - self._fuse.failures, 20)
             seconds = min(self._fuse.first_seconds * 2**doublings, self._fuse.longest_seconds)

@@ -12,7 +12,7 @@ from delivery.transports.attempt import Attempt
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import DestinationBusy, Lanes, Limits
 from delivery.transports.opening import Opener
-from delivery.transports.session import RFC_5321, Server, Timeouts
+from delivery.transports.server import RFC_5321, Server, Timeouts
 from network.addresses import TargetRefused
 from network.resolver import DnsTrouble
 

@@ -62,12 +62,13 @@ class Lane:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """Hold one of the destination's places. Raises DestinationBusy."""
-        await self._enter()
+        await self._wait_for_place()
+        self._out += 1
         try:
-            yield
+            with self.circuit.passage():
+                yield
         finally:
             self._out -= 1
-            self.circuit.leave()
             self._let_next_in()
 
     def take(self) -> Session | None:
@@ -94,7 +95,7 @@ class Lane:
         """Note that a message got its answer: the destination works, and may have one connection more."""
         self.circuit.succeed()
         self._moved_at = asyncio.get_running_loop().time()
-        if self._window is not None and self._window < (self._limits.connections or 0):
+        if self._window is not None and self._window != self._limits.connections:
             self._window += 1
 
     def failed(self) -> None:
@@ -110,13 +111,11 @@ class Lane:
             self._sweeper.cancel()
             self._sweeper = None
 
-    async def _enter(self) -> None:
+    async def _wait_for_place(self) -> None:
         if self.circuit.is_open:
             raise DestinationBusy(Reason.DESTINATION_SHUT, "The destination is shut for a while after failures.")
         if self._is_full and not (self._is_moving and await self._let_in()):
             raise DestinationBusy(Reason.DESTINATION_FULL, "The destination has all the connections it may have.")
-        self._out += 1
-        self.circuit.enter()
 
     @property
     def _is_full(self) -> bool:

@@ -1,10 +1,12 @@
 """Open sessions, and remember of each host what the next one should know."""
 
+import asyncio
 from dataclasses import replace
 
 from delivery.reasons import Reason
 from delivery.transports.notes import Notes
-from delivery.transports.session import RFC_5321, Server, Session, Timeouts
+from delivery.transports.server import RFC_5321, Server, Timeouts
+from delivery.transports.session import Session
 from delivery.transports.setbacks import Setback
 from delivery.transports.tls import Tls
 
@@ -24,25 +26,26 @@ class Opener:
         """Tell whether a host did not let us in a moment ago."""
         return name in self._down
 
-    async def open(self, server: Server) -> Session:
+    def deadline(self) -> float:
+        """Return when an attempt that begins now has to end, in the loop's time."""
+        return asyncio.get_running_loop().time() + self._timeouts.whole
+
+    async def open(self, server: Server, *, deadline: float) -> Session:
         """Return a session; in clear where opportunistic TLS fails, as for a host that offers none. Raises Setback."""
         try:
-            return await self._open(server)
+            return await self._open(server, deadline)
         except Setback:
             self._down.add(server.name)
             raise
 
-    async def _open(self, server: Server) -> Session:
-        if server.tls is not Tls.OPPORTUNISTIC:
-            return await Session.open(server, timeouts=self._timeouts)
-        in_clear = replace(server, tls=Tls.NONE)
-        if server.name in self._in_clear:
-            return await Session.open(in_clear, timeouts=self._timeouts)
+    async def _open(self, server: Server, deadline: float) -> Session:
+        if server.tls is Tls.OPPORTUNISTIC and server.name in self._in_clear:
+            server = replace(server, tls=Tls.NONE)
         try:
-            return await Session.open(server, timeouts=self._timeouts)
+            return await Session.open(server, deadline=deadline, timeouts=self._timeouts)
         except Setback as setback:
-            if setback.reason is not Reason.TLS:
+            if setback.reason is not Reason.TLS or server.tls is not Tls.OPPORTUNISTIC:
                 raise
-        session = await Session.open(in_clear, timeouts=self._timeouts)
+        session = await Session.open(replace(server, tls=Tls.NONE), deadline=deadline, timeouts=self._timeouts)
         self._in_clear.add(server.name)
         return session

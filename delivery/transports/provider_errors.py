@@ -48,7 +48,7 @@ def outcome_of(error: AnymailError) -> Outcome:
 def _answered(error: AnymailError) -> Outcome:
     status: int = error.status_code
     # 2xx with an answer that cannot be read; a gateway that gave up on the provider behind it.
-    if status < 300 or status in (502, 504):  # noqa: PLR2004
+    if status < 300 or status in (502, 504):
         return outcome_unknown(f"The provider's answer was lost (HTTP {status}).")
     verdict, reason = ANSWERS.get(status, REFUSED if status < 500 else ANSWERS[503])
     return Outcome(verdict, _reply(error), reason)

@@ -11,7 +11,7 @@ from delivery.transports.circuit import Circuit, Fuse
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import DestinationBusy, Lane, Limits
 from delivery.transports.opening import Opener
-from delivery.transports.session import RFC_5321, Server, Timeouts
+from delivery.transports.server import RFC_5321, Server, Timeouts
 from delivery.transports.smtp_url import RelayUrl
 from delivery.transports.tls import Tls
 
@@ -58,27 +58,25 @@ class RelayTransport:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
         if self._logins.is_open:
             return parked(Reason.LOGIN_REFUSED, "The relay refuses the login.")
-        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
         try:
             async with self._lane.place():
-                self._logins.enter()
-                outcome = await attempt.run(self._lane, self._servers())
+                return await self._try(consignment, lease)
         except DestinationBusy as busy:
             return busy.outcome
-        finally:
-            self._logins.leave()
-        self._note_login(outcome)
-        return outcome
 
     def close(self) -> None:
         """Close the kept connections."""
         self._lane.close()
 
-    def _note_login(self, outcome: Outcome) -> None:
+    async def _try(self, consignment: Consignment, lease: Lease) -> Outcome:
+        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
+        with self._logins.passage():
+            outcome = await attempt.run(self._lane, self._servers())
         if outcome.reason == Reason.LOGIN_REFUSED:
             self._logins.fail()
         elif outcome.verdict is not Verdict.DEFERRED:
             self._logins.succeed()
+        return outcome
 
     async def _servers(self) -> AsyncIterator[Server]:
         yield self._server

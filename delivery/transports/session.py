@@ -13,6 +13,7 @@ from delivery.replies import Reply, reply_of
 from delivery.transports.commands import dot_stuffed, mail_command, rcpt_command
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.login import MECHANISMS, Login
+from delivery.transports.server import RFC_5321, Server, Timeouts
 from delivery.transports.setbacks import CLOSING, Setback, broken
 from delivery.transports.tls import Tls, context_for
 from delivery.transports.wire import NotSmtp, RawReply, Wire, WireBroken
@@ -22,43 +23,6 @@ BLOCK_BYTES = 64 * 1024
 WANTED = {Stage.MAIL: 2, Stage.RCPT: 2, Stage.DATA: 3}
 REFUSALS = (4, 5)
 NOTHING = 0
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """Seconds, by RFC 5321, section 4.5.3.2; whole: for one message with all that it needs, a drip included."""
-
-    connect: float = 30.0
-    banner: float = 300.0
-    ehlo: float = 300.0
-    tls: float = 60.0
-    login: float = 120.0
-    envelope: float = 300.0
-    data: float = 120.0
-    block: float = 180.0
-    dot: float = 600.0
-    whole: float = 1200.0
-
-
-RFC_5321 = Timeouts()
-
-
-@dataclass(frozen=True)
-class Server:
-    """Where to connect, under which name, and how.
-
-    address: a host name, or the literal that a guard has passed. name: for SNI and the certificate.
-    notify: what DSNs (RFC 3461) to ask for where they are offered.
-    """
-
-    address: str
-    port: int
-    name: str
-    ehlo_name: str
-    tls: Tls = Tls.OPPORTUNISTIC
-    login: Login | None = None
-    context: ssl.SSLContext | None = None
-    notify: str = "FAILURE,DELAY"
 
 
 @dataclass(frozen=True)
@@ -83,9 +47,9 @@ class Session:
         self.kept_since = 0.0
 
     @classmethod
-    async def open(cls, server: Server, *, timeouts: Timeouts = RFC_5321) -> "Session":
-        """Connect, greet, secure, log in. Raises Setback."""
-        wire = await _connect(server, timeouts)
+    async def open(cls, server: Server, *, deadline: float, timeouts: Timeouts = RFC_5321) -> "Session":
+        """Connect, greet, secure, log in, all by the deadline (in the loop's time). Raises Setback."""
+        wire = await _connect(server, deadline, timeouts)
         session = cls(wire, server, timeouts)
         try:
             await session._begin()
@@ -98,9 +62,9 @@ class Session:
     def is_usable(self) -> bool:
         return self._wire.is_quiet
 
-    async def send(self, envelope: Envelope, message: bytes, *, lease: Lease) -> Receipt:
+    async def send(self, envelope: Envelope, message: bytes, *, lease: Lease, deadline: float) -> Receipt:
         """Send one message and return the reply to its final dot. Raises Setback, and LeaseLost before the end."""
-        self._wire.deadline = asyncio.get_running_loop().time() + self._timeouts.whole
+        self._wire.deadline = deadline
         if self._needs_reset:
             await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
         self._needs_reset = True
@@ -298,12 +262,12 @@ class Session:
             raise broken(stage, str(error)) from error
 
 
-async def _connect(server: Server, timeouts: Timeouts) -> Wire:
+async def _connect(server: Server, deadline: float, timeouts: Timeouts) -> Wire:
     loop = asyncio.get_running_loop()
     context = (server.context or context_for(server.tls)) if server.tls is Tls.IMPLICIT else None
     name = server.name if context else None
     try:
-        async with asyncio.timeout(timeouts.connect):
+        async with asyncio.timeout_at(min(loop.time() + timeouts.connect, deadline)):
             _, wire = await loop.create_connection(Wire, server.address, server.port, ssl=context, server_hostname=name)
     except TimeoutError as error:
         raise broken(Stage.CONNECT, "The host did not answer in time.") from error
@@ -311,5 +275,5 @@ async def _connect(server: Server, timeouts: Timeouts) -> Wire:
         raise broken(Stage.STARTTLS, f"No TLS with the host: {error}", Reason.TLS) from error
     except OSError as error:
         raise broken(Stage.CONNECT, f"No connection: {error}") from error
-    wire.deadline = loop.time() + timeouts.whole
+    wire.deadline = deadline
     return wire

@@ -52,7 +52,7 @@ class Wire(asyncio.Protocol):
         self._error: WireBroken | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._is_full = False
-        # In the loop's time; the session moves it forward for each message.
+        # In the loop's time: nothing is waited for beyond it.
         self.deadline = 0.0
 
     # What asyncio calls.
@@ -143,12 +143,14 @@ class Wire(asyncio.Protocol):
         self._wake()
 
     def close(self, farewell: bytes = b"") -> None:
-        """Say goodbye without waiting for an answer."""
+        """Close, with a farewell that nobody waits for the answer of, or in the middle of things."""
         if self._error or not self._transport:
             return
+        if not farewell:
+            self.fail(WireBroken("The connection was closed."))
+            return
         self._error = WireBroken("The connection was closed.")
-        if farewell:
-            self._transport.write(farewell)
+        self._transport.write(farewell)
         self._transport.close()
 
     # The rest.

@@ -9,7 +9,7 @@ from delivery.consignment import Consignment, Envelope
 from delivery.replies import Outcome, Verdict
 from delivery.transports.lanes import Limits
 from delivery.transports.relay import RelayTransport
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from delivery.transports.smtp_url import RelayUrl
 from delivery.transports.tls import Tls
 from tests.delivery.scripted import HeldLease, Script, ScriptedServer, letter

@@ -14,7 +14,7 @@ from delivery.transports.commands import dot_stuffed
 from delivery.transports.interface import LeaseLost
 from delivery.transports.lanes import Limits
 from delivery.transports.relay import inbox_transport
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from tests.delivery.relaying import ENVELOPE, PARCEL, SHORT, Bytes, deliver, relay, run
 from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, letter, silence
 

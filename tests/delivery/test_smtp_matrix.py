@@ -1,4 +1,4 @@
-"""Every stage of a session × everything that a host may do there (F17 to F24)."""
+"""Every stage of a session, and at each everything that a host may do there (F17 to F24)."""
 
 import asyncio
 import ssl

@@ -25,7 +25,10 @@ LETTER = letter(
     to=(Mailbox("Ada Lovelace", "ada@example.com"), Mailbox("", "bob@example.com")),
     cc=(Mailbox("Cäcilie", "cc@example.com"),),
     reply_to=Mailbox("", "help@example.org"),
-    headers=(("List-Unsubscribe", "<https://example.org/u/1>"), ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")),
+    headers=(
+        ("List-Unsubscribe", "<https://example.org/u/1>"),
+        ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
+    ),
     files=(File("a.pdf", "application/pdf", b"%PDF"), File("logo.png", "image/png", b"\x89PNG", "logo")),
 )
 
@@ -168,7 +171,9 @@ def test_a_lost_lease_keeps_the_message():
 def test_what_a_backend_can_do_is_found_out_at_the_start():
     found = check_backend(POSTMARK, options={"server_token": "x"})
     assert found == Features(tags=1, metadata=True)
-    assert check_backend("anymail.backends.mailgun.EmailBackend", options={"api_key": "x"}) == Features(10, metadata=True)
+    assert check_backend("anymail.backends.mailgun.EmailBackend", options={"api_key": "x"}) == Features(
+        10, metadata=True
+    )
 
 
 class NoHeaders(EmailBackend):

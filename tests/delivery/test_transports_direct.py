@@ -14,7 +14,7 @@ from delivery.reasons import Reason
 from delivery.replies import SuppressOn, Verdict
 from delivery.transports.direct import DirectTransport
 from delivery.transports.lanes import Limits
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from network.addresses import Guard
 from network.resolver import Resolver
 from tests.delivery.relaying import SHORT, run
@@ -58,9 +58,12 @@ def try_hosts(
     """Let a check deliver to example.com, whose best host is `first` and whose second one is willing."""
 
     async def work() -> None:
-        async with first, ScriptedServer(host=SECOND, port=first.port) as second:
-            async with transport_for(zones(FIRST, SECOND), first.port) as transport:
-                await check(transport, first, second)
+        async with (
+            first,
+            ScriptedServer(host=SECOND, port=first.port) as second,
+            transport_for(zones(FIRST, SECOND), first.port) as transport,
+        ):
+            await check(transport, first, second)
 
     run(work())
 
@@ -126,6 +129,22 @@ class TestTheNextHost:
             async with transport_for(zones(FIRST, SECOND, THIRD), port) as transport:
                 outcome = await transport.deliver(mail(), lease=LEASE)
             assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+
+        run(work())
+
+    def test_all_hosts_together_have_one_deadline(self):
+        async def work() -> None:
+            async with (
+                ScriptedServer({"banner": drip}) as first,
+                ScriptedServer(host=SECOND, port=first.port) as second,
+            ):
+                second.script = first.script
+                slow = Timeouts(whole=0.4)
+                async with transport_for(zones(FIRST, SECOND), first.port, timeouts=slow) as transport:
+                    began = asyncio.get_running_loop().time()
+                    outcome = await transport.deliver(mail(), lease=LEASE)
+                    assert asyncio.get_running_loop().time() - began < 2
+                    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
 
         run(work())
 

@@ -11,7 +11,7 @@ from delivery.transports.circuit import Circuit, Fuse
 from delivery.transports.lanes import DestinationBusy, Lane, Lanes, Limits
 from delivery.transports.notes import Notes
 from delivery.transports.relay import RelayTransport
-from delivery.transports.session import Timeouts
+from delivery.transports.server import Timeouts
 from tests.delivery.relaying import PARCEL, relay, run
 from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, silence
 
@@ -125,9 +125,11 @@ class TestTheFuse:
         circuit.fail()
         clock.now += 31
         assert not circuit.is_open
-        circuit.enter()
-        assert circuit.is_open, "the others wait for the probe"
-        circuit.succeed()
+        with circuit.passage():
+            assert circuit.is_open, "the others wait for the probe"
+        assert not circuit.is_open, "it came back without news"
+        with circuit.passage():
+            circuit.succeed()
         assert not circuit.is_open
         assert not circuit.is_blown
 
