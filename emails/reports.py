@@ -27,7 +27,8 @@ from workspaces.models import Workspace
 
 LOCK_PENDING = "SELECT recipient_id FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE"
 LOCK = """
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state
+  FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """
 TOLD = "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
