@@ -84,7 +84,7 @@ class _Distant(asyncio.Protocol):
 
     def _next_line(self) -> bytes | None:
         if self._in_data:
-            head, found, rest = self._rest.partition(b"\r\n.\r\n")
+            _, found, rest = self._rest.partition(b"\r\n.\r\n")
             if not found:
                 return None
             self._in_data, self._rest = False, rest

@@ -12,4 +12,14 @@ class DomainAdmin(ReadOnlyAdmin):
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("name",)
-    fields = ("id", "name", "workspace", "status", "created_at", "verified_at", "last_checked_at")
+    fields = (
+        "id",
+        "name",
+        "workspace",
+        "status",
+        "created_at",
+        "verified_at",
+        "last_checked_at",
+        "missing_since",
+        "check_due_at",
+    )

@@ -8,6 +8,7 @@ from domains.tags import TagsInvalid, parse_tags
 
 VERSION = "v=DMARC1"
 WALK_LIMIT = 8
+MAX_LENGTH = 2048
 POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
@@ -59,6 +60,8 @@ def dmarc_fault(texts: Sequence[str]) -> str | None:
         return f"There are {len(policies)} DMARC records; receivers count none of them. Leave one."
     if not policies:
         return "The record must begin with v=DMARC1; and hold no quotation marks or backslashes of its own."
+    if len(policies[0]) > MAX_LENGTH:
+        return f"The record has {len(policies[0])} characters, more than receivers read."
     try:
         tags = parse_tags(policies[0])
     except TagsInvalid as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 FOUND_LIMIT = 2000
 # Answers are strangers' bytes: PostgreSQL's JSON takes no NUL, and terminals obey the others.
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class Verdict(StrEnum):
@@ -46,7 +46,8 @@ class Sight:
 
 
 def to_json(sight: Sight) -> dict[str, Any]:
-    return asdict(sight)
+    whole: dict[str, Any] = _plain(asdict(sight))
+    return whole
 
 
 def from_json(kept: Mapping[str, Any]) -> Sight | None:
@@ -61,7 +62,18 @@ def _finding(kept: Mapping[str, Any]) -> Finding:
     return Finding(**{**kept, "verdict": Verdict(kept["verdict"])})
 
 
+def _plain(value: Any) -> Any:
+    """Take control characters out of all texts: sentences and values quote what was found."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return CONTROL.sub(_escaped, value) if isinstance(value, str) else value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
+
+
 def shown(texts: Iterable[str]) -> str | None:
-    """Return what was found in a form that is safe to keep and to show; None for nothing."""
-    whole = "\n".join(CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text) for text in texts)
+    """Return what was found, one text a line, cut where it is long; None for nothing."""
+    whole = "\n".join(text.replace("\n", "\\x0a") for text in texts)
     return (whole if len(whole) <= FOUND_LIMIT else f"{whole[:FOUND_LIMIT]}…") or None

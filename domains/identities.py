@@ -7,6 +7,7 @@ import functools
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass
+from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -26,20 +27,23 @@ log = logging.getLogger("postrider.domains")
 Pair = tuple[str, str]
 
 KEYS_AT_HAND = 1000
+# Each pair is looked up by the unique index: a plain join reads the whole table until it is very large.
 IDENTITIES = """
-SELECT DISTINCT ON (d.workspace_id, d.name)
-       d.workspace_id, d.name, d.return_path_seen_at IS NOT NULL, k.id, k.selector, k.sealed_private_key
-FROM unnest(%s::uuid[], %s::text[]) AS pair (workspace_id, name)
-JOIN domains_domain d ON d.workspace_id = pair.workspace_id AND d.name = pair.name
-JOIN domains_dkimkey k ON k.domain_id = d.id
-ORDER BY d.workspace_id, d.name, k.seen_at IS NULL,
-         CASE WHEN k.seen_at IS NOT NULL THEN k.created_at END DESC, k.created_at, k.id
+SELECT pair.place, found.*
+FROM unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS pair (workspace_id, name, place)
+CROSS JOIN LATERAL (
+  SELECT d.return_path_seen_at IS NOT NULL, k.id, k.selector, k.sealed_private_key
+  FROM domains_domain d JOIN domains_dkimkey k ON k.domain_id = d.id
+  WHERE d.workspace_id = pair.workspace_id AND d.name = pair.name
+  ORDER BY k.seen_at IS NULL, CASE WHEN k.seen_at IS NOT NULL THEN k.created_at END DESC, k.created_at, k.id
+  LIMIT 1
+) AS found
 """
 
 
 @dataclass(frozen=True)
 class Identity:
-    """key is None where it cannot be unsealed, because its entry has left APP_KEYS."""
+    """key is None where it cannot be unsealed: its entry has left APP_KEYS, or the row is damaged."""
 
     key: SigningKey | None
     return_path_domain: str
@@ -51,13 +55,12 @@ def identities(pairs: Collection[Pair]) -> dict[Pair, Identity]:
     with connection.cursor() as cursor:
         workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
         cursor.execute(IDENTITIES, [workspaces, [name for _, name in wanted]])
-        return {
-            (from_uuid(workspace, prefix="ws_"), name): Identity(
-                key=_signing_key(name, from_uuid(key_id, prefix="dkim_"), selector, sealed),
-                return_path_domain=return_path_name(name) if is_seen else settings.RETURN_PATH_DOMAIN,
-            )
-            for workspace, name, is_seen, key_id, selector, sealed in cursor.fetchall()
-        }
+        return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in cursor.fetchall()}
+
+
+def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> Identity:  # noqa: FBT001
+    domain = return_path_name(name) if is_return_path_seen else settings.RETURN_PATH_DOMAIN
+    return Identity(_signing_key(name, key_id, selector, sealed), domain)
 
 
 def return_path_name(domain_name: str) -> str:
@@ -65,18 +68,18 @@ def return_path_name(domain_name: str) -> str:
     return f"bounce.{domain_name}"
 
 
-def _signing_key(name: str, key_id: str, selector: str, sealed: str) -> SigningKey | None:
+def _signing_key(name: str, key_id: UUID, selector: str, sealed: str) -> SigningKey | None:
     try:
         return SigningKey(name, selector, _private_key(key_id, sealed))
-    except (InvalidTag, UnknownKey) as error:
-        known = {"domain": name, "key": key_id, "error": type(error).__name__}
+    except (InvalidTag, UnknownKey, ValueError) as error:
+        known = {"domain": name, "key": from_uuid(key_id, prefix="dkim_"), "error": type(error).__name__}
         log.error("a DKIM key cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
         return None
 
 
 @functools.lru_cache(maxsize=KEYS_AT_HAND)
-def _private_key(key_id: str, sealed: str) -> RSAPrivateKey:
-    pem = unseal(sealed, purpose=SEAL_PURPOSE, row=key_id)
+def _private_key(key_id: UUID, sealed: str) -> RSAPrivateKey:
+    pem = unseal(sealed, purpose=SEAL_PURPOSE, row=from_uuid(key_id, prefix="dkim_"))
     # Checking the primes again takes longer than a hundred signatures; the seal proves that they are ours.
     key = load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     assert isinstance(key, RSAPrivateKey)

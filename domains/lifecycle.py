@@ -73,7 +73,7 @@ def next_status(status: Domain.Status, outcome: Outcome, *, missing_for: timedel
         return status
     patience = PATIENCE[status]
     is_over = missing_for >= patience.after and absences >= ABSENCES
-    return Status.FAILED if is_over or status is Status.FAILED else patience.meanwhile
+    return Status.FAILED if is_over else patience.meanwhile
 
 
 def next_wait(status: Domain.Status, outcome: Outcome, *, watched_for: timedelta, is_waiting: bool) -> timedelta:

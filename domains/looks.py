@@ -62,9 +62,9 @@ async def look_at_spf(look: Look, *, mechanisms: Sequence[spf.Mechanism]) -> Fin
     if len(records) == 1:
         return await _judge_spf(look, records[0], mechanisms)
     if records:
-        one = spf.merged(records, mechanisms)
         error = f"There are {len(records)} SPF records; receivers count none of them. Put the one shown in their place."
-        return Finding(Verdict.WRONG, found=shown(records), error=error, value=one)
+        one = spf.merged(records, mechanisms)
+        return Finding(Verdict.WRONG, found=shown(records), error=error, value=one if spf.is_short(one) else None)
     garbled = [text for text in texts if spf.looks_like_spf(text)]
     if garbled:
         error = "The record must begin with v=spf1 and a blank, without quotation marks or backslashes of its own."
@@ -86,10 +86,12 @@ async def _judge_spf(look: Look, text: str, mechanisms: Sequence[spf.Mechanism])
     walk = await _walked(look, record)
     if walk.problem:
         return replace(wrong, error=walk.problem)
-    if any(one.name == "all" for one in walk.passing):
-        error = "+all lets the whole world send as this domain; end with ~all or -all."
-        return replace(wrong, error=error, value=spf.merged([text], spf.not_covered(mechanisms, walk.passing)))
     missing = spf.not_covered(mechanisms, walk.passing)
+    if record.passes_all:
+        error = "+all lets the whole world send as this domain; end with ~all or -all."
+        return replace(wrong, error=error, value=spf.merged([text], missing))
+    if any(one.name == "all" for one in walk.passing):
+        return replace(wrong, error="It includes a record with +all, which lets the whole world send; take that out.")
     if missing:
         return await _with_ours(look, wrong, text, missing)
     note = f"It takes {walk.lookups} of the {LOOKUP_LIMIT} DNS look-ups that receivers allow."

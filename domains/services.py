@@ -2,7 +2,6 @@
 
 import base64
 import secrets
-from collections.abc import Collection
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
@@ -11,9 +10,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from api.recent import Recent
-from delivery.dkim import SigningKey
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
-from domains.identities import Pair, identities
 from domains.models import MAY_SEND, DkimKey, Domain
 from domains.records import missing_records
 from keys.ids import to_uuid
@@ -82,19 +79,6 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     key = DkimKey(domain=domain, selector=selector, public_key=base64.b64encode(public).decode())
     return key.with_private_key(pem)
-
-
-def signing_keys(pairs: Collection[Pair]) -> dict[Pair, SigningKey]:
-    """Return the key that signs for each (workspace id, domain name), with one query.
-
-    A pair is left out when its domain is gone or its key cannot be unsealed.
-    """
-    return {pair: found.key for pair, found in identities(pairs).items() if found.key}
-
-
-def return_path_domains(pairs: Collection[Pair]) -> dict[Pair, str]:
-    """Return where the bounces of each (workspace id, domain name) go to, with one query."""
-    return {pair: found.return_path_domain for pair, found in identities(pairs).items()}
 
 
 def check_sending_domain(workspace: Workspace, *, name: str) -> None:

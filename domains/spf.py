@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 
 VERSION = "v=spf1"
+# Receivers give up on answers that are much larger (section 3.4).
+MAX_LENGTH = 2048
 TERM = re.compile(r"(?P<qualifier>[+?~-]?)(?P<name>[A-Za-z][A-Za-z0-9._-]*)(?P<rest>[:/=].*)?", re.DOTALL)
 SPEC = r":[!-~]{1,253}"
 CIDR = r"(/[0-9]{1,2})?(//[0-9]{1,3})?"
@@ -60,6 +62,14 @@ class Spf:
     mechanisms: tuple[Mechanism, ...]
     redirect: str | None = None
 
+    @property
+    def passes_all(self) -> bool:
+        return Mechanism("+", "all") in self.mechanisms
+
+
+def is_short(text: str) -> bool:
+    return len(text) <= MAX_LENGTH
+
 
 def is_spf(text: str) -> bool:
     return text[:6].lower() == VERSION and text[6:7] in {"", " "}
@@ -72,6 +82,8 @@ def looks_like_spf(text: str) -> bool:
 
 def parse_spf(text: str) -> Spf:
     """Read a text that is_spf. Raises SpfInvalid."""
+    if not is_short(text):
+        raise SpfInvalid(f"The record has {len(text)} characters, more than receivers read.")
     found: list[Mechanism] = []
     redirect = None
     for word in _words(text):

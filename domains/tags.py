@@ -15,6 +15,6 @@ def parse_tags(text: str) -> dict[str, str]:
         if not equals:
             raise TagsInvalid(f"{part.strip()[:40]!r} has no =; tags are written name=value and parted by semicolons.")
         if name in tags:
-            raise TagsInvalid(f"{name}= stands twice; leave one.")
+            raise TagsInvalid(f"{name[:40]}= stands twice; leave one.")
         tags[name] = value
     return tags

@@ -4,20 +4,18 @@ One thread does all the SQL: it claims, hands jobs to the network loop, collects
 records them. A process claims only what it has free sessions for, and nothing while it is stopping.
 """
 
-import functools
 import logging
 import queue
 import threading
 import time
 from collections.abc import Collection, Hashable, Sequence
-from concurrent.futures import Future
 from typing import Generic, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from drain import bell
 from drain.leases import Lease, boot_seconds
-from drain.loop import submit
+from drain.loop import submit_all
 from drain.stopping import is_stopping, seconds_left
 
 log = logging.getLogger("postrider.drain")
@@ -138,23 +136,26 @@ class Drain(Generic[J, R]):
         # Taken before the statement, so that the lease never seems younger than it is.
         claimed_at = boot_seconds()
         jobs = self.work.claim(free)
-        for job in jobs:
-            self._start(job, Lease(claimed_at))
         if jobs:
+            self._start(jobs, claimed_at)
             self._rung.set()
         if len(jobs) >= free:
             self._invite()
 
-    def _start(self, job: J, lease: Lease) -> None:
-        self._in_flight[job.key] = job, lease
-        future = submit(self.work.perform(job, lease))
-        future.add_done_callback(functools.partial(self._finish, job))
+    def _start(self, jobs: Sequence[J], claimed_at: float) -> None:
+        started = [(job, Lease(claimed_at)) for job in jobs]
+        self._in_flight.update((job.key, (job, lease)) for job, lease in started)
+        # One call into the loop for all of them: a future for each costs as much as a short job.
+        submit_all([self._perform(job, lease) for job, lease in started])
 
-    def _finish(self, job: J, future: "Future[R]") -> None:
-        error = future.exception()
-        if error:
-            log.error("a job crashed", exc_info=error)
-        self._inbox.put((job.key, self.work.crashed(job, error) if error else future.result()))
+    async def _perform(self, job: J, lease: Lease) -> None:
+        try:
+            result = await self.work.perform(job, lease)
+        # Whatever a job dies of is its result; the drain and the other jobs go on.
+        except Exception as error:
+            log.exception("a job crashed")
+            result = self.work.crashed(job, error)
+        self._inbox.put((job.key, result))
 
     def _invite(self) -> None:
         """Let other processes join where there is more than this one can take."""

@@ -3,16 +3,23 @@
 import asyncio
 import functools
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
-T = TypeVar("T")
+_running: set["asyncio.Task[None]"] = set()
 
 
-def submit(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Start a coroutine in the network loop of this process."""
-    return asyncio.run_coroutine_threadsafe(work, network_loop())
+def submit_all(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Start coroutines in the network loop of this process; none of them may raise."""
+    network_loop().call_soon_threadsafe(_start, works)
+
+
+def _start(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    for work in works:
+        task = asyncio.get_running_loop().create_task(work)
+        # The loop itself holds tasks weakly.
+        _running.add(task)
+        task.add_done_callback(_running.discard)
 
 
 @functools.lru_cache(maxsize=1)

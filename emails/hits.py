@@ -113,16 +113,18 @@ def _move(hits: Sequence[Hit]) -> list[str]:
 
 def _counted(hits: Sequence[Hit]) -> Iterator[Hit]:
     """Count the hits; yield those that are among the first of their recipient and link."""
-    new = Counter(hit.link for hit in hits)
+    links = [hit.link for hit in hits]
+    new = Counter(links)
     columns: list[Any] = [[recipient_id for recipient_id, _ in new], [link for _, link in new], list(new.values())]
     with connection.cursor() as cursor:
         cursor.execute(COUNT, columns)
-        before = {(recipient_id, link): total for recipient_id, link, total in cursor.fetchall()}
-    before = {link: before[link] - new[link] for link in new}
-    for hit in hits:
-        if before[hit.link] < EVENTS_A_LINK:
+        before = {
+            (recipient_id, link): total - new[recipient_id, link] for recipient_id, link, total in cursor.fetchall()
+        }
+    for hit, link in zip(hits, links, strict=True):
+        if before[link] < EVENTS_A_LINK:
             yield hit
-        before[hit.link] += 1
+        before[link] += 1
 
 
 def _event(hit: Hit, recipient: _Recipient) -> NewEvent:

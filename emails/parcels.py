@@ -1,98 +1,162 @@
 """Turn claimed rows into frozen values that know no database: a few queries for any number of them."""
 
-import functools
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import Sum
-from django.db.models.functions import Now
 
-from api.addresses import parse_address
-from delivery.consignment import Consignment, Envelope, History
-from delivery.footer import html_footer, text_footer
-from delivery.html import Slots, fill, find_slots
-from delivery.message import File, Letter, Mailbox
-from delivery.plain_text import text_of_html
+from delivery.message import File
 from domains.identities import Identity, identities
-from emails.links import click_url, open_url, unsubscribe_url
-from emails.models import Attachment, Email, Recipient
+from emails.models import Attachment, Content
 from emails.queue import Claim
-from emails.return_path import return_path
-from emails.wording import Wording, wording_of
+from emails.wording import Wording, render_stored
+from keys.ids import from_uuid, to_uuid
+from templates_app.models import TemplateVersion
+from templates_app.services import content_of
 
-# What an operator tells senders apart by, the last field of Feedback-ID.
-SENDER_ID = "postrider"
+# Bytes of attachments in a process at a time; a composed message takes about three times as much for a moment.
+MEMORY_BYTES = 32 * 1024 * 1024
+
+READ = """
+SELECT r.id, r.address, coalesce(r.reason, ''), coalesce(now() - r.replied_at, interval '0'),
+       e.content_id, e.template_version_id, e.workspace_id, e.template_id, e.template_data, e.from_domain, e.sender,
+       e.reply_to, e."to", e.cc, e.subject, e.tags, e.metadata::text, e.headers::text, e.track_opens, e.track_clicks,
+       coalesce(e.scheduled_for, e.created_at)
+  FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+ WHERE r.id = ANY(%s)
+"""
 
 
-class Unsignable(Exception):
-    """Raised for a message whose domain has no key that this process can open."""
+@dataclass(frozen=True)
+class Mail:
+    """What an email says to all its recipients, as it is stored. date is that of the header."""
+
+    workspace_id: str
+    template_id: str | None
+    template_data: str | None
+    from_domain: str
+    sender: str
+    reply_to: str | None
+    to: list[str]
+    cc: list[str]
+    subject: str
+    tags: list[str]
+    metadata: str | None
+    headers: str
+    track_opens: bool
+    track_clicks: bool
+    date: datetime
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """All that it takes to send to one recipient, as it is stored."""
+    """All that it takes to send to one recipient.
+
+    reason and age are those of the last attempt. identity is None when the domain was deleted meanwhile.
+    """
 
     claim: Claim
-    recipient: Recipient
+    address: str
+    reason: str
+    age: timedelta
+    mail: Mail
+    content: Content | None
+    version: TemplateVersion | None
     identity: Identity | None
     files: tuple[File, ...]
-    read_at: datetime
 
     @property
     def key(self) -> str:
         return self.claim.recipient_id
 
-    def consignment(self) -> Consignment:
-        """Write the letter and address it; what fails here fails this recipient alone.
+    @property
+    def weight(self) -> int:
+        """Bytes of its files: what it adds to the memory of this process."""
+        return sum(len(file.data) for file in self.files)
 
-        Raises Unsignable: nothing leaves without a signature.
-        """
-        email, recipient = self.recipient.email, self.recipient
-        if self.identity is None or self.identity.key is None:
-            raise Unsignable(f"no key for {email.from_domain}")
-        sender = return_path(recipient.id, domain=self.identity.return_path_domain)
-        return Consignment(
-            envelope=Envelope(sender=sender, recipient=recipient.address),
-            letter=_letter(recipient, self.files),
-            key=self.identity.key,
-            history=_history(self.claim, recipient, self.read_at),
-            tags=tuple(email.tags),
-            metadata={name: _text(value) for name, value in (email.metadata or {}).items()},
-        )
+    def wording(self) -> Wording:
+        if self.version is None:
+            content = self.content
+            return Wording(self.mail.subject, content.html if content else "", content.text if content else "")
+        return render_stored(self.mail.subject, content_of(self.version), self.mail.template_data)
 
 
-def weigh(claims: Sequence[Claim]) -> dict[str, int]:
-    """Return the bytes of files behind each claim that has some, by recipient id."""
-    weighed = Recipient.objects.filter(
-        id__in=[held.recipient_id for held in claims], email__content__attachments__isnull=False
-    ).annotate(weight=Sum("email__content__attachments__size"))
-    return dict(weighed.values_list("id", "weight"))
+@dataclass(frozen=True)
+class _Row:
+    claim: Claim
+    address: str
+    reason: str
+    age: timedelta
+    content_id: str | None
+    version_id: str | None
+    mail: Mail
+
+    @property
+    def sender(self) -> tuple[str, str]:
+        return self.mail.workspace_id, self.mail.from_domain
 
 
-def pack(claims: Sequence[Claim]) -> list[Parcel]:
-    """Read what the claimed recipients are to be sent, in three queries."""
-    by_id = {held.recipient_id: held for held in claims}
-    related = Recipient.objects.select_related("email__content", "email__template_version").annotate(read_at=Now())
-    recipients = list(related.filter(id__in=by_id))
-    files = _files({recipient.email.content_id for recipient in recipients if recipient.email.content_id})
-    known = identities({(recipient.email.workspace_id, recipient.email.from_domain) for recipient in recipients})
+def pack(claims: Sequence[Claim], *, room: int) -> list[Parcel]:
+    """Read what the claimed recipients are to be sent; what has no room is left out.
+
+    room: bytes of files that may be read; with less than one email has, it alone is read.
+    """
+    rows = list(_fitting(list(_read(claims)), room))
+    known = identities({row.sender for row in rows})
+    contents = Content.objects.in_bulk([row.content_id for row in rows if row.content_id])
+    versions = TemplateVersion.objects.in_bulk({row.version_id for row in rows if row.version_id})
+    files = _files({row.content_id for row in rows if row.content_id})
     return [
         Parcel(
-            claim=by_id[recipient.id],
-            recipient=recipient,
-            identity=known.get((recipient.email.workspace_id, recipient.email.from_domain)),
-            files=files.get(recipient.email.content_id or "", ()),
-            read_at=recipient.read_at,
+            claim=row.claim,
+            address=row.address,
+            reason=row.reason,
+            age=row.age,
+            mail=row.mail,
+            content=contents[row.content_id] if row.content_id else None,
+            version=versions[row.version_id] if row.version_id else None,
+            identity=known.get(row.sender),
+            files=files.get(row.content_id or "", ()),
         )
-        for recipient in recipients
+        for row in rows
     ]
 
 
-def message_id(email: Email, recipient_id: str) -> str:
-    """Return the Message-ID of a recipient's copy: the same on every attempt, another for every copy."""
-    return f"<{recipient_id}@{email.from_domain}>"
+def _read(claims: Sequence[Claim]) -> Iterator[_Row]:
+    by_id = {to_uuid(held.recipient_id): held for held in claims}
+    with connection.cursor() as cursor:
+        cursor.execute(READ, [list(by_id)])
+        rows = cursor.fetchall()
+    for recipient, address, reason, age, content, version, workspace, *mail in rows:
+        yield _Row(
+            claim=by_id[recipient],
+            address=address,
+            reason=reason,
+            age=age,
+            content_id=content and from_uuid(content, prefix="con_"),
+            version_id=version and from_uuid(version, prefix="tplv_"),
+            mail=Mail(from_uuid(workspace, prefix="ws_"), *mail),
+        )
+
+
+def _fitting(rows: Sequence[_Row], room: int) -> Iterator[_Row]:
+    """Leave out what would take more memory than there is; the first heavy one always fits into all of it."""
+    weights = _weights({row.content_id for row in rows if row.content_id})
+    taken = 0
+    for row in rows:
+        weight = weights.get(row.content_id or "", 0)
+        if weight and taken + weight > room and (taken or room < MEMORY_BYTES):
+            continue
+        taken += weight
+        yield row
+
+
+def _weights(content_ids: Collection[str]) -> dict[str, int]:
+    """Return the bytes of files of each content that has some."""
+    weighed = Attachment.objects.filter(content__in=content_ids).order_by().values_list("content_id")
+    return dict(weighed.annotate(Sum("size")))
 
 
 def _files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
@@ -101,68 +165,3 @@ def _files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
         packed = File(file.filename, file.content_type, bytes(file.data), file.cid)
         found[file.content_id] = (*found.get(file.content_id, ()), packed)
     return found
-
-
-def _letter(recipient: Recipient, files: tuple[File, ...]) -> Letter:
-    email = recipient.email
-    wording = personal(recipient)
-    return Letter(
-        message_id=message_id(email, recipient.id),
-        date=email.date,
-        sender=_mailbox(email.sender),
-        to=tuple(map(_mailbox, email.to)),
-        cc=tuple(map(_mailbox, email.cc)),
-        reply_to=_mailbox(email.reply_to) if email.reply_to else None,
-        subject=wording.subject,
-        html=wording.html,
-        text=wording.text,
-        headers=tuple(email.headers.items()),
-        files=files,
-        unsubscribe_url=_unsubscribe_url(recipient),
-        feedback_id=f"{email.template_id or 'none'}:{email.workspace_id}:transactional:{SENDER_ID}",
-    )
-
-
-def personal(recipient: Recipient) -> Wording:
-    """Return the wording with this recipient's links, pixel and footer."""
-    email, wording = recipient.email, wording_of(recipient.email)
-    unsubscribe = _unsubscribe_url(recipient)
-    text = (wording.text or _text_of(wording.html)) + text_footer(unsubscribe)
-    if not wording.html:
-        return Wording(wording.subject, "", text)
-    html = fill(
-        _slots(wording.html),
-        link=(lambda target: click_url(recipient.id, target=target)) if email.track_clicks else None,
-        pixel_url=open_url(recipient.id) if email.track_opens else None,
-        footer=html_footer(unsubscribe),
-    )
-    return Wording(wording.subject, html, text)
-
-
-def _unsubscribe_url(recipient: Recipient) -> str:
-    return unsubscribe_url(recipient.id, workspace_id=recipient.email.workspace_id, address=recipient.address)
-
-
-# The copies of one email are claimed together, and say the same but for their links.
-@functools.lru_cache(maxsize=8)
-def _slots(html: str) -> Slots:
-    return find_slots(html)
-
-
-@functools.lru_cache(maxsize=8)
-def _text_of(html: str) -> str:
-    return text_of_html(html)
-
-
-def _history(held: Claim, recipient: Recipient, read_at: datetime) -> History:
-    age = read_at - recipient.replied_at if recipient.replied_at else timedelta()
-    return History(attempt=held.attempt, reason=recipient.reason or "", age=age)
-
-
-def _mailbox(text: str) -> Mailbox:
-    address = parse_address(text)
-    return Mailbox(name=address.name, spec=address.spec)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

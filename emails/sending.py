@@ -11,8 +11,9 @@ from delivery.transports.interface import LeaseLost, Transport
 from drain.engine import Drain
 from drain.leases import Lease
 from emails import queue
+from emails.letters import consign
 from emails.outcomes import Result, record
-from emails.parcels import Parcel, pack, weigh
+from emails.parcels import MEMORY_BYTES, Parcel, pack
 from emails.queue import Claim
 from emails.scheduling import promote_due
 from emails.transports import chosen_transport
@@ -20,8 +21,6 @@ from suppressions.services import blocked_pairs
 
 # One workspace's slow mail leaves a fifth of the sessions to the others.
 WORKSPACE_SHARE = 0.8
-# Bytes of attachments in this process at a time; a composed message takes about three times as much.
-MEMORY_BYTES = 32 * 1024 * 1024
 MAKE_ROOM_SECONDS = 1.0
 
 SUPPRESSED = Outcome(Verdict.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed")
@@ -51,17 +50,19 @@ class Sending:
     def claim(self, limit: int) -> list[Parcel]:
         promote_due()
         claims = self._cursor.claim(limit, cap=self._cap, busy=self._busy)
-        fitting = self._fitting(claims)
-        parcels, refused = _sorted_out(pack(fitting))
+        packed = pack(claims, room=MEMORY_BYTES - sum(self._weights.values())) if claims else []
+        self._put_back(claims, packed)
+        parcels, refused = _sorted_out(packed)
         if refused:
             record(refused)
         self._busy.update(parcel.claim.workspace_id for parcel in parcels)
-        self.held_back = len(fitting) < len(claims) or max(self._busy.values(), default=0) >= self._cap
+        self._weights |= {parcel.key: parcel.weight for parcel in parcels if parcel.files}
+        self.held_back = len(packed) < len(claims) or max(self._busy.values(), default=0) >= self._cap
         return parcels
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
         try:
-            outcome = await self._transport.deliver(parcel.consignment(), lease=lease)
+            outcome = await self._transport.deliver(consign(parcel), lease=lease)
         except LeaseLost:
             # Fenced when it is recorded, if the lease is indeed lost; tried again soon, if not.
             outcome = LEASE_LOST
@@ -81,25 +82,19 @@ class Sending:
     def renew(self, parcels: Collection[Parcel]) -> None:
         queue.renew([parcel.claim for parcel in parcels])
 
-    def _fitting(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Put back those whose files would not fit into memory now; one is always taken."""
-        heavy = weigh(claims)
-        fitting, room = [], MEMORY_BYTES - sum(self._weights.values())
-        for held in claims:
-            weight = heavy.get(held.recipient_id, 0)
-            if weight > room and (self._weights or room < MEMORY_BYTES):
-                continue
-            room -= weight
-            fitting.append(held)
-        kept = {held.recipient_id for held in fitting}
-        self._weights |= {recipient_id: weight for recipient_id, weight in heavy.items() if recipient_id in kept}
-        queue.put_back([held for held in claims if held.recipient_id not in kept], seconds=MAKE_ROOM_SECONDS)
-        return fitting
+    def _put_back(self, claims: Sequence[Claim], packed: Sequence[Parcel]) -> None:
+        """Leave what does not fit into memory now to a later claim."""
+        kept = {parcel.claim for parcel in packed}
+        left = [held for held in claims if held not in kept]
+        if left:
+            queue.put_back(left, seconds=MAKE_ROOM_SECONDS)
 
 
 def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:
     """Part what may leave from what may not: suppressed since it was accepted, or its domain is gone."""
-    pairs = {parcel.key: (parcel.claim.workspace_id, parcel.recipient.address) for parcel in parcels}
+    if not parcels:
+        return [], []
+    pairs = {parcel.key: (parcel.claim.workspace_id, parcel.address) for parcel in parcels}
     suppressed = blocked_pairs(set(pairs.values()))
     refused = [
         Result(parcel.claim, SUPPRESSED if pairs[parcel.key] in suppressed else UNREGISTERED)

@@ -13,24 +13,25 @@ from keys.ids import from_uuid, new_id, to_uuid
 from webhooks.kinds import KINDS
 from webhooks.services import Announcement, announce
 
+# Writes, and says in the same round trip what endpoints are told beside an event's payload: rows for those workspaces
+# only that have an endpoint, so that the others pay for nothing but a look into an index.
 INSERT = """
-INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
-SELECT id, email_id, recipient_id, kind, payload, now()
-  FROM ROWS FROM (json_to_recordset(%s) AS (id uuid, email_id uuid, recipient_id uuid, kind text, payload jsonb))
-       WITH ORDINALITY AS e (id, email_id, recipient_id, kind, payload, number)
- ORDER BY number
-"""
-# What endpoints are told beside an event's payload; rows for those workspaces only that have an endpoint.
-HEARD = """
-SELECT event.place, e.workspace_id,
+WITH given AS (
+    SELECT * FROM ROWS FROM (json_to_recordset(%s) AS (id uuid, email_id uuid, recipient_id uuid, kind text,
+        payload jsonb)) WITH ORDINALITY AS e (id, email_id, recipient_id, kind, payload, number)
+), written AS (
+    INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
+    SELECT id, email_id, recipient_id, kind, payload, now() FROM given ORDER BY number
+)
+SELECT given.number, e.workspace_id, now(),
        json_build_object('to', array_to_string(e."to", ', '), 'from', e.sender, 'subject', e.subject,
-                         'status', coalesce(r.state, e.status), 'tags', e.tags, 'metadata', e.metadata),
-       now()
-  FROM ROWS FROM (unnest(%s::uuid[]), unnest(%s::uuid[])) WITH ORDINALITY AS event (email_id, recipient_id, place)
-  JOIN emails_email e ON e.id = event.email_id
-  LEFT JOIN emails_recipient r ON r.id = event.recipient_id
- WHERE EXISTS (SELECT FROM webhooks_webhook w WHERE w.workspace_id = e.workspace_id AND w.active)
- ORDER BY event.place
+                         'status', coalesce(r.state, e.status), 'tags', e.tags, 'metadata', e.metadata)
+  FROM given
+  JOIN emails_email e ON e.id = given.email_id
+  LEFT JOIN emails_recipient r ON r.id = given.recipient_id
+ WHERE given.kind = ANY(%s)
+   AND EXISTS (SELECT FROM webhooks_webhook w WHERE w.workspace_id = e.workspace_id AND w.active)
+ ORDER BY given.number
 """
 
 
@@ -58,8 +59,12 @@ def add_events(events: Sequence[NewEvent]) -> None:
     if not events:
         return
     with connection.cursor() as cursor:
-        cursor.execute(INSERT, [json.dumps([_row(event) for event in events])])
-    announce(_announcements([event for event in events if event.kind in KINDS]))
+        cursor.execute(INSERT, [json.dumps([_row(event) for event in events]), list(KINDS)])
+        heard = cursor.fetchall()
+    announce(
+        _announcement(events[number - 1], from_uuid(workspace, prefix="ws_"), now, facts)
+        for number, workspace, now, facts in heard
+    )
 
 
 def _row(event: NewEvent) -> dict[str, Any]:
@@ -72,20 +77,6 @@ def _row(event: NewEvent) -> dict[str, Any]:
     }
 
 
-def _announcements(events: Sequence[NewEvent]) -> list[Announcement]:
-    """Return what endpoints are told of events; one look-up for all of them, and nothing more where nobody listens."""
-    if not events:
-        return []
-    emails = [to_uuid(event.email_id) for event in events]
-    recipients = [to_uuid(event.recipient_id) if event.recipient_id else None for event in events]
-    with connection.cursor() as cursor:
-        cursor.execute(HEARD, [emails, recipients])
-        return [
-            _announcement(events[place - 1], from_uuid(workspace, prefix="ws_"), facts, now)
-            for place, workspace, facts, now in cursor.fetchall()
-        ]
-
-
-def _announcement(event: NewEvent, workspace_id: str, facts: dict[str, Any], now: datetime) -> Announcement:
+def _announcement(event: NewEvent, workspace_id: str, now: datetime, facts: dict[str, Any]) -> Announcement:
     data = {"emailId": event.email_id, **facts, **event.payload}
     return Announcement(workspace_id, event.kind.value, event.id, now, data)

@@ -48,13 +48,17 @@ def render_wording(
 
 
 def wording_of(email: Email) -> Wording:
-    """Return what an accepted email says. Its subject was rendered when it was accepted."""
+    """Return what an accepted email says."""
     if email.template_version is None:
         content = email.content
         return Wording(email.subject, content.html if content else "", content.text if content else "")
-    data = json.loads(email.template_data or "{}")
-    rendered = render_content(compile_content(content_of(email.template_version)), data)
-    return Wording(email.subject, rendered.html, rendered.text)
+    return render_stored(email.subject, content_of(email.template_version), email.template_data)
+
+
+def render_stored(subject: str, content: Content, data: str | None) -> Wording:
+    """Return what a template's content says with stored data; the subject was rendered when it was accepted."""
+    rendered = render_content(compile_content(content), json.loads(data or "{}"))
+    return Wording(subject, rendered.html, rendered.text)
 
 
 def warn_of_missing(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:

@@ -16,6 +16,7 @@ from django.test import Client
 from domains.models import Domain
 from domains.services import KEY_BITS, registered, sealed_dkim_key
 from tests.network.nameserver import NameServer
+from tracking.recorder import Recorder, recorder
 from workspaces import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
@@ -107,6 +108,13 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     authentication.cache.clear()
     registered.clear()
     django_cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _hits_wait(monkeypatch: Any) -> None:
+    """Let hits wait until a test flushes them: a thread of its own would not see the test's transaction."""
+    monkeypatch.setattr(Recorder, "_start", lambda _: None)
+    recorder._hits.clear()
 
 
 @pytest.fixture

@@ -30,12 +30,14 @@ SELECT p.delivery_id FROM webhooks_pending p
     ON p.delivery_id = held.delivery_id AND p.fence = held.fence AND p.stage = 2
  ORDER BY p.delivery_id FOR UPDATE OF p
 """
-# A wait that would end beyond the window is cut to its end, though to no less than half; then there is none left.
+# A wait that would end beyond the window is cut to a minute before its end, which is time enough for a worker to see
+# it. One that had to be cut to less than half is not begun.
 WAIT = """
 UPDATE webhooks_pending p
-   SET stage = 0, due_at = least(now() + make_interval(secs => w.seconds), p.expires_at - interval '1 s')
-  FROM unnest(%s::uuid[], %s::float[], %s::float[]) AS w (delivery_id, seconds, least_seconds)
- WHERE p.delivery_id = w.delivery_id AND now() + make_interval(secs => w.least_seconds) < p.expires_at
+   SET stage = 0, due_at = least(now() + make_interval(secs => w.seconds),
+                                 greatest(p.expires_at - interval '1 min', now() + make_interval(secs => w.least)))
+  FROM unnest(%s::uuid[], %s::float[], %s::float[]) AS w (delivery_id, seconds, least)
+ WHERE p.delivery_id = w.delivery_id AND now() + make_interval(secs => w.least) < p.expires_at
 RETURNING p.delivery_id
 """
 FINISH = "DELETE FROM webhooks_pending WHERE delivery_id = ANY(%s)"

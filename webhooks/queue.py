@@ -103,7 +103,7 @@ WITH RECURSIVE lane AS (
     SELECT due_at FROM lane JOIN webhooks_webhook w ON w.id = lane.webhook_id
      WHERE (SELECT count(*) FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = lane.webhook_id) < w.pace
 )
-SELECT greatest(now() - min(due_at), interval '0') FROM overdue
+SELECT now() - min(due_at) FROM overdue
 """
 
 

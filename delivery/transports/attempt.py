@@ -7,7 +7,8 @@ from delivery.consignment import Consignment
 from delivery.replies import Outcome, Verdict
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import Lane
-from delivery.transports.session import RFC_5321, Receipt, Server, Session, Timeouts
+from delivery.transports.opening import Opener
+from delivery.transports.session import Receipt, Server, Session
 from delivery.transports.setbacks import Setback
 
 
@@ -17,17 +18,18 @@ class Attempt:
     on_acceptance: what a 250 to the final dot means.
     """
 
-    def __init__(
-        self, consignment: Consignment, *, lease: Lease, on_acceptance: Verdict, timeouts: Timeouts = RFC_5321
-    ) -> None:
+    def __init__(self, consignment: Consignment, *, lease: Lease, opener: Opener, on_acceptance: Verdict) -> None:
         self._consignment = consignment
         self._lease = lease
         self._on_acceptance = on_acceptance
-        self._timeouts = timeouts
+        self._opener = opener
         self._message = b""
 
     async def run(self, lane: Lane, servers: AsyncIterator[Server]) -> Outcome:
-        """Return the outcome. servers: those to try, as they are found; at least one. Raises LeaseLost, and their Setback."""
+        """Return the outcome. servers: those to try, as they are found; at least one.
+
+        Raises LeaseLost, and what looking for servers raises.
+        """
         try:
             return await self._try(lane, servers)
         except Setback as setback:
@@ -45,16 +47,13 @@ class Attempt:
                     raise
         async for server in servers:
             try:
-                return await self._send(lane, await self._open(server))
+                return await self._send(lane, await self._opener.open(server))
             except Setback as setback:
                 if not setback.may_try_next_host:
                     raise
                 last = setback
         assert last
         raise last
-
-    async def _open(self, server: Server) -> Session:
-        return await Session.open(server, timeouts=self._timeouts)
 
     async def _send(self, lane: Lane, session: Session) -> Outcome:
         try:

@@ -10,6 +10,7 @@ from delivery.transports.attempt import Attempt
 from delivery.transports.circuit import Circuit, Fuse
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import DestinationBusy, Lane, Limits
+from delivery.transports.opening import Opener
 from delivery.transports.session import RFC_5321, Server, Timeouts
 from delivery.transports.smtp_url import RelayUrl
 from delivery.transports.tls import Tls
@@ -44,7 +45,7 @@ class RelayTransport:
             notify="SUCCESS,FAILURE,DELAY",
         )
         self._on_acceptance = on_acceptance
-        self._timeouts = timeouts
+        self._opener = Opener(timeouts)
         self._lane = Lane(limits)
         self._logins = Circuit(LOGIN_FUSE)
 
@@ -57,7 +58,7 @@ class RelayTransport:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
         if self._logins.is_open:
             return parked(Reason.LOGIN_REFUSED, "The relay refuses the login.")
-        attempt = Attempt(consignment, lease=lease, on_acceptance=self._on_acceptance, timeouts=self._timeouts)
+        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
         try:
             async with self._lane.place():
                 self._logins.enter()

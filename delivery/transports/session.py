@@ -173,6 +173,8 @@ class Session:
         context = self._server.context or context_for(self._server.tls)
         try:
             await self._wire.start_tls(context, name=self._server.name, seconds=self._timeouts.tls)
+        except NotSmtp as error:
+            raise broken(Stage.STARTTLS, str(error), Reason.PROTOCOL) from error
         except (OSError, WireBroken) as error:
             self._wire.close()
             raise broken(Stage.STARTTLS, f"No TLS with the host: {error}", Reason.TLS) from error

@@ -4,19 +4,22 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('emails', '0005_hits'),
+        ("emails", "0005_hits"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='recipient',
-            name='provider_message_id',
+            model_name="recipient",
+            name="provider_message_id",
             field=models.CharField(max_length=255, null=True),
         ),
         migrations.AddIndex(
-            model_name='recipient',
-            index=models.Index(condition=models.Q(('provider_message_id', None), _negated=True), fields=['provider_message_id'], name='recipient_of_provider'),
+            model_name="recipient",
+            index=models.Index(
+                condition=models.Q(("provider_message_id", None), _negated=True),
+                fields=["provider_message_id"],
+                name="recipient_of_provider",
+            ),
         ),
     ]

@@ -55,12 +55,7 @@ BAD = [
     ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
     ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
     ({"SPF_MECHANISMS": None}, "Set SPF_MECHANISMS"),
-    ({"SPF_MECHANISMS": "v=spf1 include:a.example ~all"}, "leave v=spf1 out"),
-    ({"SPF_MECHANISMS": "include:a.example ~all"}, "~all must be a mechanism that passes"),
-    ({"SPF_MECHANISMS": "192.0.2.1"}, "'192.0.2.1' is not an SPF mechanism"),
-    ({"DMARC_RUA": "reports"}, "DMARC_RUA must be a comma list of addresses"),
     ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS holds 'resolver.example:53'"),
-    ({"DNS_SERVERS": "127.0.0.1:99999"}, "DNS_SERVERS holds '127.0.0.1:99999'"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
 ]

@@ -186,6 +186,8 @@ class ScriptedServer:
             await visit.say(self._greeting(visit))
         elif stage == "auth" and "auth" not in self.script:
             await self._log_in(visit)
+        elif stage == "data" and "data" not in self.script and not visit.said.startswith(b"250"):
+            await visit.say(b"554 5.5.1 No valid recipients\r\n")
         else:
             await self._do(stage, visit)
         if stage == "starttls" and visit.said == GOOD["starttls"]:
@@ -217,14 +219,12 @@ class ScriptedServer:
 
     async def _body(self, reader: asyncio.StreamReader) -> bytes:
         """Read to CRLF.CRLF and to nothing else."""
-        data = b""
-        while True:
-            line = await reader.readline()
-            if not line:
-                raise Closed
-            if line == b".\r\n" and (not data or data.endswith(b"\r\n")):
-                return data
-            data += line
+        lines = [b"\r\n"]
+        while line := await reader.readline():
+            if line == b".\r\n" and lines[-1].endswith(b"\r\n"):
+                return b"".join(lines[1:])
+            lines.append(line)
+        raise Closed
 
     async def _do(self, stage: str, visit: Visit) -> None:
         act = self.script.get(stage, GOOD.get(stage, b""))

@@ -1,10 +1,16 @@
 """A name server whose zones a test fills, and a domain whose records it publishes there."""
 
+import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
+from domains import lookups, services
+from domains.models import DkimKey, Domain
+from domains.services import KEY_BITS
 from tests.conftest import Account, Api, make_key
 from tests.network.nameserver import NameServer
 
@@ -82,6 +88,24 @@ def zone(dns: NameServer) -> Zone:
 
 
 @pytest.fixture
-def owner(alice: Account, zone: Zone) -> Owner:
+def _hasty(monkeypatch: Any) -> None:
+    """Let checks wait less for a name server that does not answer."""
+    monkeypatch.setattr(lookups, "ANSWER_SECONDS", 0.8)
+    monkeypatch.setattr(lookups, "HINT_SECONDS", 0.9)
+
+
+@functools.cache
+def _pairs() -> Iterator[rsa.RSAPrivateKey]:
+    # Finding primes for every test would take longer than the tests; enough of them for one test's rotations.
+    return itertools.cycle([rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS) for _ in range(6)])
+
+
+@pytest.fixture
+def owner(alice: Account, zone: Zone, monkeypatch: Any) -> Owner:
     """Alice, who has registered mail.example.com and published nothing."""
+
+    def ready_made(domain: Domain, *, selector: str) -> DkimKey:
+        return services.sealed_dkim_key(domain, selector=selector, private=next(_pairs()))
+
+    monkeypatch.setattr(services, "new_dkim_key", ready_made)
     return Owner(Api(make_key(alice.workspace)), zone, NAME)

@@ -66,9 +66,7 @@ def test_names_beside_them_are_taken(api: Api, name):
 
 
 def test_two_workspaces_never_publish_at_one_name(api: Api, bobs_api: Api):
-    fqdns = {
-        one.post("/domains", {"name": "shared.example"}).json()["records"][0]["fqdn"] for one in (api, bobs_api)
-    }
+    fqdns = {one.post("/domains", {"name": "shared.example"}).json()["records"][0]["fqdn"] for one in (api, bobs_api)}
     assert len(fqdns) == 2
 
 

@@ -6,9 +6,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from domains.identities import identities
+from domains.identities import IDENTITIES, identities
 from domains.models import DkimKey, Domain
-from domains.services import return_path_domains, sealed_dkim_key, signing_keys
+from domains.services import sealed_dkim_key
+from keys.ids import to_uuid
 from tests.conftest import Account, make_domain
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ def test_before_any_key_is_seen_the_first_one_signs(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
     add_key(domain, "pr2", is_seen=False)
     pair = alice.workspace.id, "a.example"
-    assert signing_keys({pair})[pair].selector == "pr1"
+    assert identities({pair})[pair].key.selector == "pr1"
 
 
 def test_the_newest_key_that_was_seen_signs(alice: Account):
@@ -35,7 +36,7 @@ def test_the_newest_key_that_was_seen_signs(alice: Account):
     add_key(domain, "pr2", is_seen=True)
     add_key(domain, "pr3", is_seen=False)
     pair = alice.workspace.id, "a.example"
-    key = signing_keys({pair})[pair]
+    key = identities({pair})[pair].key
     assert (key.domain, key.selector, key.private.key_size) == ("a.example", "pr2", 2048)
 
 
@@ -43,9 +44,9 @@ def test_bounces_go_to_the_domains_own_name_once_it_points_here(alice: Account, 
     settings.RETURN_PATH_DOMAIN = "bounce.service.example"
     domain = make_domain(alice.workspace, "a.example")
     pair = alice.workspace.id, "a.example"
-    assert return_path_domains({pair}) == {pair: "bounce.service.example"}
+    assert identities({pair})[pair].return_path_domain == "bounce.service.example"
     Domain.objects.filter(id=domain.id).update(return_path_seen_at=timezone.now())
-    assert return_path_domains({pair}) == {pair: "bounce.a.example"}
+    assert identities({pair})[pair].return_path_domain == "bounce.a.example"
 
 
 def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob: Account):
@@ -64,17 +65,38 @@ def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob:
     assert first != second
 
 
-def test_a_key_that_cannot_be_unsealed_leaves_the_others_of_the_batch_alone(alice: Account, caplog):
+@pytest.mark.parametrize("damage", ["gone.{}", "{}", "k1.AAAA{}", "k1.", "k1.é"])
+def test_a_key_that_cannot_be_unsealed_leaves_the_others_of_the_batch_alone(alice: Account, caplog, damage):
     broken = make_domain(alice.workspace, "broken.example")
     make_domain(alice.workspace, "whole.example")
     sealed = broken.dkim_keys.get().sealed_private_key.partition(".")[2]
-    broken.dkim_keys.update(sealed_private_key=f"gone.{sealed}")
+    broken.dkim_keys.update(sealed_private_key=damage.format(sealed))
     pairs = {(alice.workspace.id, name) for name in ("broken.example", "whole.example")}
-    assert [name for _, name in signing_keys(pairs)] == ["whole.example"]
+    assert {name: bool(found.key) for (_, name), found in identities(pairs).items()} == {
+        "broken.example": False,
+        "whole.example": True,
+    }
     assert "cannot be unsealed" in caplog.text
+
+
+def test_each_pair_is_found_by_index(alice: Account):
+    make_domain(alice.workspace, "a.example")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO domains_domain (id, workspace_id, name, status)
+               SELECT gen_random_uuid(), workspace_id, n || '.example', 'pending'
+               FROM domains_domain, generate_series(1, 20000) n"""
+        )
+        cursor.execute("ANALYZE domains_domain")
+        names = [f"{number}.example" for number in range(100)]
+        workspace = to_uuid(alice.workspace.id, prefix="ws_")
+        cursor.execute("EXPLAIN " + IDENTITIES, [[workspace] * len(names), names])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Scan using one_domain_a_workspace" in plan
+    assert "Seq Scan on domains_domain" not in plan
 
 
 def test_unsealed_keys_stay_at_hand(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
     pair = alice.workspace.id, domain.name
-    assert signing_keys({pair})[pair].private is signing_keys({pair})[pair].private
+    assert identities({pair})[pair].key.private is identities({pair})[pair].key.private

@@ -149,7 +149,11 @@ SPF = [
     (["v=spf1 ip4:192.0.2.1/33 ~all"], "", "is not an address or network of ip4"),
     (["v=spf1 include:a.example,include:b.example ~all"], "", "'a.example,include:b.example' names no domain"),
     (["v=spf1 include: ~all"], "", "is not written as SPF wants include"),
-    (["v=spf1 include:nowhere.example include:_spf.service.example ~all"], "", "include:nowhere.example leads to no SPF"),
+    (
+        ["v=spf1 include:nowhere.example include:_spf.service.example ~all"],
+        "",
+        "include:nowhere.example leads to no SPF",
+    ),
 ]
 
 
@@ -176,6 +180,12 @@ def test_the_record_that_is_proposed_verifies(owner: Owner):
     owner.zone.publish(record)
     assert owner.look("SPF")["note"].startswith("It takes 3 of the 10")
     assert owner.body["status"] == "verified"
+
+
+def test_an_include_that_lets_everybody_pass(owner: Owner):
+    owner.zone.set("open.example", "TXT", "v=spf1 +all")
+    owner.zone.set(NAME, "TXT", "v=spf1 include:_spf.service.example include:open.example -all")
+    assert "It includes a record with +all" in owner.look("SPF")["error"]
 
 
 @pytest.mark.parametrize("published", ["ip4:10.1.2.3", "ip4:10.1.0.0/16", "ip4:10.0.0.0/8"])
@@ -235,7 +245,10 @@ def test_a_policy_of_the_organisational_domain_counts(owner: Owner):
 def test_a_broken_policy_of_the_organisational_domain_is_told(owner: Owner):
     owner.zone.set("_dmarc.example.com", "TXT", "v=DMARC1; p=some")
     record = owner.look("DMARC")
-    assert (record["status"], record["error"]) == ("failed", "At example.com: p=some must be none, quarantine or reject.")
+    assert (record["status"], record["error"]) == (
+        "failed",
+        "At example.com: p=some must be none, quarantine or reject.",
+    )
 
 
 def test_a_return_path_that_points_elsewhere(owner: Owner):

@@ -14,7 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from domains import checking, lookups
+from domains import checking
 from domains.checking import verify_domain, verify_due_domains
 from domains.checks import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
 from domains.lifecycle import Outcome, Status, next_wait
@@ -32,12 +32,6 @@ committed = pytest.mark.django_db(transaction=True)
 
 def due_in(domain: Domain) -> timedelta:
     return Domain.objects.get(id=domain.id).check_due_at - timezone.now()
-
-
-@pytest.fixture
-def _hasty(monkeypatch):
-    monkeypatch.setattr(lookups, "ANSWER_SECONDS", 0.8)
-    monkeypatch.setattr(lookups, "HINT_SECONDS", 0.9)
 
 
 def make_due(*domains: Domain) -> None:

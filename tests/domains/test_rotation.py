@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
+from domains.identities import identities
 from domains.models import DkimKey, Domain
-from domains.services import signing_keys
 from tests.conftest import Account
 from tests.domains.conftest import NAME, Owner
 from tests.network.nameserver import SERVFAIL, NameServer
@@ -28,7 +28,7 @@ def rotate(owner: Owner) -> None:
 
 def signing(owner: Owner, account: Account) -> str:
     pair = account.workspace.id, NAME
-    return f"{signing_keys({pair})[pair].selector}._domainkey"
+    return f"{identities({pair})[pair].key.selector}._domainkey"
 
 
 def test_the_old_key_signs_until_the_new_one_is_seen(proven: Owner, alice: Account):

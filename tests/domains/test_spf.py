@@ -63,7 +63,9 @@ def test_look_ups_are_counted_through_includes():
 
 def test_every_kind_that_asks_the_dns_counts_and_no_other_does():
     rows = {"example.com": {"A": ["192.0.2.1"], "MX": ["10 mx.example."]}, "there.example": {"A": ["127.0.0.2"]}}
-    text = "v=spf1 ip4:192.0.2.1 ip6:2001:db8::/32 a mx ptr exists:there.example exists:%{i}.x.example exp=e.example -all"
+    text = (
+        "v=spf1 ip4:192.0.2.1 ip6:2001:db8::/32 a mx ptr exists:there.example exists:%{i}.x.example exp=e.example -all"
+    )
     found = walk({"example.com": text}, rows=rows)
     assert (found.lookups, found.voids, found.problem) == (5, 0, None)
 
@@ -129,9 +131,9 @@ def test_no_answer_is_no_verdict():
 
 
 def test_a_hostile_record_costs_a_bounded_number_of_look_ups():
-    many = " ".join(f"a:h{number}.example" for number in range(3000))
+    many = " ".join(f"a:h{number}" for number in range(250))
     found = walk({"example.com": f"v=spf1 {many} -all"})
-    assert "at least 3000" in found.problem
+    assert "at least 250" in found.problem
     assert found.asked == 0
     tree = {"example.com": "v=spf1 " + " ".join(f"include:b{n}.example" for n in range(9))}
     tree |= {f"b{n}.example": f"v=spf1 {many}" for n in range(9)}
@@ -149,7 +151,7 @@ def test_a_name_that_cannot_be_asked_is_told(name):
     assert "names no domain" in found.problem
 
 
-@given(st.text(alphabet=st.sampled_from("v=spf1 +-?~all:/.%{i}include2a6mxptrexistsredirect=\t\"é\x00"), max_size=300))
+@given(st.text(alphabet=st.sampled_from('v=spf1 +-?~all:/.%{i}include2a6mxptrexistsredirect=\t"é\x00'), max_size=300))
 def test_any_text_is_read_or_refused(text):
     try:
         record = parse_spf("v=spf1 " + text)

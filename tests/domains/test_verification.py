@@ -14,7 +14,7 @@ from tests.network.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCA
 
 pytestmark = pytest.mark.django_db
 
-TROUBLES = [SERVFAIL, REFUSED, GARBAGE]
+TROUBLES = [SERVFAIL, REFUSED, GARBAGE, SILENCE]
 
 
 def age(owner: Owner, **fields: timedelta) -> None:
@@ -110,6 +110,7 @@ def test_a_record_that_comes_back_in_time_forgets_the_absence(owner: Owner, dns:
     assert [owner.verify()["status"] for _ in range(4)] == ["temporary_failure"] * 4
 
 
+@pytest.mark.usefixtures("_hasty")
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_trouble_in_the_dns_never_unverifies(owner: Owner, trouble):
     owner.publish().verify()
@@ -192,7 +193,9 @@ def test_a_return_path_that_is_gone_is_given_up_at_once(owner: Owner, dns: NameS
     assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at is None
 
 
-def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(owner: Owner, bob: Account):
+def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(
+    owner: Owner, bob: Account
+):
     owner.publish().verify()
     other = Owner(Api(make_key(bob.workspace)), owner.zone, NAME)
     body = other.verify()
@@ -218,6 +221,33 @@ def test_what_the_dns_says_is_kept_without_control_characters(owner: Owner, dns:
     record = owner.look("DKIM")
     assert record["found"] == "a\\x00b\\x1b[2Jc\ufffd"
     assert record["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("SPF", '"v=spf1 include:_spf.service.example x=\\000\\027 -all"'),
+        ("SPF", '"v=spf1 \\000 -all"'),
+        ("SPF", '"v=spf1 redirect=\\000"'),
+        ("DMARC", '"v=DMARC1; p=none; x=\\000"'),
+        ("DMARC", '"v=DMARC1; p=\\000"'),
+        ("DMARC", '"v=DMARC1; \\000=1; \\000=2"'),
+        ("DKIM", '"\\000=1; \\000=2"'),
+    ],
+)
+def test_no_text_of_a_hostile_record_breaks_the_check(owner: Owner, dns: NameServer, kind, row):
+    dns.put(owner.record(kind)["fqdn"], {"TXT": [row]})
+    assert "\x00" not in str(owner.look(kind))
+
+
+@pytest.mark.parametrize("text", ["v=spf1 x={}", "v=DMARC1; p=none; x={}"])
+def test_a_record_longer_than_receivers_read(owner: Owner, text):
+    kind = "SPF" if "spf" in text else "DMARC"
+    owner.zone.set(owner.record(kind)["fqdn"], "TXT", text.format("y" * 3000))
+    record = owner.look(kind)
+    assert record["status"] == "failed"
+    assert "more than receivers read" in record["error"]
+    assert len(record["value"]) < 100
 
 
 def test_what_the_dns_says_is_cut_where_it_is_long(owner: Owner):

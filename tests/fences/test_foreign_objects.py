@@ -26,13 +26,29 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("POST", "/templates/{}/preview"): ("template", {"data": {"name": "Eve"}}),
     ("GET", "/suppressions/{}"): ("suppression", None),
     ("DELETE", "/suppressions/{}"): ("suppression", None),
+    ("GET", "/webhooks/{}"): ("webhook", None),
+    ("PATCH", "/webhooks/{}"): ("webhook", {"active": False}),
+    ("DELETE", "/webhooks/{}"): ("webhook", None),
+    ("POST", "/webhooks/{}/test"): ("webhook", None),
+    ("POST", "/webhooks/{}/rotate-secret"): ("webhook", None),
+    ("GET", "/webhooks/{}/deliveries"): ("webhook", None),
+    ("GET", "/webhooks/{}/deliveries/{}"): ("delivery", None),
+    ("POST", "/webhooks/{}/deliveries/{}/replay"): ("delivery", None),
     ("GET", "/emails/{}"): ("email", None),
     ("PATCH", "/emails/{}"): ("email", {"scheduledFor": None}),
     ("DELETE", "/emails/{}"): ("email", None),
     ("GET", "/emails/{}/events"): ("email", None),
     ("POST", "/emails/{}/resend"): ("email", None),
 }
-PREFIXES = {"email": "", "template": "tpl_", "suppression": "sup_", "domain": "dom_"}
+PREFIXES = {
+    "email": "",
+    "template": "tpl_",
+    "suppression": "sup_",
+    "domain": "dom_",
+    "webhook": "wh_",
+    "delivery": "whd_",
+}
+WEBHOOK = {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]}
 TEMPLATE = {"name": "Welcome", "subject": "Hello", "htmlContent": "<p>Hi {{name}}</p>", "alias": "welcome"}
 
 
@@ -78,7 +94,7 @@ def call(api: Api, method: str, path: str, body: Any) -> Any:
 
 def everything() -> dict[str, list]:
     """Return all rows that a call could have changed."""
-    ours = ("emails", "templates_app", "suppressions", "domains", "analytics")
+    ours = ("emails", "templates_app", "suppressions", "domains", "webhooks", "analytics")
     models = [model for name in ours for model in apps.get_app_config(name).get_models()]
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in [*models, Usage]}
 
@@ -87,13 +103,22 @@ def everything() -> dict[str, list]:
 def owned(api: Api, alice) -> dict[str, str]:
     """One thing of every kind, Alice's."""
     moment = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
     return {
         "email": api.post("/emails/send", mail(scheduledFor=moment)).json()["id"],
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,
+        "webhook": webhook,
+        "delivery": api.post(f"/webhooks/{webhook}/test").json()["id"],
     }
+
+
+def filled(path: str, object_id: str, owned: dict[str, str]) -> str:
+    """Put an id into the last place of a path; what it lies within is the owner's."""
+    within = [owned["webhook"]] * (path.count("{}") - 1)
+    return path.format(*within, object_id)
 
 
 def test_every_path_with_an_id_is_in_the_table():
@@ -104,7 +129,7 @@ def test_every_path_with_an_id_is_in_the_table():
 @pytest.mark.parametrize(("method", "path"), TABLE)
 def test_an_owner_is_answered(api: Api, owned, method, path, slash):
     kind, body = TABLE[method, path]
-    response = call(api, method, path.format(owned[kind]) + slash, body)
+    response = call(api, method, filled(path, owned[kind], owned) + slash, body)
     assert response.status_code in {200, 202}, response.content
 
 
@@ -112,12 +137,12 @@ def test_an_owner_is_answered(api: Api, owned, method, path, slash):
 def test_another_workspaces_id_is_answered_like_one_that_does_not_exist(api: Api, bobs_api: Api, owned, method, path):
     _, body = TABLE[method, path]
     before = everything()
-    unknown = call(bobs_api, method, path.format("0" * 22), body)
+    unknown = call(bobs_api, method, filled(path, "0" * 22, owned), body)
     expected = {**unknown.json(), "requestId": ""}
     assert (unknown.status_code, expected["code"]) == (404, "not_found")
     ids = [*owned.values(), *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
     for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
-        response = call(bobs_api, method, path.format(foreign), body)
+        response = call(bobs_api, method, filled(path, foreign, owned), body)
         assert response.status_code == 404, (foreign, response.content)
         assert {**response.json(), "requestId": ""} == expected
         assert response["Content-Type"] == unknown["Content-Type"]
@@ -129,9 +154,9 @@ def test_an_id_of_another_kind_does_not_exist_either(api: Api, owned, method, pa
     kind, body = TABLE[method, path]
     before = everything()
     for other in owned.keys() - {kind}:
-        assert call(api, method, path.format(owned[other]), body).status_code == 404
+        assert call(api, method, filled(path, owned[other], owned), body).status_code == 404
         bare = owned[other].removeprefix(PREFIXES[other])
-        assert call(api, method, path.format(PREFIXES[kind] + bare), body).status_code == 404
+        assert call(api, method, filled(path, PREFIXES[kind] + bare, owned), body).status_code == 404
     assert everything() == before
 
 
@@ -139,8 +164,8 @@ def test_an_id_of_another_kind_does_not_exist_either(api: Api, owned, method, pa
 def test_a_malformed_body_for_a_foreign_id_tells_no_more(bobs_api: Api, owned, method, path):
     kind, _ = TABLE[method, path]
     for body in ({"nonsense": 1}, {"scheduledFor": "x"}):
-        foreign = call(bobs_api, method, path.format(owned[kind]), body)
-        unknown = call(bobs_api, method, path.format(PREFIXES[kind] + "0" * 22), body)
+        foreign = call(bobs_api, method, filled(path, owned[kind], owned), body)
+        unknown = call(bobs_api, method, filled(path, PREFIXES[kind] + "0" * 22, owned), body)
         assert foreign.status_code == unknown.status_code
         assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
 

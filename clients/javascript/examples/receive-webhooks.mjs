@@ -1,0 +1,28 @@
+// Take the service's events and verify them. The webhook is made, tried and deleted here; yours stays.
+import { createServer } from "node:http";
+import { Postrider, WebhookVerificationError } from "postrider";
+
+const postrider = new Postrider();
+let secret;
+
+const server = createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  try {
+    // The body as it came: parsed JSON has lost its bytes, and could not be verified.
+    const event = await postrider.webhooks.verify(Buffer.concat(chunks), request.headers, secret);
+    response.writeHead(200).end();
+    console.log(`${event.event}: ${event.data.to}; done`);
+    await postrider.webhooks.delete(webhook.id);
+    server.close();
+  } catch (error) {
+    if (!(error instanceof WebhookVerificationError)) throw error;
+    response.writeHead(400).end();
+  }
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+const url = `http://127.0.0.1:${server.address().port}/`;
+const webhook = await postrider.webhooks.create({ url, events: ["delivered", "bounced"] });
+secret = webhook.secret;
+await postrider.webhooks.test(webhook.id);

@@ -1,0 +1,10 @@
+export { Postrider } from "./postrider.js";
+export { verifyWebhook } from "./webhook-signatures.js";
+export { VERSION } from "./version.js";
+export { List } from "./listing.js";
+export * from "./errors.js";
+export type * from "./types.js";
+export type { Page, Paging } from "./listing.js";
+export type { Attachment, Content } from "./attachments.js";
+export type { IdempotentOptions, PostriderOptions, RequestOptions } from "./transport.js";
+export type { HeaderSource, RawBody, VerifyOptions } from "./webhook-signatures.js";

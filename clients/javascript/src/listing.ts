@@ -1,0 +1,46 @@
+/** One page of a list. */
+export interface Page<T> {
+  data: T[];
+  total: number;
+  page: number;
+  limit: number;
+}
+
+export interface Paging {
+  /** From 1. */
+  page?: number;
+  /** At most 100. */
+  limit?: number;
+}
+
+/**
+ * A list: `await` it for one page, or walk through all of it with `for await`.
+ *
+ * Pages are asked for one after the other. An item that moves to the next page because a newer one came in front of it is not
+ * given twice.
+ */
+export class List<T extends { id: string }> implements PromiseLike<Page<T>>, AsyncIterable<T> {
+  readonly #fetchPage: (page: number | undefined) => Promise<Page<T>>;
+
+  constructor(fetchPage: (page: number | undefined) => Promise<Page<T>>) {
+    this.#fetchPage = fetchPage;
+  }
+
+  then<A = Page<T>, B = never>(
+    fulfilled?: ((page: Page<T>) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#fetchPage(undefined).then(fulfilled, rejected);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<T> {
+    let page = await this.#fetchPage(undefined);
+    let known = new Set<string>();
+    while (page.data.length > 0) {
+      for (const item of page.data) if (!known.has(item.id)) yield item;
+      if (page.page * page.limit >= page.total) return;
+      known = new Set(page.data.map((item) => item.id));
+      page = await this.#fetchPage(page.page + 1);
+    }
+  }
+}

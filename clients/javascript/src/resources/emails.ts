@@ -1,0 +1,84 @@
+import { encodeAttachment } from "../attachments.js";
+import type { List, Paging } from "../listing.js";
+import type { IdempotentOptions, Query, RequestOptions, Transport } from "../transport.js";
+import type {
+  Accepted,
+  Batch,
+  BatchAccepted,
+  Cancelled,
+  Checked,
+  Email,
+  EmailFilters,
+  EmailItem,
+  Export,
+  Rescheduled,
+  Send,
+  TimelineEvent,
+} from "../types.js";
+
+export class Emails {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Accept one email, to be sent at once or at `scheduledFor`. Repeated attempts never send it twice. */
+  async send(email: Send, options?: IdempotentOptions): Promise<Accepted> {
+    const body = await bodyOf(email);
+    return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isKeyed: true, options });
+  }
+
+  /** Check everything that `send` checks, and show what would be sent; nothing is, and no quota is used. */
+  async check(email: Send, options?: RequestOptions): Promise<Checked> {
+    const body = { ...(await bodyOf(email)), dryRun: true };
+    return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isRepeatable: true, options });
+  }
+
+  /** Send one template to up to 500 recipients, each with data and an email of their own. */
+  batch(batch: Batch, options?: IdempotentOptions): Promise<BatchAccepted> {
+    return this.#transport.json({ method: "POST", path: ["emails", "batch"], body: batch, isKeyed: true, options });
+  }
+
+  get(id: string, options?: RequestOptions): Promise<Email> {
+    return this.#transport.json({ method: "GET", path: ["emails", id], options });
+  }
+
+  /** Emails that match, newest first. */
+  list(filters: EmailFilters & Paging = {}, options?: RequestOptions): List<EmailItem> {
+    return this.#transport.list(["emails"], filters, options);
+  }
+
+  /** The emails that match as CSV, 10,000 rows at most. */
+  async export(filters: EmailFilters = {}, options?: RequestOptions): Promise<Export> {
+    const call = { method: "GET", path: ["emails", "export"], query: { ...filters } as Query, options } as const;
+    const { text, headers } = await this.#transport.text(call);
+    return { csv: text, truncated: headers.get("x-export-truncated") === "true" };
+  }
+
+  /** The timeline, oldest first. */
+  async events(id: string, options?: RequestOptions): Promise<TimelineEvent[]> {
+    const call = { method: "GET", path: ["emails", id, "events"], options } as const;
+    return (await this.#transport.json<{ data: TimelineEvent[] }>(call)).data;
+  }
+
+  /** Send the same once more, as a new email. */
+  resend(id: string, options?: IdempotentOptions): Promise<Accepted> {
+    return this.#transport.json({ method: "POST", path: ["emails", id, "resend"], isKeyed: true, options });
+  }
+
+  /** Cancel a scheduled email. Throws EmailAlreadySentError, or ConflictError, when it is too late. */
+  cancel(id: string, options?: RequestOptions): Promise<Cancelled> {
+    return this.#transport.json({ method: "DELETE", path: ["emails", id], options });
+  }
+
+  /** Move a scheduled email to another time; null sends it now. */
+  reschedule(id: string, scheduledFor: Date | string | null, options?: RequestOptions): Promise<Rescheduled> {
+    return this.#transport.json({ method: "PATCH", path: ["emails", id], body: { scheduledFor }, options });
+  }
+}
+
+async function bodyOf(email: Send): Promise<Record<string, unknown>> {
+  if (!email.attachments) return { ...email };
+  return { ...email, attachments: await Promise.all(email.attachments.map(encodeAttachment)) };
+}

@@ -1,0 +1,34 @@
+import type { RequestOptions, Transport } from "../transport.js";
+import type { Analytics, DailyVolume, QueueStats } from "../types.js";
+
+export class AnalyticsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Totals and rates of the emails created in the range. */
+  get(range: { from?: Date | string; to?: Date | string } = {}, options?: RequestOptions): Promise<Analytics> {
+    return this.#transport.json({ method: "GET", path: ["analytics"], query: { ...range }, options });
+  }
+
+  /** The last days, 1 to 90 (14), oldest first. */
+  async daily(days?: number, options?: RequestOptions): Promise<DailyVolume[]> {
+    const call = { method: "GET", path: ["analytics", "daily"], query: { days }, options } as const;
+    return (await this.#transport.json<{ data: DailyVolume[] }>(call)).data;
+  }
+}
+
+export class Queue {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** What waits and what is on its way, counted in recipients. */
+  stats(options?: RequestOptions): Promise<QueueStats> {
+    return this.#transport.json({ method: "GET", path: ["queue", "stats"], options });
+  }
+}

@@ -1,0 +1,40 @@
+import type { List, Paging } from "../listing.js";
+import type { RequestOptions, Transport } from "../transport.js";
+import type { Deleted, Suppression, SuppressionReason } from "../types.js";
+
+export interface SuppressionFilters extends Paging {
+  reason?: SuppressionReason;
+  search?: string;
+}
+
+export class Suppressions {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Block an address; one that is blocked already keeps its reason. */
+  create(email: string, options?: RequestOptions): Promise<Suppression> {
+    return this.#transport.json({ method: "POST", path: ["suppressions"], body: { email }, isRepeatable: true, options });
+  }
+
+  /** Block up to 1,000 addresses. */
+  async createMany(emails: string[], options?: RequestOptions): Promise<Suppression[]> {
+    const call = { method: "POST", path: ["suppressions"], body: { emails }, isRepeatable: true, options } as const;
+    return (await this.#transport.json<{ data: Suppression[] }>(call)).data;
+  }
+
+  list(filters: SuppressionFilters = {}, options?: RequestOptions): List<Suppression> {
+    return this.#transport.list(["suppressions"], filters, options);
+  }
+
+  get(id: string, options?: RequestOptions): Promise<Suppression> {
+    return this.#transport.json({ method: "GET", path: ["suppressions", id], options });
+  }
+
+  /** Let emails through to the address again. */
+  delete(id: string, options?: RequestOptions): Promise<Deleted & { email: string }> {
+    return this.#transport.json({ method: "DELETE", path: ["suppressions", id], options });
+  }
+}

@@ -1,0 +1,38 @@
+import type { List, Paging } from "../listing.js";
+import type { RequestOptions, Transport } from "../transport.js";
+import type { Data, Deleted, Preview, Template, TemplateFields, TemplateItem } from "../types.js";
+
+export class Templates {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  create(template: TemplateFields, options?: RequestOptions): Promise<Template> {
+    return this.#transport.json({ method: "POST", path: ["templates"], body: template, options });
+  }
+
+  list(paging: Paging = {}, options?: RequestOptions): List<TemplateItem> {
+    return this.#transport.list(["templates"], paging, options);
+  }
+
+  get(id: string, options?: RequestOptions): Promise<Template> {
+    return this.#transport.json({ method: "GET", path: ["templates", id], options });
+  }
+
+  /** Change what is named. Emails that were accepted before keep the texts that they were accepted with. */
+  update(id: string, changes: Partial<TemplateFields>, options?: RequestOptions): Promise<Template> {
+    return this.#transport.json({ method: "PATCH", path: ["templates", id], body: changes, options });
+  }
+
+  delete(id: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ method: "DELETE", path: ["templates", id], options });
+  }
+
+  /** Render with these values; nothing is sent. */
+  preview(id: string, data: Data = {}, options?: RequestOptions): Promise<Preview> {
+    const path = ["templates", id, "preview"];
+    return this.#transport.json({ method: "POST", path, body: { data }, isRepeatable: true, options });
+  }
+}

@@ -1,0 +1,336 @@
+/** What goes over the wire, as the API's document describes it. Answers may gain fields. */
+import type { Attachment } from "./attachments.js";
+
+export type Data = Record<string, unknown>;
+/** RFC 3339, such as `2026-11-21T06:20:00.000Z`. */
+export type Timestamp = string;
+
+export type EmailStatus =
+  | "scheduled"
+  | "queued"
+  | "sent"
+  | "delivered"
+  | "bounced"
+  | "failed"
+  | "opened"
+  | "clicked"
+  | "cancelled";
+
+export type EventType = EmailStatus | "deferred" | "unsubscribed" | "complained";
+
+export interface Warning {
+  code: string;
+  message: string;
+  [member: string]: unknown;
+}
+
+export interface Send {
+  /** `ada@example.com` or `Ada L <ada@example.com>`; its domain is registered in the workspace. */
+  from: string;
+  /** One address, or up to 50: that is one email, which all of them see addressed to all of them. */
+  to: string | string[];
+  /** May be left out with `templateId`. */
+  subject?: string;
+  html?: string;
+  text?: string;
+  /** A template's id or alias; its texts win over `html` and `text`. */
+  templateId?: string;
+  templateData?: Data;
+  replyTo?: string;
+  cc?: string[];
+  bcc?: string[];
+  tags?: string[];
+  metadata?: Data;
+  headers?: Record<string, string>;
+  attachments?: Attachment[];
+  /** Later than now, at most 30 days ahead. */
+  scheduledFor?: Date | Timestamp;
+  trackOpens?: boolean;
+  trackClicks?: boolean;
+  /** Of one key a workspace accepts one email. Another body gets the first one's answer; the option of the same name is strict. */
+  idempotencyKey?: string;
+}
+
+export interface Accepted {
+  id: string;
+  status: "queued" | "scheduled";
+  createdAt: Timestamp;
+  warnings?: Warning[];
+}
+
+/** What would be sent. */
+export interface Checked {
+  valid: true;
+  subject: string;
+  html: string;
+  text: string;
+  warnings: Warning[];
+}
+
+export interface Batch {
+  from: string;
+  templateId: string;
+  /** Up to 500; each gets an email of its own. */
+  recipients: { to: string; templateData?: Data; metadata?: Data }[];
+  subject?: string;
+  replyTo?: string;
+  tags?: string[];
+  metadata?: Data;
+  scheduledFor?: Date | Timestamp;
+  idempotencyKey?: string;
+}
+
+export interface BatchAccepted {
+  queued: number;
+  ids: string[];
+  emails: { index: number; to: string; id: string }[];
+  /** Recipients that are suppressed; the others are sent to. */
+  rejected: { index: number; to: string; code: string }[];
+  warnings?: Warning[];
+}
+
+export interface EmailItem {
+  id: string;
+  to: string;
+  from: string;
+  subject: string;
+  status: EmailStatus;
+  createdAt: Timestamp;
+  sentAt: Timestamp | null;
+}
+
+export interface Recipient {
+  email: string;
+  type: "to" | "cc" | "bcc";
+  status: EmailStatus;
+  sentAt: Timestamp | null;
+  deliveredAt: Timestamp | null;
+  errorMessage: string | null;
+  reason: string | null;
+}
+
+export interface Email extends EmailItem {
+  htmlContent: string;
+  text: string;
+  scheduledFor: Timestamp | null;
+  deliveredAt: Timestamp | null;
+  errorMessage: string | null;
+  tags: string[];
+  retryCount: number;
+  replyTo: string | null;
+  cc: string[];
+  bcc: string[];
+  metadata: Data | null;
+  templateId: string | null;
+  headers: Record<string, string>;
+  attachments: { filename: string; contentType: string; size: number }[];
+  recipients: Recipient[];
+}
+
+export interface EmailFilters {
+  status?: EmailStatus | EmailStatus[];
+  /** A text that a recipient in `to`, or the subject, holds. */
+  search?: string;
+  tag?: string;
+  /** Created at or after this moment; a date alone is the whole day. */
+  from?: Date | string;
+  to?: Date | string;
+}
+
+export interface Export {
+  csv: string;
+  /** Whether there are more emails than the 10,000 rows. */
+  truncated: boolean;
+}
+
+export interface TimelineEvent {
+  id: string;
+  eventType: EventType;
+  createdAt: Timestamp;
+  sentToWebhook: boolean;
+  payload: { emailId: string; to?: string; [member: string]: unknown };
+}
+
+export interface Cancelled {
+  id: string;
+  status: "cancelled";
+}
+
+export interface Rescheduled {
+  id: string;
+  status: EmailStatus;
+  createdAt: Timestamp;
+  scheduledFor: Timestamp;
+}
+
+export interface Deleted {
+  id: string;
+  deleted: true;
+}
+
+export interface TemplateFields {
+  name: string;
+  subject: string;
+  htmlContent: string;
+  textContent?: string | null;
+  /** Stands wherever a template's id can. */
+  alias?: string | null;
+  /** Refuse emails that lack a value, instead of leaving it empty. */
+  strictVariables?: boolean;
+}
+
+export interface TemplateItem {
+  id: string;
+  name: string;
+  subject: string;
+  alias: string | null;
+  strictVariables: boolean;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+}
+
+export interface Template extends TemplateItem {
+  htmlContent: string;
+  textContent: string;
+}
+
+export interface Preview {
+  subject: string;
+  html: string;
+  text: string;
+  missingVariables: string[];
+}
+
+export type SuppressionReason = "bounce" | "unsubscribe" | "manual" | "complaint";
+
+export interface Suppression {
+  id: string;
+  email: string;
+  reason: SuppressionReason;
+  createdAt: Timestamp;
+}
+
+export type DomainStatus = "pending" | "verified" | "failed" | "temporary_failure";
+
+export interface DomainRecord {
+  record: "DKIM" | "SPF" | "DMARC" | "ReturnPath";
+  type: string;
+  name: string;
+  fqdn: string;
+  value: string;
+  ttl: number;
+  priority: number | null;
+  required: boolean;
+  status: DomainStatus;
+  found: string | null;
+  error: string | null;
+}
+
+export interface Domain {
+  id: string;
+  name: string;
+  status: DomainStatus;
+  records: DomainRecord[];
+  warnings?: Warning[];
+  createdAt: Timestamp;
+  verifiedAt: Timestamp | null;
+  lastCheckedAt: Timestamp | null;
+}
+
+export type WebhookKind =
+  | "sent"
+  | "delivered"
+  | "bounced"
+  | "failed"
+  | "opened"
+  | "clicked"
+  | "unsubscribed"
+  | "complained"
+  | "deferred";
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: WebhookKind[];
+  active: boolean;
+  /** Why the service has disabled it, or null. */
+  disabledReason: string | null;
+  createdAt: Timestamp;
+}
+
+/** The secret is told here and when it is rotated, and never again. */
+export interface CreatedWebhook extends Webhook {
+  secret: string;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  event: WebhookKind;
+  test: boolean;
+  status: string;
+  attemptCount: number;
+  statusCode: number | null;
+  error: string | null;
+  nextAttemptAt: Timestamp | null;
+  createdAt: Timestamp;
+  succeededAt: Timestamp | null;
+}
+
+/** With what was posted and what was answered. */
+export interface WebhookDeliveryDetail extends WebhookDelivery {
+  body: string;
+  attempts: Data[];
+}
+
+/** The body that is posted to a webhook: one event of one recipient. */
+export interface WebhookEvent {
+  id: string;
+  type: string;
+  event: WebhookKind;
+  createdAt: Timestamp;
+  data: {
+    emailId: string;
+    to: string;
+    from: string;
+    subject: string;
+    status: EmailStatus;
+    tags: string[];
+    metadata: Data | null;
+    [member: string]: unknown;
+  };
+}
+
+export interface Analytics {
+  /** The range in whole hours; null where the request had none. */
+  from: Timestamp | null;
+  to: Timestamp | null;
+  total: number;
+  breakdown: { delivered: number; bounced: number; opened: number; clicked: number };
+  rates: { deliveryRate: number; bounceRate: number; openRate: number; clickRate: number };
+}
+
+export interface DailyVolume {
+  /** `2026-11-21`, in UTC. */
+  date: string;
+  total: number;
+  delivered: number;
+  bounced: number;
+  opened: number;
+}
+
+export interface QueueStats {
+  waiting: number;
+  active: number;
+  delayed: number;
+  completed: number;
+  failed: number;
+  paused: number;
+}
+
+export interface Me {
+  workspace: { id: string; name: string; plan: "free" | "pro" | "enterprise" };
+  key: { id: string; name: string; scope: "full_access" | "sending_access" | "read_only" };
+  quota: { limit: number | null; used: number; remaining: number | null; resetsAt: Timestamp };
+}

@@ -1,0 +1,127 @@
+import { WebhookVerificationError } from "./errors.js";
+import type { WebhookEvent } from "./types.js";
+import { webcrypto } from "./webcrypto.js";
+
+/** The bytes of the request as they came. A parsed body is of no use: its bytes are lost. */
+export type RawBody = string | Uint8Array | ArrayBuffer;
+
+/** All headers of the request: a `Headers`, or an object such as Node's `request.headers`. */
+export type HeaderSource = Headers | Record<string, string | string[] | undefined>;
+
+export interface VerifyOptions {
+  /** Seconds by which `webhook-timestamp` may differ from this machine's clock. Default 300. */
+  toleranceSeconds?: number;
+}
+
+const SECRET_PREFIX = "whsec_";
+const TOLERANCE_SECONDS = 300;
+
+/**
+ * Return the event if the signature is right, else throw WebhookVerificationError.
+ *
+ * header: the value of `x-service-signature`, or all headers. With all headers the Standard Webhooks form is required
+ * (`webhook-id`, `webhook-timestamp`, `webhook-signature`), which also refuses what is older than the tolerance:
+ * an attacker who repeats an old delivery must not get round that by leaving headers out.
+ * secret: the webhook's, `whsec_…`. While a secret is rotated both signatures are sent, so the old one goes on working;
+ * for `x-service-signature` pass the value of `x-service-signature-previous` then.
+ */
+export async function verifyWebhook(
+  rawBody: RawBody,
+  header: string | HeaderSource,
+  secret: string,
+  options: VerifyOptions = {},
+): Promise<WebhookEvent> {
+  const body = bytesOf(rawBody);
+  if (typeof secret !== "string" || !secret.startsWith(SECRET_PREFIX)) {
+    throw new WebhookVerificationError(`The secret begins with ${SECRET_PREFIX}.`);
+  }
+  if (typeof header === "string") await checkSignature(body, header, secret);
+  else await checkStandardSignature(body, header, secret, options.toleranceSeconds ?? TOLERANCE_SECONDS);
+  return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
+}
+
+function bytesOf(rawBody: RawBody): Uint8Array<ArrayBuffer> {
+  if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
+  if (rawBody instanceof ArrayBuffer) return new Uint8Array(rawBody);
+  if (rawBody instanceof Uint8Array) return rawBody as Uint8Array<ArrayBuffer>;
+  throw new WebhookVerificationError(
+    "rawBody has to be the body as it came, a string or bytes. A parsed object cannot be verified: " +
+      "take it before a JSON parser does, with express.raw() or await request.text().",
+  );
+}
+
+async function checkSignature(body: Uint8Array<ArrayBuffer>, header: string, secret: string): Promise<void> {
+  const key = new TextEncoder().encode(secret);
+  // The header of the previous signatures has one for each secret that is still valid.
+  for (const given of header.split(" ")) {
+    const signature = /^[0-9a-f]{64}$/.test(given) ? decodeHex(given) : null;
+    if (signature && (await isSignedWith(key, signature, body))) return;
+  }
+  throw new WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.");
+}
+
+async function checkStandardSignature(
+  body: Uint8Array<ArrayBuffer>,
+  headers: HeaderSource,
+  secret: string,
+  toleranceSeconds: number,
+): Promise<void> {
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+    const value = headerOf(headers, name);
+    if (value) return value;
+    throw new WebhookVerificationError(`The header ${name} is missing. For the other form pass x-service-signature's value.`);
+  }) as [string, string, string];
+  checkTime(timestamp, toleranceSeconds);
+  const key = decodeBase64(secret.slice(SECRET_PREFIX.length));
+  const signed = concatenated(new TextEncoder().encode(`${id}.${timestamp}.`), body);
+  for (const given of signatures.split(" ")) {
+    const signature = given.startsWith("v1,") ? decodeBase64(given.slice(3)) : null;
+    if (key && signature && (await isSignedWith(key, signature, signed))) return;
+  }
+  throw new WebhookVerificationError("No signature in webhook-signature belongs to this body and secret.");
+}
+
+function checkTime(timestamp: string, toleranceSeconds: number): void {
+  const offset = Date.now() / 1_000 - Number(timestamp);
+  // Written so that what is not a number is refused too.
+  if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(offset) <= toleranceSeconds)) {
+    throw new WebhookVerificationError(`webhook-timestamp is not within ${toleranceSeconds} s of this machine's clock.`);
+  }
+}
+
+function headerOf(headers: HeaderSource, name: string): string | undefined {
+  if (typeof (headers as Headers)?.get === "function") return (headers as Headers).get(name) ?? undefined;
+  const found = Object.entries(headers ?? {}).find(([key]) => key.toLowerCase() === name)?.[1];
+  return Array.isArray(found) ? found[0] : (found as string | undefined);
+}
+
+/** Compares in constant time, as `subtle.verify` does. */
+async function isSignedWith(
+  key: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array<ArrayBuffer>,
+  data: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  const { subtle } = await webcrypto();
+  const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+  return subtle.verify("HMAC", imported, signature, data);
+}
+
+function decodeHex(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return bytes.length > 0 ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}

@@ -1,0 +1,35 @@
+// The tests talk to a running service: POSTRIDER_URL, and POSTRIDER_API_KEY of a full-access key of a workspace that
+// has registered demo.example. The repository's tests/clients starts one.
+import { setTimeout as sleep } from "node:timers/promises";
+import { Postrider } from "postrider";
+
+export const FROM = "Demo <hello@demo.example>";
+
+export const postrider = new Postrider();
+
+/** An address that no other test uses. */
+export function someone() {
+  return `ada-${crypto.randomUUID()}@example.com`;
+}
+
+export function letter(fields = {}) {
+  return { from: FROM, to: someone(), subject: "Hello", html: "<p>Hi</p>", ...fields };
+}
+
+export function inAnHour() {
+  return new Date(Date.now() + 3_600_000);
+}
+
+export async function until(condition, what, seconds = 20) {
+  for (const end = Date.now() + seconds * 1_000; Date.now() < end; await sleep(50)) {
+    const found = await condition();
+    if (found) return found;
+  }
+  throw new Error(`not within ${seconds} s: ${what}`);
+}
+
+/** Return whether the running service has a path, by its own description. */
+export async function has(path) {
+  const { paths } = await (await fetch(`${process.env.POSTRIDER_URL}/v1/openapi.json`)).json();
+  return path in paths;
+}

@@ -1,0 +1,22 @@
+"""Send one email with a file, and follow it. POSTRIDER_URL, POSTRIDER_API_KEY and FROM come from the environment."""
+
+import os
+
+from postrider import Attachment, Postrider, QuotaExceeded, RecipientSuppressed
+
+with Postrider() as client:
+    try:
+        accepted = client.emails.send(
+            from_=os.environ["FROM"],
+            to="delivered+example@simulator.test",
+            subject="Your invoice",
+            html="<p>Thank you! The invoice is attached.</p>",
+            attachments=[Attachment("invoice.txt", b"1042: 42.00 EUR\n")],
+            tags=["invoice"],
+        )
+        print(accepted.id, "is", client.emails.get(accepted.id).status)
+        print("done")
+    except RecipientSuppressed as error:
+        print("not sent to:", error.recipients)
+    except QuotaExceeded as error:
+        print("the next emails go out from", error.resets_at)

@@ -1,0 +1,361 @@
+"""What the API answers, as the API's document describes it.
+
+`raw` is the answer as it came, with what a newer server added.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Optional
+
+
+@dataclass(frozen=True)
+class Warning:  # noqa: A001 - the API's word
+    code: str
+    message: str
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    id: str
+    status: str
+    created_at: datetime
+    warnings: Optional[list[Warning]]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What would be sent."""
+
+    subject: str
+    html: str
+    text: str
+    warnings: list[Warning]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class BatchEmail:
+    index: int
+    to: str
+    id: str
+
+
+@dataclass(frozen=True)
+class Rejection:
+    index: int
+    to: str
+    code: str
+
+
+@dataclass(frozen=True)
+class BatchAccepted:
+    """`rejected` are recipients on the suppression list; the others are sent to."""
+
+    queued: int
+    ids: list[str]
+    emails: list[BatchEmail]
+    rejected: list[Rejection]
+    warnings: Optional[list[Warning]]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class EmailItem:
+    id: str
+    to: str
+    from_: str
+    subject: str
+    status: str
+    created_at: datetime
+    sent_at: Optional[datetime]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Recipient:
+    email: str
+    type: str
+    status: str
+    sent_at: Optional[datetime]
+    delivered_at: Optional[datetime]
+    error_message: Optional[str]
+    reason: Optional[str]
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    filename: str
+    content_type: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Email:
+    id: str
+    to: str
+    from_: str
+    subject: str
+    status: str
+    html_content: str
+    text: str
+    created_at: datetime
+    scheduled_for: Optional[datetime]
+    sent_at: Optional[datetime]
+    delivered_at: Optional[datetime]
+    error_message: Optional[str]
+    tags: list[str]
+    retry_count: int
+    reply_to: Optional[str]
+    cc: list[str]
+    bcc: list[str]
+    metadata: Optional[dict[str, Any]]
+    template_id: Optional[str]
+    headers: dict[str, str]
+    attachments: list[KeptFile]
+    recipients: list[Recipient]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Export:
+    """`truncated`: there are more emails than the 10,000 rows."""
+
+    csv: str
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class TimelineEvent:
+    id: str
+    event_type: str
+    created_at: datetime
+    sent_to_webhook: bool
+    payload: dict[str, Any]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    id: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Rescheduled:
+    id: str
+    status: str
+    created_at: datetime
+    scheduled_for: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Deleted:
+    id: str
+    deleted: bool
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TemplateItem:
+    id: str
+    name: str
+    subject: str
+    alias: Optional[str]
+    strict_variables: bool
+    created_at: datetime
+    updated_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Template:
+    id: str
+    name: str
+    subject: str
+    html_content: str
+    text_content: str
+    alias: Optional[str]
+    strict_variables: bool
+    created_at: datetime
+    updated_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Preview:
+    subject: str
+    html: str
+    text: str
+    missing_variables: list[str]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Suppression:
+    id: str
+    email: str
+    reason: str
+    created_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class DomainRecord:
+    record: str
+    type: str
+    name: str
+    fqdn: str
+    value: str
+    ttl: int
+    priority: Optional[int]
+    required: bool
+    status: str
+    found: Optional[str]
+    error: Optional[str]
+
+
+@dataclass(frozen=True)
+class Domain:
+    id: str
+    name: str
+    status: str
+    records: list[DomainRecord]
+    warnings: Optional[list[Warning]]
+    created_at: datetime
+    verified_at: Optional[datetime]
+    last_checked_at: Optional[datetime]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """`secret` is told when the webhook is made and when it is rotated, and never again: None elsewhere."""
+
+    id: str
+    url: str
+    events: list[str]
+    active: bool
+    disabled_reason: Optional[str]
+    created_at: datetime
+    secret: Optional[str] = field(repr=False)
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class WebhookDelivery:
+    """`body` and `attempts` are told by `webhooks.delivery` alone: None elsewhere."""
+
+    id: str
+    webhook_id: str
+    event_id: str
+    event: str
+    test: bool
+    status: str
+    attempt_count: int
+    status_code: Optional[int]
+    error: Optional[str]
+    next_attempt_at: Optional[datetime]
+    created_at: datetime
+    succeeded_at: Optional[datetime]
+    body: Optional[str]
+    attempts: Optional[list[dict[str, Any]]]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class WebhookEvent:
+    """What is posted to a webhook: one event of one recipient."""
+
+    id: str
+    type: str
+    event: str
+    created_at: datetime
+    data: dict[str, Any]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    delivered: int
+    bounced: int
+    opened: int
+    clicked: int
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Each between 0 and 1."""
+
+    delivery_rate: float
+    bounce_rate: float
+    open_rate: float
+    click_rate: float
+
+
+@dataclass(frozen=True)
+class Analytics:
+    """from_ and to are the range in whole hours, None where the request had none."""
+
+    from_: Optional[datetime]
+    to: Optional[datetime]
+    total: int
+    breakdown: Breakdown
+    rates: Rates
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class DailyVolume:
+    """`date` is a day in UTC, such as 2026-11-21."""
+
+    date: str
+    total: int
+    delivered: int
+    bounced: int
+    opened: int
+
+
+@dataclass(frozen=True)
+class QueueStats:
+    waiting: int
+    active: int
+    delayed: int
+    completed: int
+    failed: int
+    paused: int
+
+
+@dataclass(frozen=True)
+class Workspace:
+    id: str
+    name: str
+    plan: str
+
+
+@dataclass(frozen=True)
+class Key:
+    id: str
+    name: str
+    scope: str
+
+
+@dataclass(frozen=True)
+class Quota:
+    """`limit` and `remaining` are None where the plan has none."""
+
+    limit: Optional[int]
+    used: int
+    remaining: Optional[int]
+    resets_at: datetime
+
+
+@dataclass(frozen=True)
+class Me:
+    workspace: Workspace
+    key: Key
+    quota: Quota
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -1,0 +1,34 @@
+"""Files on their way to the API."""
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from postrider.wire import body_of
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file. With `content_id` it is an image that the HTML shows by `cid:`; its type can be guessed from the name."""
+
+    filename: str
+    content: bytes
+    content_type: Optional[str] = None
+    content_id: Optional[str] = None
+
+    @classmethod
+    def from_path(
+        cls, path: Union[str, Path], *, content_type: Optional[str] = None, content_id: Optional[str] = None
+    ) -> "Attachment":
+        """Read a file. Raises OSError."""
+        path = Path(path)
+        return cls(path.name, path.read_bytes(), content_type, content_id)
+
+    def on_the_wire(self) -> dict[str, Any]:
+        return body_of(
+            filename=self.filename,
+            content=base64.b64encode(self.content).decode(),
+            content_type=self.content_type,
+            content_id=self.content_id,
+        )

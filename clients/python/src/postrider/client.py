@@ -1,0 +1,60 @@
+"""The client: one object for the API of one workspace."""
+
+from types import TracebackType
+from typing import Optional
+
+from postrider.answers import Me
+from postrider.domains import Domains
+from postrider.emails import Emails
+from postrider.numbers import Analytics, Queue
+from postrider.suppressions import Suppressions
+from postrider.templates import Templates
+from postrider.transport import Call, Transport
+from postrider.webhooks import Webhooks
+from postrider.wire import read
+
+
+class Postrider:
+    """The API of one workspace. Threads may share it.
+
+    api_key, base_url: else the environment's POSTRIDER_API_KEY and POSTRIDER_URL.
+    timeout_seconds: without a byte from the server. max_retries: attempts after the first; 0 turns repeating off.
+    """
+
+    def __init__(
+        self,
+        api_key: Optional[str] = None,
+        *,
+        base_url: Optional[str] = None,
+        timeout_seconds: float = 60,
+        max_retries: int = 3,
+    ) -> None:
+        self._transport = Transport(
+            api_key=api_key, base_url=base_url, timeout_seconds=timeout_seconds, max_retries=max_retries
+        )
+        self.emails = Emails(self._transport)
+        self.templates = Templates(self._transport)
+        self.suppressions = Suppressions(self._transport)
+        self.domains = Domains(self._transport)
+        self.webhooks = Webhooks(self._transport)
+        self.analytics = Analytics(self._transport)
+        self.queue = Queue(self._transport)
+
+    def me(self) -> Me:
+        """The workspace, the key that is used, and what is left of the quota."""
+        return read(Me, self._transport.json(Call("GET", ["me"])))
+
+    def close(self) -> None:
+        """Close the connections. The next call opens new ones."""
+        self._transport.close()
+
+    def __enter__(self) -> "Postrider":  # noqa: PYI034 - Self is younger than Python 3.9
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()

@@ -1,0 +1,30 @@
+"""`client.domains`."""
+
+from typing import Optional
+
+from postrider.answers import Deleted, Domain
+from postrider.listing import Listing
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, read
+
+
+class Domains:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, name: str) -> Domain:
+        """Register a domain to send from; the answer has the DNS records to publish."""
+        return read(Domain, self._transport.json(Call("POST", ["domains"], body={"name": name})))
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[Domain]:
+        return Listing(self._transport, ["domains"], kind=Domain, query=body_of(page=page, limit=limit))
+
+    def get(self, domain_id: str) -> Domain:
+        return read(Domain, self._transport.json(Call("GET", ["domains", domain_id])))
+
+    def verify(self, domain_id: str) -> Domain:
+        """Look at the DNS now; the answer says what was found and what to change."""
+        return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "verify"], is_repeatable=True)))
+
+    def delete(self, domain_id: str) -> Deleted:
+        return read(Deleted, self._transport.json(Call("DELETE", ["domains", domain_id])))

@@ -1,0 +1,160 @@
+"""`client.emails`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Optional, Union
+
+from postrider.answers import (
+    Accepted,
+    BatchAccepted,
+    Cancelled,
+    Checked,
+    Email,
+    EmailItem,
+    Export,
+    Rescheduled,
+    TimelineEvent,
+)
+from postrider.attachments import Attachment
+from postrider.listing import Listing
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, plain, read
+
+Moment = Union[datetime, date, str]
+
+
+@dataclass(frozen=True)
+class BatchRecipient:
+    """One recipient of a batch, who gets an email of their own."""
+
+    to: str
+    template_data: Optional[Mapping[str, Any]] = None
+    metadata: Optional[Mapping[str, Any]] = None
+
+    def on_the_wire(self) -> dict[str, Any]:
+        return body_of(to=self.to, template_data=self.template_data, metadata=self.metadata)
+
+
+class Emails:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def send(
+        self,
+        *,
+        from_: str,
+        to: Union[str, Sequence[str]],
+        subject: Optional[str] = None,
+        html: Optional[str] = None,
+        text: Optional[str] = None,
+        template_id: Optional[str] = None,
+        template_data: Optional[Mapping[str, Any]] = None,
+        reply_to: Optional[str] = None,
+        cc: Optional[Sequence[str]] = None,
+        bcc: Optional[Sequence[str]] = None,
+        tags: Optional[Sequence[str]] = None,
+        metadata: Optional[Mapping[str, Any]] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        attachments: Sequence[Attachment] = (),
+        scheduled_for: Optional[datetime] = None,
+        track_opens: Optional[bool] = None,
+        track_clicks: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Accepted:
+        """Accept one email, to be sent at once or at `scheduled_for`. Repeated attempts never send it twice.
+
+        to: one address, or up to 50: that is one email, which all of them see addressed to all of them.
+        template_id: a template's id or alias; its texts win over html and text, and subject may be left out.
+        idempotency_key: of one key a workspace accepts one email; every repetition gets its answer.
+        """
+        body = _email_body(**{name: value for name, value in locals().items() if name != "self"})
+        return read(Accepted, self._transport.json(Call("POST", ["emails", "send"], body=body, is_keyed=True)))
+
+    def check(self, **fields: Any) -> Checked:
+        """Check all that `send` checks, and show what would be sent; nothing is, and no quota is used."""
+        body = {**_email_body(**fields), "dryRun": True}
+        return read(Checked, self._transport.json(Call("POST", ["emails", "send"], body=body, is_repeatable=True)))
+
+    def batch(
+        self,
+        *,
+        from_: str,
+        template_id: str,
+        recipients: Sequence[BatchRecipient],
+        subject: Optional[str] = None,
+        reply_to: Optional[str] = None,
+        tags: Optional[Sequence[str]] = None,
+        metadata: Optional[Mapping[str, Any]] = None,
+        scheduled_for: Optional[datetime] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> BatchAccepted:
+        """Send one template to up to 500 recipients, each with data and an email of their own."""
+        body = body_of(
+            from_=from_,
+            template_id=template_id,
+            recipients=[recipient.on_the_wire() for recipient in recipients],
+            subject=subject,
+            reply_to=reply_to,
+            tags=tags,
+            metadata=metadata,
+            scheduled_for=scheduled_for,
+            idempotency_key=idempotency_key,
+        )
+        return read(BatchAccepted, self._transport.json(Call("POST", ["emails", "batch"], body=body, is_keyed=True)))
+
+    def get(self, email_id: str) -> Email:
+        return read(Email, self._transport.json(Call("GET", ["emails", email_id])))
+
+    def events(self, email_id: str) -> list[TimelineEvent]:
+        """The timeline, oldest first."""
+        answer = self._transport.json(Call("GET", ["emails", email_id, "events"]))
+        return [read(TimelineEvent, event) for event in answer["data"]]
+
+    def list(
+        self,
+        *,
+        status: Union[str, Sequence[str], None] = None,
+        search: Optional[str] = None,
+        tag: Optional[str] = None,
+        from_: Optional[Moment] = None,
+        to: Optional[Moment] = None,
+        page: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> Listing[EmailItem]:
+        """Emails that match, newest first. from_ and to: created in between; a date is the whole day."""
+        query = body_of(status=status, search=search, tag=tag, from_=from_, to=to, page=page, limit=limit)
+        return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
+
+    def export(
+        self,
+        *,
+        status: Union[str, Sequence[str], None] = None,
+        search: Optional[str] = None,
+        tag: Optional[str] = None,
+        from_: Optional[Moment] = None,
+        to: Optional[Moment] = None,
+    ) -> Export:
+        """The emails that match as CSV, 10,000 rows at most."""
+        query = body_of(status=status, search=search, tag=tag, from_=from_, to=to)
+        reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
+        return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
+
+    def resend(self, email_id: str, *, idempotency_key: Optional[str] = None) -> Accepted:
+        """Send the same once more, as a new email."""
+        body = body_of(idempotency_key=idempotency_key) or None
+        call = Call("POST", ["emails", email_id, "resend"], body=body, is_keyed=True)
+        return read(Accepted, self._transport.json(call))
+
+    def cancel(self, email_id: str) -> Cancelled:
+        """Cancel a scheduled email. Raises EmailAlreadySent, or Conflict, when it is too late."""
+        return read(Cancelled, self._transport.json(Call("DELETE", ["emails", email_id])))
+
+    def reschedule(self, email_id: str, scheduled_for: Optional[datetime]) -> Rescheduled:
+        """Move a scheduled email to another time; None sends it now."""
+        body = {"scheduledFor": plain(scheduled_for)}
+        return read(Rescheduled, self._transport.json(Call("PATCH", ["emails", email_id], body=body)))
+
+
+def _email_body(*, attachments: Sequence[Attachment] = (), **fields: Any) -> dict[str, Any]:
+    return body_of(attachments=[file.on_the_wire() for file in attachments] or None, **fields)

@@ -1,0 +1,56 @@
+"""Lists that come in pages."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from postrider.transport import Call, Transport
+from postrider.wire import read
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=HasId)
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    data: list[T]
+    total: int
+    page: int
+    limit: int
+
+
+class Listing(Generic[T]):
+    """Iterate over all of it, or `fetch()` the one page that was asked for.
+
+    Pages are asked for one after the other. An item that moves to the next page because a newer one came in front of
+    it is not given twice.
+    """
+
+    def __init__(self, transport: Transport, path: Sequence[str], *, kind: type[T], query: Mapping[str, Any]) -> None:
+        self._transport = transport
+        self._path = path
+        self._kind = kind
+        self._query = query
+
+    def fetch(self) -> Page[T]:
+        return self._page({})
+
+    def __iter__(self) -> Iterator[T]:
+        page = self.fetch()
+        known: set[str] = set()
+        while page.data:
+            yield from (item for item in page.data if item.id not in known)
+            if page.page * page.limit >= page.total:
+                return
+            known = {item.id for item in page.data}
+            page = self._page({"page": page.page + 1})
+
+    def _page(self, changes: Mapping[str, Any]) -> Page[T]:
+        answer = self._transport.json(Call("GET", self._path, query={**self._query, **changes}))
+        items = [read(self._kind, item) for item in answer["data"]]
+        return Page(items, answer["total"], answer["page"], answer["limit"])

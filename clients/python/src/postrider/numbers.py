@@ -1,0 +1,32 @@
+"""`client.analytics` and `client.queue`."""
+
+from datetime import datetime
+from typing import Optional, Union
+
+from postrider.answers import Analytics as Totals
+from postrider.answers import DailyVolume, QueueStats
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, read
+
+
+class Analytics:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, *, from_: Union[datetime, str, None] = None, to: Union[datetime, str, None] = None) -> Totals:
+        """Totals and rates of the emails created in the range."""
+        return read(Totals, self._transport.json(Call("GET", ["analytics"], query=body_of(from_=from_, to=to))))
+
+    def daily(self, days: Optional[int] = None) -> list[DailyVolume]:
+        """The last days, 1 to 90 (14), oldest first."""
+        answer = self._transport.json(Call("GET", ["analytics", "daily"], query=body_of(days=days)))
+        return [read(DailyVolume, day) for day in answer["data"]]
+
+
+class Queue:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def stats(self) -> QueueStats:
+        """What waits and what is on its way, counted in recipients."""
+        return read(QueueStats, self._transport.json(Call("GET", ["queue", "stats"])))

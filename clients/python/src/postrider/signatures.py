@@ -1,0 +1,93 @@
+"""Verify that a webhook's request comes from the service."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Optional, Union
+
+from postrider.answers import WebhookEvent
+from postrider.errors import WebhookVerificationError
+from postrider.wire import read
+
+SECRET_PREFIX = "whsec_"  # noqa: S105 - what all secrets begin with
+TOLERANCE_SECONDS = 300
+
+
+def verify_webhook(
+    raw_body: Union[bytes, str],
+    header: Union[str, Mapping[str, str]],
+    secret: str,
+    *,
+    tolerance_seconds: float = TOLERANCE_SECONDS,
+) -> WebhookEvent:
+    """Return the event if the signature is right. Raises WebhookVerificationError.
+
+    header: the value of `x-service-signature`, or all headers. With all headers the Standard Webhooks form is required
+    (`webhook-id`, `webhook-timestamp`, `webhook-signature`), which also refuses what is older than the tolerance: an
+    attacker who repeats an old delivery must not get round that by leaving headers out.
+    secret: the webhook's, `whsec_…`. While a secret is rotated both signatures are sent, so the old one goes on
+    working; for `x-service-signature` pass the value of `x-service-signature-previous` then.
+    """
+    body = _bytes_of(raw_body)
+    if not isinstance(secret, str) or not secret.startswith(SECRET_PREFIX):
+        raise WebhookVerificationError(f"The secret begins with {SECRET_PREFIX}.")
+    if isinstance(header, str):
+        _check_signature(body, header, secret)
+    else:
+        _check_standard_signature(body, header, secret, tolerance_seconds)
+    return read(WebhookEvent, json.loads(body))
+
+
+def _bytes_of(raw_body: Union[bytes, str]) -> bytes:
+    if isinstance(raw_body, str):
+        return raw_body.encode()
+    if isinstance(raw_body, (bytes, bytearray, memoryview)):
+        return bytes(raw_body)
+    raise WebhookVerificationError(
+        "raw_body has to be the body as it came, bytes or str. A parsed object cannot be verified: take request.body "
+        "(Django), request.get_data() (Flask) or await request.body() (Starlette)."
+    )
+
+
+def _check_signature(body: bytes, header: str, secret: str) -> None:
+    expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    # The header of the previous signatures has one for each secret that is still valid.
+    if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in header.split(" ")):
+        raise WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.")
+
+
+def _check_standard_signature(body: bytes, headers: Mapping[str, str], secret: str, tolerance_seconds: float) -> None:
+    given = {name.lower(): value for name, value in headers.items()}
+    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+        if not given.get(name):
+            raise WebhookVerificationError(
+                f"The header {name} is missing. For the other form pass the value of x-service-signature."
+            )
+    _check_time(given["webhook-timestamp"], tolerance_seconds)
+    key = _decoded(secret[len(SECRET_PREFIX) :])
+    if key is None:
+        raise WebhookVerificationError("The secret is not whole.")
+    signed = f"{given['webhook-id']}.{given['webhook-timestamp']}.".encode() + body
+    expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+    if not any(hmac.compare_digest(one.encode(), expected) for one in given["webhook-signature"].split(" ")):
+        raise WebhookVerificationError("No signature in webhook-signature belongs to this body and secret.")
+
+
+def _check_time(timestamp: str, tolerance_seconds: float) -> None:
+    is_number = re.fullmatch(r"[0-9]{1,12}", timestamp)
+    if not is_number or abs(time.time() - int(timestamp)) > tolerance_seconds:
+        raise WebhookVerificationError(
+            f"webhook-timestamp is not within {tolerance_seconds} s of this machine's clock."
+        )
+
+
+def _decoded(text: str) -> Optional[bytes]:
+    try:
+        return base64.b64decode(text, validate=True) or None
+    except binascii.Error:
+        return None

@@ -1,0 +1,42 @@
+"""`client.suppressions`."""
+
+from collections.abc import Sequence
+from typing import Optional
+
+from postrider.answers import Deleted, Suppression
+from postrider.listing import Listing
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, read
+
+
+class Suppressions:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, email: str) -> Suppression:
+        """Block an address; one that is blocked already keeps its reason."""
+        call = Call("POST", ["suppressions"], body={"email": email}, is_repeatable=True)
+        return read(Suppression, self._transport.json(call))
+
+    def create_many(self, emails: Sequence[str]) -> list[Suppression]:
+        """Block up to 1,000 addresses."""
+        call = Call("POST", ["suppressions"], body={"emails": list(emails)}, is_repeatable=True)
+        return [read(Suppression, one) for one in self._transport.json(call)["data"]]
+
+    def list(
+        self,
+        *,
+        reason: Optional[str] = None,
+        search: Optional[str] = None,
+        page: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> Listing[Suppression]:
+        query = body_of(reason=reason, search=search, page=page, limit=limit)
+        return Listing(self._transport, ["suppressions"], kind=Suppression, query=query)
+
+    def get(self, suppression_id: str) -> Suppression:
+        return read(Suppression, self._transport.json(Call("GET", ["suppressions", suppression_id])))
+
+    def delete(self, suppression_id: str) -> Deleted:
+        """Let emails through to the address again."""
+        return read(Deleted, self._transport.json(Call("DELETE", ["suppressions", suppression_id])))

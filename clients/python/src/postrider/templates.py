@@ -1,0 +1,58 @@
+"""`client.templates`."""
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from postrider.answers import Deleted, Preview, Template, TemplateItem
+from postrider.listing import Listing
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, read, wire_name
+
+
+class Templates:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        *,
+        name: str,
+        subject: str,
+        html_content: str,
+        text_content: Optional[str] = None,
+        alias: Optional[str] = None,
+        strict_variables: Optional[bool] = None,
+    ) -> Template:
+        """Keep a template. alias: stands wherever its id can. strict_variables: refuse emails that lack a value."""
+        body = body_of(
+            name=name,
+            subject=subject,
+            html_content=html_content,
+            text_content=text_content,
+            alias=alias,
+            strict_variables=strict_variables,
+        )
+        return read(Template, self._transport.json(Call("POST", ["templates"], body=body)))
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[TemplateItem]:
+        query = body_of(page=page, limit=limit)
+        return Listing(self._transport, ["templates"], kind=TemplateItem, query=query)
+
+    def get(self, template_id: str) -> Template:
+        return read(Template, self._transport.json(Call("GET", ["templates", template_id])))
+
+    def update(self, template_id: str, **changes: Any) -> Template:
+        """Change what is named, by the names of `create`; None takes alias or text_content away.
+
+        Emails that were accepted before keep the texts that they were accepted with.
+        """
+        body = {wire_name(name): value for name, value in changes.items()}
+        return read(Template, self._transport.json(Call("PATCH", ["templates", template_id], body=body)))
+
+    def delete(self, template_id: str) -> Deleted:
+        return read(Deleted, self._transport.json(Call("DELETE", ["templates", template_id])))
+
+    def preview(self, template_id: str, data: Optional[Mapping[str, Any]] = None) -> Preview:
+        """Render with these values; nothing is sent."""
+        call = Call("POST", ["templates", template_id, "preview"], body={"data": data or {}}, is_repeatable=True)
+        return read(Preview, self._transport.json(call))

@@ -1,0 +1,161 @@
+"""Makes calls, and repeats them where that is safe."""
+
+import json
+import os
+import re
+import time
+import urllib.request
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+
+from postrider.errors import ConnectionFailed, PostriderError, TimedOut
+from postrider.refusals import refusal_of
+from postrider.retries import did_nothing, is_transient, seconds_after
+from postrider.version import __version__
+from postrider.wire import plain
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation. `path` are the segments after /v1; ids among them are escaped.
+
+    is_keyed: carries an idempotency key, and may be repeated because of it.
+    is_repeatable: may be sent again after no answer; None means every method but POST.
+    """
+
+    method: str
+    path: Sequence[str]
+    query: Optional[Mapping[str, Any]] = None
+    body: Optional[Mapping[str, Any]] = None
+    is_keyed: bool = False
+    is_repeatable: Optional[bool] = None
+
+    @property
+    def may_be_repeated(self) -> bool:
+        return self.is_keyed or (self.method != "POST" if self.is_repeatable is None else self.is_repeatable)
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Transport:
+    """Knows the key and keeps connections. Threads may share it, and forked processes get connections of their own.
+
+    timeout_seconds: without a byte from the server. max_retries: attempts after the first.
+    """
+
+    def __init__(
+        self, *, api_key: Optional[str], base_url: Optional[str], timeout_seconds: float, max_retries: int
+    ) -> None:
+        self._api_key = _needed(api_key or os.environ.get("POSTRIDER_API_KEY"), "an API key").strip()
+        self._base_url = _base(_needed(base_url or os.environ.get("POSTRIDER_URL"), "the service's base_url"))
+        self._timeout_seconds = timeout_seconds
+        self._max_retries = max_retries
+        self._pool = _pool_for(self._base_url)
+        self._process = os.getpid()
+
+    def json(self, call: Call) -> Any:
+        """Return the answer's JSON. Raises ApiError, ConnectionFailed, TimedOut."""
+        return json.loads(self.reply(call).body)
+
+    def reply(self, call: Call) -> Reply:
+        """Return the answer. Raises as `json` does."""
+        url, headers = self._url_of(call), self._headers_of(call)
+        body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
+        attempt = 1
+        while True:
+            try:
+                return self._attempt(call.method, url, headers=headers, body=body)
+            except PostriderError as error:
+                may_repeat = is_transient(error) and (call.may_be_repeated or did_nothing(error))
+                wait = seconds_after(attempt, error=error) if may_repeat and attempt <= self._max_retries else None
+                if wait is None:
+                    raise
+            time.sleep(wait)
+            attempt += 1
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _attempt(self, method: str, url: str, *, headers: Mapping[str, str], body: Optional[bytes]) -> Reply:
+        try:
+            # A redirect would turn a POST into a GET, or carry the key elsewhere: it is told, not followed.
+            answer = self._connections().request(
+                method, url, body=body, headers=headers, retries=False, redirect=False, timeout=self._timeout_seconds
+            )
+        except urllib3.exceptions.NewConnectionError as error:  # a kind of timeout to urllib3
+            raise ConnectionFailed(str(error)) from error
+        except urllib3.exceptions.TimeoutError as error:
+            raise TimedOut(f"Nothing came within {self._timeout_seconds} s.") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise ConnectionFailed(f"No usable answer: {error}") from error
+        if 200 <= answer.status < 300:
+            return Reply(answer.status, answer.data, answer.headers)
+        raise refusal_of(answer.status, body=answer.data, headers=answer.headers)
+
+    def _connections(self) -> urllib3.PoolManager:
+        # Two processes that write to one socket would read each other's answers.
+        if self._process != os.getpid():
+            self._process, self._pool = os.getpid(), _pool_for(self._base_url)
+        return self._pool
+
+    def _headers_of(self, call: Call) -> dict[str, str]:
+        headers = {
+            "Authorization": f"Bearer {self._api_key}",
+            "User-Agent": f"postrider-python/{__version__}",
+            "Accept": "application/json, text/csv",
+        }
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+        if call.is_keyed and "idempotencyKey" not in (call.body or {}):
+            headers["Idempotency-Key"] = str(uuid.uuid4())
+        return headers
+
+    def _url_of(self, call: Call) -> str:
+        query = urlencode({name: _parameter(value) for name, value in (call.query or {}).items() if value is not None})
+        return f"{self._base_url}/v1/{'/'.join(map(_segment, call.path))}{'?' if query else ''}{query}"
+
+
+def _pool_for(base_url: str) -> urllib3.PoolManager:
+    """Return connections, through the proxy that the environment names for this address."""
+    host = urlsplit(base_url).hostname or ""
+    proxy = urllib.request.getproxies().get(urlsplit(base_url).scheme)
+    if not proxy or urllib.request.proxy_bypass(host):
+        return urllib3.PoolManager(maxsize=10)
+    auth = urllib3.util.parse_url(proxy).auth
+    headers = urllib3.make_headers(proxy_basic_auth=auth) if auth else None
+    return urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=10)
+
+
+def _segment(segment: str) -> str:
+    # An empty id would name the whole collection, and dots would climb out of it.
+    if not isinstance(segment, str) or not segment.strip("."):
+        raise PostriderError(f"{segment!r} is not an id.")
+    return quote(segment, safe="")
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, (list, tuple, set)):
+        return ",".join(value)
+    return str(plain(value))
+
+
+def _needed(value: Optional[str], what: str) -> str:
+    if not value:
+        raise PostriderError(f"Postrider needs {what}.")
+    return value
+
+
+def _base(url: str) -> str:
+    if not re.match(r"https?://[^/]", url):
+        raise PostriderError("base_url begins with https:// or http://.")
+    return url.rstrip("/").removesuffix("/v1")

@@ -1,0 +1,81 @@
+"""`client.webhooks`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Optional, Union
+
+from postrider.answers import Deleted, Webhook, WebhookDelivery, WebhookEvent
+from postrider.listing import Listing
+from postrider.signatures import TOLERANCE_SECONDS, verify_webhook
+from postrider.transport import Call, Transport
+from postrider.wire import body_of, read
+
+
+class Webhooks:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, *, url: str, events: Sequence[str]) -> Webhook:
+        """Have these events posted to a URL. Keep the answer's secret: it is not told again."""
+        call = Call("POST", ["webhooks"], body={"url": url, "events": list(events)})
+        return read(Webhook, self._transport.json(call))
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[Webhook]:
+        return Listing(self._transport, ["webhooks"], kind=Webhook, query=body_of(page=page, limit=limit))
+
+    def get(self, webhook_id: str) -> Webhook:
+        return read(Webhook, self._transport.json(Call("GET", ["webhooks", webhook_id])))
+
+    def update(
+        self,
+        webhook_id: str,
+        *,
+        url: Optional[str] = None,
+        events: Optional[Sequence[str]] = None,
+        active: Optional[bool] = None,
+    ) -> Webhook:
+        body = body_of(url=url, events=events, active=active)
+        return read(Webhook, self._transport.json(Call("PATCH", ["webhooks", webhook_id], body=body)))
+
+    def delete(self, webhook_id: str) -> Deleted:
+        return read(Deleted, self._transport.json(Call("DELETE", ["webhooks", webhook_id])))
+
+    def test(self, webhook_id: str) -> WebhookDelivery:
+        """Post an event made up for trying."""
+        return read(WebhookDelivery, self._transport.json(Call("POST", ["webhooks", webhook_id, "test"])))
+
+    def rotate_secret(self, webhook_id: str) -> Webhook:
+        """Make a new secret; the old one stays valid for 24 hours."""
+        return read(Webhook, self._transport.json(Call("POST", ["webhooks", webhook_id, "rotate-secret"])))
+
+    def deliveries(
+        self,
+        webhook_id: str,
+        *,
+        status: Optional[str] = None,
+        event: Optional[str] = None,
+        page: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> Listing[WebhookDelivery]:
+        path = ["webhooks", webhook_id, "deliveries"]
+        query = body_of(status=status, event=event, page=page, limit=limit)
+        return Listing(self._transport, path, kind=WebhookDelivery, query=query)
+
+    def delivery(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
+        path = ["webhooks", webhook_id, "deliveries", delivery_id]
+        return read(WebhookDelivery, self._transport.json(Call("GET", path)))
+
+    def replay(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
+        """Post a delivery once more."""
+        path = ["webhooks", webhook_id, "deliveries", delivery_id, "replay"]
+        return read(WebhookDelivery, self._transport.json(Call("POST", path)))
+
+    @staticmethod
+    def verify(
+        raw_body: Union[bytes, str],
+        header: Union[str, Mapping[str, str]],
+        secret: str,
+        *,
+        tolerance_seconds: float = TOLERANCE_SECONDS,
+    ) -> WebhookEvent:
+        """See `verify_webhook`, which needs no client."""
+        return verify_webhook(raw_body, header, secret, tolerance_seconds=tolerance_seconds)

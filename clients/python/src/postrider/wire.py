@@ -1,0 +1,63 @@
+"""Between Python and the wire: snake_case and camelCase, datetimes and their text, dataclasses and JSON."""
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar, Union, cast
+
+A = TypeVar("A")
+
+
+def body_of(**fields: Any) -> dict[str, Any]:
+    """Return the JSON object of these fields, without those that are None."""
+    return {wire_name(name): plain(value) for name, value in fields.items() if value is not None}
+
+
+def wire_name(name: str) -> str:
+    """Return the name on the wire: `reply_to` is replyTo, `from_` is from."""
+    first, *others = name.rstrip("_").split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold. Raises ValueError for a datetime without a time zone."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise ValueError(f"{value} needs a time zone: datetime.now(timezone.utc) has one.")
+    return value.isoformat()
+
+
+def moment(text: str) -> datetime:
+    # Python 3.9 and 3.10 do not know the Z.
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def read(kind: type[A], answer: Mapping[str, Any]) -> A:
+    """Return an answer as this dataclass. Fields that it does not know are in `raw` alone."""
+    fields = _fields(cast("Any", kind))
+    values = {name: _convert(hint, answer.get(wire_name(name))) for name, hint in fields if name != "raw"}
+    return kind(**values, **({"raw": answer} if ("raw" in dict(fields)) else {}))
+
+
+@functools.cache
+def _fields(kind: Any) -> list[tuple[str, Any]]:
+    hints = typing.get_type_hints(kind)
+    return [(field.name, hints[field.name]) for field in dataclasses.fields(kind)]
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    if typing.get_origin(hint) is Union:
+        (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
+    if value is None:
+        return None
+    if hint is datetime:
+        return moment(value)
+    if dataclasses.is_dataclass(hint):
+        return read(cast("type[Any]", hint), value)
+    if typing.get_origin(hint) is list:
+        (item,) = typing.get_args(hint)
+        return [_convert(item, one) for one in value]
+    return value

@@ -1,0 +1,94 @@
+import type {
+	IDataObject,
+	IExecuteFunctions,
+	ILoadOptionsFunctions,
+	INodeExecutionData,
+	INodePropertyOptions,
+	INodeType,
+	INodeTypeDescription,
+} from 'n8n-workflow';
+import { NodeConnectionTypes, NodeOperationError } from 'n8n-workflow';
+import { callForAll } from './api';
+import { cancelEmail, getEmail, getEmails, sendBatch, sendEmail, sendTemplate } from './emails';
+import { properties } from './fields';
+import { createSuppression, deleteSuppression, getSuppressions } from './suppressions';
+
+type Operation = (context: IExecuteFunctions, index: number) => Promise<IDataObject | IDataObject[]>;
+
+const OPERATIONS: Record<string, Operation> = {
+	'email.send': sendEmail,
+	'email.sendTemplate': sendTemplate,
+	'email.get': getEmail,
+	'email.getAll': getEmails,
+	'email.cancel': cancelEmail,
+	'suppression.create': createSuppression,
+	'suppression.delete': deleteSuppression,
+	'suppression.getAll': getSuppressions,
+};
+
+export class Postrider implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'Postrider',
+		name: 'postrider',
+		icon: 'file:postrider.svg',
+		group: ['output'],
+		version: 1,
+		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
+		description: 'Send emails and look after them',
+		defaults: { name: 'Postrider' },
+		usableAsTool: true,
+		inputs: [NodeConnectionTypes.Main],
+		outputs: [NodeConnectionTypes.Main],
+		credentials: [{ name: 'postriderApi', required: true }],
+		properties,
+	};
+
+	methods = {
+		loadOptions: {
+			async getTemplates(this: ILoadOptionsFunctions): Promise<INodePropertyOptions[]> {
+				const templates = await callForAll(this, { method: 'GET', path: '/templates' }, 1_000);
+				return templates.map(({ id, name, subject }) => ({
+					name: name as string,
+					value: id as string,
+					description: subject as string,
+				}));
+			},
+		},
+	};
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		const name = `${this.getNodeParameter('resource', 0)}.${this.getNodeParameter('operation', 0)}`;
+		return [name === 'email.sendBatch' ? await runOnce(this) : await runForEach(this, OPERATIONS[name]!)];
+	}
+}
+
+/** Run the operation for every item; where the node is set to go on, a failure is the item's answer. */
+async function runForEach(context: IExecuteFunctions, operation: Operation): Promise<INodeExecutionData[]> {
+	const results: INodeExecutionData[] = [];
+	for (let index = 0; index < context.getInputData().length; index++) {
+		try {
+			const answer = await operation(context, index);
+			for (const json of [answer].flat()) results.push({ json, pairedItem: { item: index } });
+		} catch (error) {
+			if (!context.continueOnFail()) throw told(context, error, index);
+			results.push({ json: { error: (error as Error).message }, pairedItem: { item: index } });
+		}
+	}
+	return results;
+}
+
+async function runOnce(context: IExecuteFunctions): Promise<INodeExecutionData[]> {
+	try {
+		const answers = await sendBatch(context);
+		return answers.map((json, item) => ({ json, pairedItem: { item } }));
+	} catch (error) {
+		if (!context.continueOnFail()) throw told(context, error, 0);
+		return context.getInputData().map((_, item) => ({ json: { error: (error as Error).message }, pairedItem: { item } }));
+	}
+}
+
+/** Errors of the API know the node already; those of a malformed JSON field or an empty id do not. */
+function told(context: IExecuteFunctions, error: unknown, itemIndex: number): Error {
+	if (error instanceof Error && 'node' in error) return error;
+	return new NodeOperationError(context.getNode(), error as Error, { itemIndex });
+}

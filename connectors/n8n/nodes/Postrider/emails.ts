@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto';
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import { call, callForAll, segment } from './api';
+import { momentIn } from './times';
+
+const BATCH = 500;
+
+export async function sendEmail(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+	const body: IDataObject = {
+		...(await letter(context, index)),
+		subject: context.getNodeParameter('subject', index) as string,
+		...given({
+			html: context.getNodeParameter('html', index, '') as string,
+			text: context.getNodeParameter('text', index, '') as string,
+		}),
+	};
+	return await send(context, index, body);
+}
+
+export async function sendTemplate(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+	const body: IDataObject = {
+		...(await letter(context, index)),
+		templateId: context.getNodeParameter('templateId', index) as string,
+		templateData: json(context.getNodeParameter('templateData', index, '{}')),
+	};
+	return await send(context, index, body);
+}
+
+/** Send one template to the recipients of all items, 500 in a request; each item gets its answer. */
+export async function sendBatch(context: IExecuteFunctions): Promise<IDataObject[]> {
+	const recipients = context.getInputData().map((_, index) => ({
+		to: context.getNodeParameter('to', index) as string,
+		templateData: json(context.getNodeParameter('templateData', index, '{}')),
+	}));
+	const answers: IDataObject[] = [];
+	for (let start = 0; start < recipients.length; start += BATCH) {
+		answers.push(...(await sendPart(context, start, recipients.slice(start, start + BATCH))));
+	}
+	return answers;
+}
+
+export async function getEmail(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+	const id = segment(context.getNodeParameter('emailId', index));
+	return await call(context, { method: 'GET', path: `/emails/${id}`, itemIndex: index });
+}
+
+export async function cancelEmail(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+	const id = segment(context.getNodeParameter('emailId', index));
+	return await call(context, { method: 'DELETE', path: `/emails/${id}`, itemIndex: index });
+}
+
+export async function getEmails(context: IExecuteFunctions, index: number): Promise<IDataObject[]> {
+	const filters = context.getNodeParameter('filters', index, {}) as IDataObject;
+	const query = given({
+		...filters,
+		status: ((filters.status as string[]) ?? []).join(','),
+		from: moment(context, filters.from),
+		to: moment(context, filters.to),
+	});
+	return await callForAll(context, { method: 'GET', path: '/emails', query, itemIndex: index }, most(context, index));
+}
+
+/** Return how many items the node asks for. */
+export function most(context: IExecuteFunctions, index: number): number {
+	const isAll = context.getNodeParameter('returnAll', index) as boolean;
+	return isAll ? Number.MAX_SAFE_INTEGER : (context.getNodeParameter('limit', index) as number);
+}
+
+/** Leave out what was left empty in the form. */
+export function given(fields: IDataObject): IDataObject {
+	return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+async function send(context: IExecuteFunctions, index: number, body: IDataObject): Promise<IDataObject> {
+	const { idempotencyKey } = context.getNodeParameter('options', index, {}) as IDataObject;
+	return await call(context, {
+		method: 'POST',
+		path: '/emails/send',
+		body,
+		idempotencyKey: (idempotencyKey as string) || keyOf(context, index),
+		itemIndex: index,
+	});
+}
+
+async function sendPart(context: IExecuteFunctions, start: number, recipients: IDataObject[]): Promise<IDataObject[]> {
+	const options = context.getNodeParameter('options', 0, {}) as IDataObject;
+	const answer = await call<{ emails: IDataObject[]; rejected: IDataObject[] }>(context, {
+		method: 'POST',
+		path: '/emails/batch',
+		body: {
+			from: context.getNodeParameter('from', 0) as string,
+			templateId: context.getNodeParameter('templateId', 0) as string,
+			recipients,
+			...given({
+				subject: options.subject,
+				replyTo: options.replyTo,
+				scheduledFor: moment(context, options.scheduledFor),
+			}),
+			...listed({ tags: options.tags }),
+		},
+		idempotencyKey: options.idempotencyKey ? `${options.idempotencyKey}-${start}` : keyOf(context, start),
+	});
+	const results: IDataObject[] = recipients.map(({ to }) => ({ to }));
+	for (const { index, id } of answer.emails) results[index as number] = { ...results[index as number], id, accepted: true };
+	for (const { index, code } of answer.rejected) {
+		results[index as number] = { ...results[index as number], id: null, accepted: false, code };
+	}
+	return results;
+}
+
+/** The fields that an email has with and without a template. */
+async function letter(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+	const options = context.getNodeParameter('options', index, {}) as IDataObject;
+	return {
+		from: context.getNodeParameter('from', index) as string,
+		to: addresses(context.getNodeParameter('to', index) as string),
+		...given({
+			subject: options.subject,
+			replyTo: options.replyTo,
+			scheduledFor: moment(context, options.scheduledFor),
+			trackOpens: options.trackOpens,
+			trackClicks: options.trackClicks,
+		}),
+		...listed({ cc: options.cc, bcc: options.bcc, tags: options.tags }),
+		...(options.metadata ? { metadata: json(options.metadata) } : {}),
+		...(options.headers ? { headers: json(options.headers) } : {}),
+		...(options.attachments ? { attachments: await files(context, index, options.attachments as string) } : {}),
+	};
+}
+
+async function files(context: IExecuteFunctions, index: number, names: string): Promise<IDataObject[]> {
+	return await Promise.all(
+		separated(names).map(async (name) => {
+			const { fileName, mimeType } = context.helpers.assertBinaryData(index, name);
+			const content = (await context.helpers.getBinaryDataBuffer(index, name)).toString('base64');
+			return { filename: fileName ?? name, content, contentType: mimeType };
+		}),
+	);
+}
+
+/**
+ * Return a key that is the same when n8n tries this item of this run again, and no other's.
+ *
+ * Executions are numbered from 1 on every n8n, so its own id is part of the key.
+ */
+function keyOf(context: IExecuteFunctions, index: number): string {
+	const run = context.getWorkflowDataProxy(index).$runIndex as number;
+	const place = [context.getInstanceId(), context.getExecutionId(), context.getNode().id, run, index];
+	return `n8n-${createHash('sha256').update(JSON.stringify(place)).digest('hex')}`;
+}
+
+function moment(context: IExecuteFunctions, text: unknown): string | undefined {
+	return text ? momentIn(context.getTimezone(), String(text)) : undefined;
+}
+
+function listed(fields: IDataObject): IDataObject {
+	const lists = Object.entries(fields).map(([name, text]) => [name, separated((text as string) ?? '')] as const);
+	return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
+}
+
+function separated(text: string): string[] {
+	return text
+		.split(',')
+		.map((part) => part.trim())
+		.filter(Boolean);
+}
+
+/** Split at the commas between addresses: not at those in a quoted name, such as "Hopper, Grace" <grace@example.com>. */
+function addresses(text: string): string[] {
+	return (text.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((one) => one.trim()).filter(Boolean);
+}
+
+function json(value: unknown): IDataObject {
+	return (typeof value === 'string' ? JSON.parse(value || '{}') : value) as IDataObject;
+}

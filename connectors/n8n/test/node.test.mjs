@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { credentialOf, execute, loader, loadOptions, testCredential } from "./harness/n8n.mjs";
+
+const FROM = "Demo <hello@demo.example>";
+
+function someone() {
+  return `ada-${crypto.randomUUID()}@example.com`;
+}
+
+function send(fields = {}, options = {}) {
+  return { resource: "email", operation: "send", from: FROM, to: someone(), subject: "Hello", html: "<p>Hi</p>", text: "", options, ...fields };
+}
+
+async function api(path, init = {}) {
+  const headers = { Authorization: `Bearer ${process.env.POSTRIDER_API_KEY}`, "Content-Type": "application/json" };
+  return await (await fetch(`${process.env.POSTRIDER_URL}/v1${path}`, { headers, ...init })).json();
+}
+
+async function templateOf(fields = {}) {
+  const body = { name: `T ${crypto.randomUUID()}`, subject: "Hi {{name}}", htmlContent: "<p>{{name}}</p>", ...fields };
+  return await api("/templates", { method: "POST", body: JSON.stringify(body) });
+}
+
+test("n8n loads both nodes and the credential, with their icon", () => {
+  assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger"]);
+  for (const { type } of Object.values(loader.nodeTypes)) assert.match(type.description.iconUrl, /postrider\.svg$/);
+  assert.match(loader.credentialTypes.postriderApi.type.iconUrl, /postrider\.svg$/);
+  assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger"]);
+});
+
+test("the credential is tested with GET /v1/me", async () => {
+  assert.equal(await testCredential(credentialOf()), 200);
+  assert.equal(await testCredential(credentialOf({ baseUrl: `${process.env.POSTRIDER_URL}/` })), 200);
+  assert.equal(await testCredential(credentialOf({ apiKey: "pr_not_a_key" })), 401);
+});
+
+test("an email is sent for each item, with expressions, files and options", async () => {
+  const data = Buffer.from([...Array(256).keys()]);
+  const binary = { data: { data: data.toString("base64"), mimeType: "application/octet-stream", fileName: "a.bin" } };
+  const options = { attachments: "data", tags: "one, two", metadata: '{"order": 7}', cc: someone(), headers: '{"X-A": "1"}', trackOpens: false };
+  const parameters = send({ subject: "=Hi {{ $json.name }}", to: `"Hopper, Grace" <${someone()}>, ${someone()}` }, options);
+  const items = [{ json: { name: "Ada" }, binary }, { json: { name: "Bob" }, binary }];
+  const sent = await execute(parameters, { items });
+  assert.deepEqual(sent.map(({ json, pairedItem }) => [json.status, pairedItem.item]), [["queued", 0], ["queued", 1]]);
+  const email = await api(`/emails/${sent[1].json.id}`);
+  assert.equal(email.subject, "Hi Bob");
+  assert.equal(email.to, parameters.to);
+  assert.deepEqual([email.tags, email.metadata, email.cc, email.headers], [["one", "two"], { order: 7 }, [options.cc], { "X-A": "1" }]);
+  assert.deepEqual(email.attachments, [{ filename: "a.bin", contentType: "application/octet-stream", size: 256 }]);
+});
+
+test("an item that is tried again in its execution is sent once, and others are not confused with it", async () => {
+  const parameters = send();
+  const items = [{ json: {} }, { json: {} }];
+  const first = await execute(parameters, { items, executionId: "71" });
+  const again = await execute(parameters, { items, executionId: "71" });
+  const later = await execute(parameters, { items, executionId: "72" });
+  const ids = [first, again, later].map((sent) => sent.map(({ json }) => json.id));
+  assert.deepEqual(ids[0], ids[1]);
+  assert.equal(new Set(ids.flat()).size, 4);
+});
+
+test("a template is chosen from a list and filled in", async () => {
+  const template = await templateOf();
+  const choices = await loadOptions("getTemplates");
+  assert.deepEqual(choices.find(({ value }) => value === template.id), { name: template.name, value: template.id, description: "Hi {{name}}" });
+  const parameters = { resource: "email", operation: "sendTemplate", from: FROM, to: someone(), templateId: template.id, templateData: '={{ JSON.stringify({name: $json.name}) }}', options: {} };
+  const [sent] = await execute(parameters, { items: [{ json: { name: "Ada" } }] });
+  assert.equal((await api(`/emails/${sent.json.id}`)).subject, "Hi Ada");
+});
+
+test("a batch sends to the recipients of all items and answers for each", async () => {
+  const template = await templateOf();
+  const people = [someone(), someone(), someone()];
+  await api("/suppressions", { method: "POST", body: JSON.stringify({ email: people[1] }) });
+  const parameters = { resource: "email", operation: "sendBatch", from: FROM, to: "={{ $json.to }}", templateId: template.id, templateData: "={{ $json }}", options: { tags: "batch" } };
+  const items = people.map((to) => ({ json: { to, name: to.slice(0, 9) } }));
+  const answers = await execute(parameters, { items });
+  assert.deepEqual(answers.map(({ json }) => [json.to, json.accepted]), people.map((to, index) => [to, index !== 1]));
+  assert.equal(answers[1].json.code, "recipient_suppressed");
+  assert.equal((await api(`/emails/${answers[2].json.id}`)).subject, `Hi ${people[2].slice(0, 9)}`);
+});
+
+test("a batch of more than 500 is sent in parts", async () => {
+  const template = await templateOf();
+  const parameters = { resource: "email", operation: "sendBatch", from: FROM, to: "={{ $json.to }}", templateId: template.id, templateData: "{}", options: {} };
+  const items = Array.from({ length: 501 }, (_, index) => ({ json: { to: `delivered+${index}@simulator.test` } }));
+  const answers = await execute(parameters, { items });
+  assert.equal(new Set(answers.map(({ json }) => json.id)).size, 501);
+});
+
+test("an email is read, found and cancelled; its time is one of the workflow's zone", async () => {
+  const tag = `n8n-${crypto.randomUUID()}`;
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 11);
+  const parameters = send({}, { scheduledFor: `${tomorrow}12:00:00`, tags: tag });
+  const [sent] = await execute(parameters, { settings: { timezone: "Asia/Kolkata" } });
+  const emailId = sent.json.id;
+  const [email] = await execute({ resource: "email", operation: "get", emailId });
+  assert.equal(email.json.scheduledFor, `${tomorrow}06:30:00.000Z`);
+  const many = { resource: "email", operation: "getAll", returnAll: true, filters: { tag, status: ["scheduled", "queued"] } };
+  assert.deepEqual((await execute(many)).map(({ json }) => json.id), [emailId]);
+  const [cancelled] = await execute({ resource: "email", operation: "cancel", emailId });
+  assert.deepEqual(cancelled.json, { id: emailId, status: "cancelled" });
+});
+
+test("many emails are read up to the limit, over pages", async () => {
+  const many = { resource: "email", operation: "getAll", returnAll: false, limit: 150, filters: {} };
+  const emails = await execute(many);
+  assert.equal(new Set(emails.map(({ json }) => json.id)).size, 150);
+});
+
+test("addresses are blocked, found and let through again", async () => {
+  const email = someone();
+  const [made] = await execute({ resource: "suppression", operation: "create", email });
+  const found = await execute({ resource: "suppression", operation: "getAll", returnAll: true, filters: { search: email } });
+  assert.deepEqual(found.map(({ json }) => json), [made.json]);
+  const [gone] = await execute({ resource: "suppression", operation: "delete", suppressionId: made.json.id });
+  assert.equal(gone.json.deleted, true);
+});
+
+test("a refusal fails the node with its code and its fields", async () => {
+  await assert.rejects(execute(send({ from: "nobody", to: "nobody" })), (error) => {
+    assert.match(error.message, /validation_error/);
+    assert.match(error.description, /from: .*\nto\[0\]: /);
+    assert.equal(error.httpCode, "422");
+    return true;
+  });
+  await assert.rejects(execute(send(), { credential: credentialOf({ apiKey: "pr_x" }) }), ({ message }) => /invalid_api_key/.test(message));
+  await assert.rejects(execute({ resource: "email", operation: "cancel", emailId: " " }), ({ message }) => /ID is empty/.test(message));
+});
+
+test("a node that is set to go on answers with the error for the item that failed", async () => {
+  const items = [{ json: { from: "hello@not-registered.example" } }, { json: { from: FROM } }];
+  const answers = await execute(send({ from: "={{ $json.from }}" }), { items, onError: "continueRegularOutput" });
+  assert.match(answers[0].json.error, /domain_not_registered/);
+  assert.equal(answers[1].json.status, "queued");
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import http from "node:http";
+import { after, before, test } from "node:test";
+import { trigger } from "./harness/n8n.mjs";
+
+const deliveries = [];
+let server;
+let webhookBaseUrl;
+
+/** What n8n's own server hands to a webhook: the parsed body, and the raw one beside it. */
+before(async () => {
+  server = http.createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    request.rawBody = Buffer.concat(chunks);
+    request.body = JSON.parse(request.rawBody);
+    deliveries.push(request);
+    response.writeHead(200).end();
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  webhookBaseUrl = `http://127.0.0.1:${server.address().port}`;
+});
+
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+async function api(method, path, body) {
+  const headers = { Authorization: `Bearer ${process.env.POSTRIDER_API_KEY}`, "Content-Type": "application/json" };
+  const response = await fetch(`${process.env.POSTRIDER_URL}/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+  return { status: response.status, body: await response.json() };
+}
+
+async function deliveryFor(emailId) {
+  for (const end = Date.now() + 30_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = deliveries.find((request) => request.body.data.emailId === emailId);
+    if (found) return found;
+  }
+  throw new Error("no delivery within 30 s");
+}
+
+function answers() {
+  const answer = { status: (code) => Object.assign(answer, { code }), json: (body) => Object.assign(answer, { body }) };
+  return answer;
+}
+
+test("the trigger makes its webhook, takes what is signed, refuses what is not, and deletes the webhook", async () => {
+  const node = trigger(["delivered"], { webhookBaseUrl });
+  assert.equal(await node.checkExists(), false);
+  await node.create();
+  const { webhookId, secret } = node.staticData();
+  const webhook = (await api("GET", `/webhooks/${webhookId}`)).body;
+  assert.deepEqual([webhook.events, webhook.active, webhook.url.startsWith(webhookBaseUrl)], [["delivered"], true, true]);
+  assert.equal(await node.checkExists(), true);
+
+  const letter = { from: "hello@demo.example", to: `n8n-${crypto.randomUUID()}@example.com`, subject: "Hi", html: "<p>Hi</p>" };
+  const { id } = (await api("POST", "/emails/send", letter)).body;
+  const request = await deliveryFor(id);
+  const { workflowData } = await node.receive(request, answers());
+  assert.equal(workflowData[0][0].json.event, "delivered");
+  assert.equal(workflowData[0][0].json.data.to, letter.to);
+
+  const old = { ...request.headers, "webhook-timestamp": String(request.headers["webhook-timestamp"] - 3_600) };
+  const forgeries = [
+    { rawBody: Buffer.concat([request.rawBody, Buffer.from(" ")]), headers: request.headers },
+    { rawBody: request.rawBody, headers: old },
+    { rawBody: request.rawBody, headers: { ...request.headers, "webhook-signature": "v1,AAAA" } },
+    { rawBody: request.rawBody, headers: { "x-service-signature": request.headers["x-service-signature"] } },
+    { rawBody: undefined, headers: request.headers },
+  ];
+  for (const forged of forgeries) {
+    const answer = answers();
+    assert.deepEqual(await node.receive({ body: request.body, ...forged }, answer), { noWebhookResponse: true });
+    assert.equal(answer.code, 401);
+  }
+
+  await node.delete();
+  assert.equal((await api("GET", `/webhooks/${webhookId}`)).status, 404);
+  assert.deepEqual({ ...node.staticData() }, {});
+  assert.ok(secret.startsWith("whsec_"));
+  await node.delete();
+});
+
+test("a webhook that was deleted elsewhere, or is of other events, is made anew", async () => {
+  const node = trigger(["bounced"], { webhookBaseUrl });
+  await node.create();
+  const { webhookId, secret } = node.staticData();
+  const other = trigger(["bounced", "failed"], { webhookBaseUrl, staticData: { "node:Postrider": { webhookId, secret } } });
+  assert.equal(await other.checkExists(), false);
+  assert.equal((await api("GET", `/webhooks/${webhookId}`)).status, 404);
+  assert.equal(await node.checkExists(), false);
+});

@@ -1,0 +1,75 @@
+const { get, post, remove } = require('../requests');
+const { isSigned } = require('../signature');
+
+const KINDS = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred'];
+const SAMPLES_FROM = 10;
+
+const performSubscribe = (z, bundle) =>
+  post(z, bundle, ['webhooks'], { url: bundle.targetUrl, events: bundle.inputData.events });
+
+const performUnsubscribe = (z, bundle) => remove(z, bundle, ['webhooks', bundle.subscribeData.id]);
+
+/** Give the event on, when it was signed with the secret that subscribing was answered with. */
+const perform = (z, bundle) => {
+  const secret = bundle.subscribeData?.secret;
+  if (secret && bundle.rawRequest && isSigned(bundle.rawRequest, secret)) return [bundle.cleanedRequest];
+  z.console.log('A request was ignored: its signature is wrong.');
+  return [];
+};
+
+/** Find events of the newest emails, for setting a Zap up. */
+const performList = async (z, bundle) => {
+  const { data: emails } = await get(z, bundle, ['emails'], { limit: SAMPLES_FROM });
+  const found = await Promise.all(emails.map((email) => eventsOf(z, bundle, email)));
+  return found.flat();
+};
+
+const eventsOf = async (z, bundle, { id, to, from, subject, status }) => {
+  const { data } = await get(z, bundle, ['emails', id, 'events']);
+  const wanted = data.filter(({ eventType }) => bundle.inputData.events.includes(eventType));
+  return wanted.map((event) => ({
+    id: event.id,
+    type: `email.${event.eventType}`,
+    event: event.eventType,
+    createdAt: event.createdAt,
+    data: { to, from, subject, status, ...event.payload },
+  }));
+};
+
+module.exports = {
+  key: 'event',
+  noun: 'Email Event',
+  display: {
+    label: 'Email Event',
+    description: 'Triggers when an email is sent, delivered, bounced, opened, clicked and so on.',
+  },
+  operation: {
+    type: 'hook',
+    performSubscribe,
+    performUnsubscribe,
+    perform,
+    performList,
+    inputFields: [{ key: 'events', label: 'Events', type: 'string', list: true, required: true, choices: KINDS }],
+    outputFields: [
+      { key: 'id', label: 'Event ID' },
+      { key: 'event', label: 'Event' },
+      { key: 'createdAt', label: 'Created At', type: 'datetime' },
+      { key: 'data__emailId', label: 'Email ID' },
+      { key: 'data__to', label: 'Recipient' },
+      { key: 'data__subject', label: 'Subject' },
+    ],
+    sample: {
+      id: 'evt_0Uf7m2kQ9VxHc3NwZrTb4L',
+      type: 'email.delivered',
+      event: 'delivered',
+      createdAt: '2026-11-20T08:30:02.118Z',
+      data: {
+        emailId: '0Uf7m2kQ9VxHc3NwZrTb4L',
+        to: 'ada@example.com',
+        from: 'hello@example.com',
+        subject: 'Hello',
+        status: 'delivered',
+      },
+    },
+  },
+};

@@ -1,0 +1,64 @@
+"""One running service for all clients and connectors, and npm packages that are fetched once."""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from postrider import Postrider
+
+from tests.clients.node import need_node
+from tests.flows.stack import Stack, running_stack
+
+
+@dataclass(frozen=True)
+class Service:
+    """The running service; `spent_key` is a key of a workspace that has used up its quota."""
+
+    stack: Stack
+    spent_key: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "POSTRIDER_URL": self.stack.url,
+            "POSTRIDER_API_KEY": self.stack.key,
+            "SPENT_API_KEY": self.spent_key,
+        }
+
+    def caught(self, recipient: str) -> bytes | None:
+        """Return the message that the inbox caught for this address, or None."""
+        rows = self.stack.query("SELECT source FROM inbox_caughtmail WHERE recipient = %s", recipient)
+        return bytes(rows[0][0]) if rows else None
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: Any) -> Any:
+    with running_stack(tmp_path_factory.mktemp("clients")) as stack:
+        stack.start("inbox", "worker", "beat", "web")
+        yield Service(stack, spent_key=_spent_key(stack))
+
+
+def _spent_key(stack: Stack) -> str:
+    account = ["--name", "Poor", "--email", "poor@poor.example", "--password", "correct horse", "--plan", "free"]
+    workspace = json.loads(stack.manage("create_workspace", *account))["workspaceId"]
+    answer = stack.manage("create_api_key", "--workspace", workspace, "--name", "test", "--scope", "full_access")
+    key: str = json.loads(answer)["key"]
+    with Postrider(key, base_url=stack.url) as poor:
+        poor.domains.create("poor.example")
+        poor.emails.send(from_="hello@poor.example", to="ada@example.com", subject="Hi", text="Hi")
+    stack.query("UPDATE workspaces_usage SET used = 500 WHERE used = 1 RETURNING used")
+    return key
+
+
+@pytest.fixture
+def client(service: Service) -> Any:
+    with Postrider(service.stack.key, base_url=service.stack.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def node() -> Any:
+    return need_node()

@@ -1,0 +1,88 @@
+"""A proxy in front of the running service that loses answers, as networks do."""
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+LOSE = "lose"
+HANG = "hang"
+
+
+@dataclass
+class Proxy:
+    """`faults` are met one after the other, then requests pass. LOSE reaches the service, an Answer and HANG do not."""
+
+    target: str
+    faults: list[Any]
+    seen: list[Any] = field(default_factory=list)
+    url: str = ""
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def fault(self) -> Any:
+        return self.faults.pop(0) if self.faults else None
+
+
+@contextmanager
+def proxy(target: str, *faults: Any) -> Iterator[Proxy]:
+    state = Proxy(target, list(faults))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield state
+    finally:
+        state.is_over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _handler(state: Proxy) -> Callable[..., BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+            state.seen.append(self.headers)
+            fault = state.fault()
+            if fault == HANG:
+                state.is_over.wait(10)
+                return
+            answer = fault if isinstance(fault, Answer) else _pass_on(state.target + self.path, self, body)
+            if fault != LOSE:
+                self._answer(answer)
+
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - http.server's names
+
+        def _answer(self, answer: Answer) -> None:
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _pass_on(url: str, handler: BaseHTTPRequestHandler, body: bytes | None) -> Answer:
+    headers = {name: value for name, value in handler.headers.items() if name.lower() not in {"host", "connection"}}
+    request = urllib.request.Request(url, body, headers, method=handler.command)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return Answer(reply.status, {"Content-Type": reply.headers["Content-Type"]}, reply.read())
+    except urllib.error.HTTPError as error:
+        return Answer(error.code, {"Content-Type": error.headers["Content-Type"]}, error.read())

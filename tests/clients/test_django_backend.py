@@ -1,0 +1,180 @@
+"""What Django gives to the backend arrives equal."""
+
+import email
+from email import policy
+from email.message import EmailMessage as Parsed
+from email.mime.image import MIMEImage
+from email.mime.text import MIMEText
+from uuid import uuid4
+
+import pytest
+from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
+from postrider import ApiError, ConnectionFailed, UnsupportedMessage
+
+from tests.flows.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+)
+
+
+@pytest.fixture
+def backend(settings, service):
+    """Django set up as its documentation says."""
+    settings.EMAIL_BACKEND = "postrider.django.EmailBackend"
+    settings.POSTRIDER_API_KEY = service.stack.key
+    settings.POSTRIDER_URL = service.stack.url
+    return settings
+
+
+def someone():
+    return f"ada-{uuid4()}@example.com"
+
+
+def caught(service, recipient) -> Parsed:
+    source = wait_for(lambda: service.caught(recipient), seconds=20, what="the message")
+    return email.message_from_bytes(source, policy=policy.default)
+
+
+def html_of(message: Parsed) -> str:
+    return message.get_body(["html"]).get_payload(decode=True).decode()
+
+
+def text_of(message: Parsed) -> str:
+    return message.get_body(["plain"]).get_payload(decode=True).decode()
+
+
+def test_everything_of_a_message_arrives_equal(backend, service):
+    to, other, cc, bcc = someone(), someone(), someone(), someone()
+    message = EmailMultiAlternatives(
+        subject="Grüße an Ada ✉",
+        body="Hello Ada,\n\nyour order is in the post. Größe: 42",
+        from_email="Démo Shop <hello@demo.example>",
+        to=[f"Ada Løve <{to}>", f'"Hopper, Grace" <{other}>'],
+        cc=[cc],
+        bcc=[bcc],
+        reply_to=["Support <support@demo.example>"],
+        headers={"X-Order": "1042"},
+    )
+    message.attach_alternative('<p>Hello <b>Ada</b>, größer</p><img src="cid:logo@shop">', "text/html")
+    message.attach("invoice ü.csv", "a;b\n1;ü\n", "text/csv")
+    message.attach("data.bin", bytes(range(256)), "application/octet-stream")
+    message.attach("guessed.pdf", b"%PDF-1.7\n")
+    image = MIMEImage(PNG)
+    image.add_header("Content-ID", "<logo@shop>")
+    image.add_header("Content-Disposition", "inline", filename="logo.png")
+    message.attach(image)
+    assert message.send() == 1
+
+    for recipient in (to, other, cc, bcc):
+        arrived = caught(service, recipient)
+        assert arrived["Subject"] == "Grüße an Ada ✉"
+        assert arrived["From"] == "Démo Shop <hello@demo.example>"
+        addresses = [(one.display_name, one.addr_spec) for one in arrived["To"].addresses]
+        assert addresses == [("Ada Løve", to), ("Hopper, Grace", other)]
+        assert (arrived["Cc"], arrived["Bcc"]) == (cc, None)
+        assert arrived["Reply-To"] == "Support <support@demo.example>"
+        assert arrived["X-Order"] == "1042"
+        assert bcc.encode() not in arrived.as_bytes()
+    arrived = caught(service, to)
+    assert text_of(arrived).replace("\r\n", "\n").startswith(message.body)
+    assert html_of(arrived).startswith(message.alternatives[0][0])
+    files = {part.get_filename(): part for part in arrived.walk() if part.get_filename()}
+    assert {name: part.get_content_type() for name, part in files.items()} == {
+        "invoice ü.csv": "text/csv",
+        "data.bin": "application/octet-stream",
+        "guessed.pdf": "application/pdf",
+        "logo.png": "image/png",
+    }
+    contents = {name: part.get_payload(decode=True) for name, part in files.items()}
+    assert contents["invoice ü.csv"].decode() == "a;b\n1;ü\n"
+    assert contents["data.bin"] == bytes(range(256))
+    assert contents["guessed.pdf"] == b"%PDF-1.7\n"
+    assert contents["logo.png"] == PNG
+    assert files["logo.png"]["Content-ID"] == "<logo@shop>"
+    assert files["logo.png"].get_content_disposition() == "inline"
+
+
+def test_a_text_alone_and_an_html_alone_arrive(backend, service):
+    plain, html = someone(), someone()
+    assert send_mail("Plain", "Just text", "hello@demo.example", [plain]) == 1
+    message = EmailMessage("Html", "<p>Just HTML</p>", "hello@demo.example", [html])
+    message.content_subtype = "html"
+    assert message.send() == 1
+    assert text_of(caught(service, plain)).startswith("Just text")
+    assert html_of(caught(service, html)).startswith("<p>Just HTML</p>")
+
+
+def test_a_forwarded_message_and_a_mime_text_are_attached(backend, service):
+    to = someone()
+    message = EmailMessage("Forward", "See below", "hello@demo.example", [to])
+    message.attach(None, EmailMessage("Inner", "Inner text", "x@example.com", ["y@example.com"]), "message/rfc822")
+    message.attach(MIMEText("größer", "x-log", "iso-8859-1"))
+    message.send()
+    parts = [part for part in caught(service, to).walk() if part.get_content_disposition() == "attachment"]
+    # The service sends no structured parts: a message comes as a file that mail programs open.
+    (forwarded,) = (part for part in parts if part.get_filename() == "attachment.eml")
+    assert b"Inner text" in forwarded.get_payload(decode=True)
+    (log,) = (part for part in parts if part.get_content_type() == "text/x-log")
+    assert (log.get_payload(decode=True), log.get_content_charset()) == ("größer".encode("latin-1"), "iso-8859-1")
+
+
+def test_what_the_api_has_beyond_django_is_given_on_the_message(backend, client):
+    template = client.templates.create(name="Hi", subject="Hi {{name}}", html_content="<p>{{name}}</p>")
+    message = EmailMessage(from_email="hello@demo.example", to=[someone()])
+    message.postrider = {
+        "subject": None,
+        "template_id": template.id,
+        "template_data": {"name": "Ada"},
+        "tags": ["welcome"],
+    }
+    message.send()
+    email = client.emails.get(message.postrider_id)
+    assert (email.subject, email.tags, email.template_id) == ("Hi Ada", ["welcome"], template.id)
+
+
+def test_headers_that_django_lets_override_fields_do(backend, client):
+    headers = {"From": "Other <other@demo.example>", "Reply-To": "r@demo.example", "X-A": "1"}
+    message = EmailMessage("Hi", "Hi", "hello@demo.example", [someone()], headers=headers)
+    message.send()
+    email = client.emails.get(message.postrider_id)
+    assert (email.from_, email.reply_to, email.headers) == (
+        "Other <other@demo.example>",
+        "r@demo.example",
+        {"X-A": "1"},
+    )
+
+
+def test_what_the_api_cannot_carry_is_refused_before_it_is_sent(backend):
+    calendar = EmailMultiAlternatives("Hi", "Hi", "hello@demo.example", [someone()])
+    calendar.attach_alternative("BEGIN:VCALENDAR", "text/calendar")
+    two = EmailMessage("Hi", "Hi", "hello@demo.example", [someone()], reply_to=["a@demo.example", "b@demo.example"])
+    blind = EmailMessage("Hi", "Hi", "hello@demo.example", bcc=[someone()])
+    for message in (calendar, two, blind):
+        with pytest.raises(UnsupportedMessage):
+            message.send()
+
+
+def test_a_refusal_is_raised_or_silent_as_django_says(backend):
+    def stranger():
+        return EmailMessage("Hi", "Hi", "hello@not-registered.example", [someone()])
+
+    with pytest.raises(ApiError) as caught:
+        stranger().send()
+    assert caught.value.code == "domain_not_registered"
+    assert stranger().send(fail_silently=True) == 0
+
+
+def test_messages_to_nobody_are_not_sent_and_many_are_counted(backend):
+    messages = [EmailMessage("Hi", "Hi", "hello@demo.example", [someone()]) for _ in range(3)]
+    with get_connection() as connection:
+        assert connection.send_messages([*messages, EmailMessage("Hi", "Hi", "hello@demo.example")]) == 3
+
+
+def test_the_connection_can_name_another_service(backend):
+    elsewhere = get_connection(base_url="http://127.0.0.1:1", api_key="pr_x")
+    elsewhere.client._transport._max_retries = 0
+    with pytest.raises(ConnectionFailed):
+        EmailMessage("Hi", "Hi", "hello@demo.example", [someone()], connection=elsewhere).send()

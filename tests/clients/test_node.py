@@ -1,0 +1,107 @@
+"""The JavaScript library and the connectors: built, and tested by Node against the running service."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.clients.node import copy_of, run
+from tests.flows.stack import REPOSITORY
+
+pytestmark = pytest.mark.stack
+
+VECTOR = REPOSITORY / "docs" / "webhook-vector.json"
+
+
+@pytest.fixture(scope="module")
+def javascript(node, tmp_path_factory):
+    """The JavaScript library, built."""
+    package = copy_of("clients/javascript", into=tmp_path_factory.mktemp("javascript"))
+    run("npm", "run", "build", cwd=package)
+    return package
+
+
+@pytest.fixture(scope="module")
+def n8n(node, tmp_path_factory):
+    """The n8n nodes, built."""
+    package = copy_of("connectors/n8n", into=tmp_path_factory.mktemp("n8n"))
+    run("npm", "run", "build", cwd=package)
+    return package
+
+
+def test_the_javascript_library(javascript, service):
+    node_test(javascript, service)
+
+
+def test_the_n8n_nodes_in_n8ns_own_engine(n8n, service):
+    node_test(n8n, service)
+
+
+def test_the_zapier_app_in_zapiers_own_harness(node, service, tmp_path):
+    node_test(copy_of("connectors/zapier", into=tmp_path), service)
+
+
+def node_test(package: Path, service) -> None:
+    files = sorted(str(file) for file in (package / "test").glob("*.test.mjs"))
+    environment = {**service.environment, "WEBHOOK_VECTOR": str(VECTOR)}
+    run("node", "--test", "--test-timeout=120000", *files, cwd=package, env=environment)
+
+
+def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonjs(javascript, service, tmp_path):
+    project = installed(javascript, into=tmp_path)
+    use = "new Postrider().me().then((me) => console.log(me.workspace.id));\n"
+    (project / "module.mjs").write_text('import { Postrider } from "postrider";\n' + use)
+    (project / "common.cjs").write_text('const { Postrider } = require("postrider");\n' + use)
+    for name in ("module.mjs", "common.cjs"):
+        assert run("node", name, cwd=project, env=service.environment).startswith("ws_")
+
+
+def test_the_types_of_the_packed_library_are_found_and_right(javascript, tmp_path):
+    project = installed(javascript, into=tmp_path)
+    program = (
+        'import { Postrider, QuotaExceededError, type Accepted } from "postrider";\n'
+        "const client = new Postrider();\n"
+        "export async function send(): Promise<Accepted> {\n"
+        "  for await (const email of client.emails.list({ status: 'bounced' })) void email.sentAt?.length;\n"
+        "  // @ts-expect-error - an email has a sender\n"
+        '  await client.emails.send({ to: "ada@example.com" });\n'
+        '  const letter = { from: "a@b.c", to: ["d@e.f"], subject: "s", text: "t", scheduledFor: new Date() };\n'
+        "  return client.emails.send(letter);\n"
+        "}\n"
+        "export const end = (error: QuotaExceededError): number => error.resetsAt.getTime();\n"
+    )
+    for name in ("module.mts", "common.cts"):
+        (project / name).write_text(program)
+    compiler = str(javascript / "node_modules" / ".bin" / "tsc")
+    options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,esnext", "--types", ""]
+    run(compiler, *options, "--module", "nodenext", "module.mts", "common.cts", cwd=project)
+
+
+@pytest.mark.parametrize("example", ["send.mjs", "batch.mjs", "receive-webhooks.mjs"])
+def test_the_examples_of_the_javascript_library_run(javascript, service, example):
+    out = run("node", f"examples/{example}", cwd=javascript, env={**service.environment, "FROM": "hello@demo.example"})
+    assert "done" in out
+
+
+def test_the_packed_nodes_have_all_that_n8n_looks_for(n8n, tmp_path):
+    project = installed(n8n, into=tmp_path, legacy_peers=True)
+    package = project / "node_modules" / "n8n-nodes-postrider"
+    description = json.loads((package / "package.json").read_text())
+    assert "n8n-community-node-package" in description["keywords"]
+    assert not description.get("dependencies")
+    for file in (*description["n8n"]["nodes"], *description["n8n"]["credentials"]):
+        assert (package / file).is_file()
+        assert (package / file).parent.joinpath("postrider.svg").is_file()
+
+
+def installed(package: Path, *, into: Path, legacy_peers: bool = False) -> Path:
+    """Pack, and install what was packed into an empty project, without a network."""
+    packed = run("npm", "pack", "--silent", "--pack-destination", str(into), cwd=package).split()[-1]
+    project = into / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"private": true}')
+    peers = ["--legacy-peer-deps"] if legacy_peers else []
+    environment = {**os.environ, "npm_config_audit": "false", "npm_config_fund": "false"}
+    run("npm", "install", "--offline", *peers, str(into / packed), cwd=project, env=environment)
+    return project

@@ -1,0 +1,159 @@
+"""Links: what they hold, what they hide, and that nobody else can make one."""
+
+import base64
+
+import pytest
+from django.test import Client
+
+from delivery.html import LONGEST_TARGET_BYTES
+from emails.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
+from emails.models import Event, HitCount
+from keys.ids import new_id
+from keys.tokens import InvalidToken, make_token
+from suppressions.models import Suppression
+from tests.tracking.conftest import TARGET, Reader, make_reader
+from tracking.recorder import recorder
+
+RECIPIENT, WORKSPACE = new_id(), new_id("ws_")
+ADDRESS = "ada@example.com"
+
+
+def token_of(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def test_links_begin_with_the_public_url_and_give_back_what_they_were_made_of(settings):
+    settings.PUBLIC_URL = "https://mail.example"
+    opened, clicked = open_url(RECIPIENT), click_url(RECIPIENT, target=TARGET)
+    unsubscribed = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS)
+    assert opened.startswith("https://mail.example/t/o/")
+    assert clicked.startswith("https://mail.example/t/c/")
+    assert unsubscribed.startswith("https://mail.example/u/")
+    assert read_open(token_of(opened)) == RECIPIENT
+    link = read_click(token_of(clicked))
+    assert (link.recipient_id, link.target) == (RECIPIENT, TARGET)
+    who = read_unsubscribe(token_of(unsubscribed))
+    assert (who.workspace_id, who.recipient_id, who.address) == (WORKSPACE, RECIPIENT, ADDRESS)
+
+
+def test_links_are_the_same_on_every_attempt():
+    assert click_url(RECIPIENT, target=TARGET) == click_url(RECIPIENT, target=TARGET)
+    assert open_url(RECIPIENT) != open_url(new_id())
+
+
+def test_a_link_shows_no_address_and_no_target():
+    url = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS) + click_url(RECIPIENT, target=TARGET)
+    raw = base64.urlsafe_b64decode(token_of(url) + "==")
+    for secret in ("ada", "example.com", "shop", RECIPIENT):
+        assert secret not in url
+        assert secret.encode() not in raw
+
+
+def test_the_longest_unsubscribe_header_fits_one_line(settings):
+    settings.PUBLIC_URL = f"https://{'.'.join(['x' * 60] * 4)}.example:65535"
+    url = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=f"{'a' * 64}@{'b' * 185}.com")
+    assert len(f"List-Unsubscribe: <{url}>") <= 998
+    assert url.isascii()
+
+
+def test_the_longest_click_link_fits_old_mail_readers(settings):
+    settings.PUBLIC_URL = "https://a-rather-long-name.of-a-mail-service.example"
+    target = "https://shop.example/".ljust(LONGEST_TARGET_BYTES, "x")
+    assert len(click_url(RECIPIENT, target=target)) <= 2083
+
+
+@pytest.mark.parametrize("target", ["https://ü.example/日本?q=ß", "http://a.example", "https://a.example/ b"])
+def test_any_target_survives(target):
+    assert read_click(token_of(click_url(RECIPIENT, target=target))).target == target
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["javascript:alert(1)", "data:text/html,x", "//evil.example", "ftp://a.example", "https:a", "http://a\r\nX: y", ""],
+)
+def test_a_sealed_target_is_looked_at_again_when_it_is_read(target, visitor: Client):
+    url = click_url(RECIPIENT, target=target)
+    with pytest.raises(InvalidToken):
+        read_click(token_of(url))
+    response = visitor.get(f"/t/c/{token_of(url)}")
+    assert (response.status_code, response.get("Location")) == (404, None)
+
+
+def test_too_short_a_payload_is_no_token():
+    for purpose, read in (("open", read_open), ("click", read_click), ("unsubscribe", read_unsubscribe)):
+        with pytest.raises(InvalidToken):
+            read(make_token(b"x" * 15, purpose=purpose))
+
+
+def changed_tokens(token: str) -> list[str]:
+    """Return a token with each of its bits flipped, and some that are cut, longer or spelled otherwise."""
+    data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    flipped = [data[:i] + bytes([data[i] ^ 1 << bit]) + data[i + 1 :] for i in range(len(data)) for bit in range(8)]
+    others = [
+        token[:-1],
+        token[1:],
+        token + "A",
+        token + "=",
+        token * 2,
+        token.swapcase(),
+        "",
+        "x",
+        "%00",
+        token + "/x",
+    ]
+    return [base64.urlsafe_b64encode(other).rstrip(b"=").decode() for other in flipped] + others
+
+
+def everything() -> list[list[dict]]:
+    return [list(model.objects.order_by("pk").values()) for model in (Event, HitCount, Suppression)]
+
+
+@pytest.fixture
+def doors(reader: Reader) -> dict[str, str]:
+    """Each door's path with a good token, by the door's beginning."""
+    paths = (reader.pixel_path, reader.click_path(), reader.unsubscribe_path)
+    return {path[: path.rindex("/") + 1]: token_of(path) for path in paths}
+
+
+def test_a_token_with_any_bit_flipped_does_nothing_and_leads_nowhere(reader: Reader, doors, visitor: Client):
+    before, state = everything(), reader.recipient.state
+    for door, token in doors.items():
+        for changed in changed_tokens(token):
+            for method in (visitor.get, visitor.post):
+                response = method(f"{door}{changed}")
+                assert response.status_code in ({200, 405} if door == "/t/o/" and changed else {404, 405}), changed
+                assert "Location" not in response
+    assert not recorder._hits
+    recorder.flush()
+    reader.recipient.refresh_from_db()
+    assert (everything(), reader.recipient.state) == (before, state)
+
+
+def test_a_token_of_another_purpose_does_nothing_and_leads_nowhere(reader: Reader, doors, visitor: Client):
+    before = everything()
+    for door in doors:
+        for token in (token for other, token in doors.items() if other != door):
+            for method in (visitor.get, visitor.post):
+                response = method(f"{door}{token}")
+                assert response.status_code in ({200, 405} if door == "/t/o/" else {404, 405})
+                assert "Location" not in response
+    recorder.flush()
+    assert everything() == before
+
+
+def test_a_token_of_another_installation_is_none(doors, visitor: Client, settings):
+    settings.APP_KEYS = [(settings.APP_KEYS[0][0] + "x", b"another key of 32 bytes, not ours")]
+    assert visitor.get(f"/t/c/{doors['/t/c/']}").status_code == 404
+    assert visitor.post(f"/u/{doors['/u/']}").status_code == 404
+
+
+def test_a_token_acts_in_its_own_workspace_alone(reader: Reader, bob, visitor: Client):
+    other = make_reader(bob.workspace)
+    visitor.post(reader.unsubscribe_path)
+    reader.clicks()
+    assert list(Suppression.objects.values_list("workspace_id", flat=True)) == [reader.workspace.id]
+    assert other.kinds() == []
+    forged = unsubscribe_url(reader.recipient.id, workspace_id=bob.workspace.id, address=reader.recipient.address)
+    visitor.post(f"/u/{token_of(forged)}")
+    # Such a token is never made; even so it tells nothing on the timeline of a foreign email.
+    assert reader.kinds().count("unsubscribed") == 1

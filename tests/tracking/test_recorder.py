@@ -1,0 +1,130 @@
+"""Hits wait, are written down together, survive a database that is away, and never pile up."""
+
+import logging
+import time
+from threading import Thread
+
+import pytest
+from django.db import DataError, OperationalError, connection
+
+from emails.hits import Hit
+from keys.ids import new_id
+from tests.tracking.conftest import Reader, make_reader
+from tracking import recorder as module
+from tracking.recorder import BATCH, CAPACITY, Recorder
+
+
+@pytest.fixture
+def written(monkeypatch) -> list[list[Hit]]:
+    """The batches that would have been written down."""
+    batches: list[list[Hit]] = []
+    monkeypatch.setattr(module, "record_hits", lambda hits: batches.append(list(hits)))
+    return batches
+
+
+def away(_: list[Hit]) -> None:
+    raise OperationalError("the server is not there")
+
+
+def test_hits_are_written_in_batches_in_their_order(written):
+    recorder = Recorder()
+    hits = [Hit(new_id()) for _ in range(2 * BATCH + 1)]
+    for hit in hits:
+        recorder.add(hit)
+    assert recorder.flush()
+    assert [len(batch) for batch in written] == [BATCH, BATCH, 1]
+    assert [hit for batch in written for hit in batch] == hits
+    assert recorder.flush()
+    assert len(written) == 3
+
+
+def test_hits_wait_while_the_database_is_away(monkeypatch, written):
+    recorder, hits = Recorder(), [Hit(new_id()) for _ in range(3)]
+    for hit in hits:
+        recorder.add(hit)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "record_hits", away)
+        assert not recorder.flush()
+    later = Hit(new_id())
+    recorder.add(later)
+    assert recorder.flush()
+    assert written == [[*hits, later]]
+
+
+def test_too_many_hits_are_dropped_and_counted(monkeypatch, written, caplog):
+    recorder = Recorder()
+    for _ in range(CAPACITY + 7):
+        recorder.add(Hit("x"))
+    with caplog.at_level(logging.ERROR, "postrider.tracking"):
+        recorder.flush()
+    assert sum(map(len, written)) == CAPACITY
+    assert [(record.message, record.data) for record in caplog.records] == [("hits dropped", {"count": 7})]
+
+
+def test_a_hit_that_the_database_refuses_costs_itself_alone(monkeypatch, caplog):
+    good, bad, written = Hit(new_id()), Hit(new_id()), []
+
+    def record(hits: list[Hit]) -> None:
+        if bad in hits:
+            raise DataError("no such thing")
+        written.extend(hits)
+
+    monkeypatch.setattr(module, "record_hits", record)
+    recorder = Recorder()
+    for hit in (good, bad, good):
+        recorder.add(hit)
+    assert recorder.flush()
+    assert written == [good, good]
+    assert [record.message for record in caplog.records if record.name == "postrider.tracking"] == ["a hit was refused"]
+
+
+def test_at_the_end_of_a_process_what_waits_is_written_or_counted(monkeypatch, written, caplog):
+    recorder = Recorder()
+    recorder.add(Hit(new_id()))
+    recorder._finish()
+    assert len(written) == 1
+    monkeypatch.setattr(module, "record_hits", away)
+    recorder.add(Hit(new_id()))
+    recorder._finish()
+    assert caplog.records[-1].data == {"count": 1}
+
+
+def test_adding_a_hit_takes_no_time(written):
+    recorder = Recorder()
+    started = time.perf_counter()
+    for _ in range(1000):
+        recorder.add(Hit("x"))
+    assert time.perf_counter() - started < 0.1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_thread_writes_hits_down_soon(alice, monkeypatch):
+    monkeypatch.undo()
+    threads: list[Thread] = []
+    start = Thread.start
+    monkeypatch.setattr(Thread, "start", lambda thread: (threads.append(thread), start(thread))[1])
+    monkeypatch.setattr(module.atexit, "register", lambda _: None)
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.1)
+    reader: Reader = make_reader(alice.workspace)
+    recorder = Recorder()
+    for _ in range(2):
+        recorder.add(Hit(reader.recipient.id))
+        deadline = time.monotonic() + 10
+        while recorder._hits or recorder._flushing.locked():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert reader.kinds() == ["opened", "opened"]
+    assert [thread.name for thread in threads] == ["hits"]
+    # The idle thread gives its connection back; the database could not be dropped with it.
+    while other_connections():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def other_connections() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,174 @@
+"""Unsubscribing: only a POST acts, needs nothing but the link, and works for as long as there is a workspace."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from emails.models import Event, Recipient
+from suppressions.models import Suppression
+from suppressions.services import suppress_address
+from tests.conftest import Account, Api, mail
+from tests.tracking.conftest import Reader, make_reader
+from workspaces.models import Workspace
+
+ONE_CLICK = "List-Unsubscribe=One-Click"
+MULTIPART = (
+    '--b\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--b--\r\n',
+    "multipart/form-data; boundary=b",
+)
+BODIES = {
+    "form": ("", "application/x-www-form-urlencoded"),
+    "one click": (ONE_CLICK, "application/x-www-form-urlencoded"),
+    "one click, multipart": MULTIPART,
+    "one click, by a careless client": (ONE_CLICK, "text/plain"),
+    "broken multipart": ("--x", "multipart/form-data"),
+    "much": ("x" * 3_000_000, "application/octet-stream"),
+}
+
+
+@pytest.fixture
+def strict_visitor() -> Client:
+    """A client that would be refused wherever a CSRF token is asked for."""
+    return Client(enforce_csrf_checks=True)
+
+
+def suppressed() -> list[tuple[str, str, str]]:
+    return list(Suppression.objects.values_list("workspace_id", "email", "reason"))
+
+
+@pytest.mark.parametrize(("body", "content_type"), BODIES.values(), ids=BODIES)
+def test_a_post_unsubscribes(reader: Reader, strict_visitor: Client, body, content_type):
+    response = strict_visitor.post(reader.unsubscribe_path, body, content_type=content_type)
+    assert (response.status_code, response.cookies) == (200, {})
+    assert "You are unsubscribed" in response.text
+    assert suppressed() == [(reader.workspace.id, "ada@example.com", "unsubscribe")]
+    assert reader.events() == [("unsubscribed", {"emailId": reader.email.id, "to": "ada@example.com"})]
+    assert (reader.recipient.state, reader.email.status) == ("delivered", "delivered")
+
+
+def test_no_mail_is_accepted_afterwards(api: Api, alice: Account, visitor: Client):
+    reader = make_reader(alice.workspace)
+    visitor.post(reader.unsubscribe_path)
+    response = api.post("/emails/send", mail(to="Ada@Example.com"))
+    assert (response.status_code, response.json()["code"]) == (422, "recipient_suppressed")
+    assert response.json()["recipients"][0]["reason"] == "unsubscribe"
+
+
+def test_unsubscribing_again_changes_nothing(reader: Reader, visitor: Client):
+    for _ in range(3):
+        assert visitor.post(reader.unsubscribe_path).status_code == 200
+    assert len(suppressed()) == 1
+    assert reader.kinds() == ["unsubscribed"]
+
+
+def test_after_the_owner_has_removed_it_a_further_post_acts_again(reader: Reader, visitor: Client):
+    visitor.post(reader.unsubscribe_path)
+    Suppression.objects.all().delete()
+    visitor.post(reader.unsubscribe_path)
+    assert len(suppressed()) == 1
+    assert reader.kinds() == ["unsubscribed"]
+
+
+def test_an_address_that_is_blocked_already_keeps_its_reason_and_the_event_is_told(reader: Reader, visitor: Client):
+    suppress_address(reader.workspace, address="ADA@example.com", reason="manual")
+    assert visitor.post(reader.unsubscribe_path).status_code == 200
+    assert suppressed() == [(reader.workspace.id, "ADA@example.com", "manual")]
+    assert reader.kinds() == ["unsubscribed"]
+
+
+def test_each_recipient_of_an_email_unsubscribes_alone(reader: Reader, visitor: Client):
+    other = Recipient.objects.create(
+        email_id=reader.recipient.email_id, kind="bcc", position=1, address="bob@example.com", state="delivered"
+    )
+    visitor.post(Reader(other, reader.workspace).unsubscribe_path)
+    assert [email for _, email, _ in suppressed()] == ["bob@example.com"]
+    assert reader.events() == []
+
+
+def test_the_link_works_when_the_email_is_long_deleted(reader: Reader, visitor: Client):
+    path = reader.unsubscribe_path
+    reader.email.delete()
+    assert "alice" in visitor.get(path).text
+    assert visitor.post(path).status_code == 200
+    assert suppressed() == [(reader.workspace.id, "ada@example.com", "unsubscribe")]
+    assert not Event.objects.exists()
+
+
+def test_the_link_of_a_deleted_workspace_fails_nobody(reader: Reader, visitor: Client):
+    path = reader.unsubscribe_path
+    reader.email.delete()
+    Workspace.objects.all().delete()
+    assert visitor.get(path).status_code == visitor.post(path).status_code == 200
+    assert suppressed() == []
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"sec-purpose": "prefetch"}, {"purpose": "prefetch"}, {"user-agent": "BarracudaCentral/1.0"}]
+)
+def test_looking_at_the_page_however_often_changes_nothing(reader: Reader, visitor: Client, headers):
+    for _ in range(125):
+        assert visitor.get(reader.unsubscribe_path, headers=headers).status_code == 200
+        assert visitor.head(reader.unsubscribe_path, headers=headers).status_code == 200
+    assert suppressed() == []
+    assert reader.events() == []
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
+def test_other_methods_are_refused_and_change_nothing(reader: Reader, visitor: Client, method):
+    response = getattr(visitor, method)(reader.unsubscribe_path, ONE_CLICK)
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD, POST")
+    assert suppressed() == []
+
+
+def test_one_click_in_the_address_of_a_get_changes_nothing(reader: Reader, visitor: Client):
+    visitor.get(f"{reader.unsubscribe_path}?{ONE_CLICK}")
+    assert suppressed() == []
+
+
+@pytest.mark.parametrize("act", ["get", "post"])
+def test_the_page_lets_nothing_in_and_tells_nothing(reader: Reader, visitor: Client, act):
+    response = getattr(visitor, act)(reader.unsubscribe_path)
+    assert response["Content-Security-Policy"] == (
+        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    assert (response["X-Frame-Options"], response["Referrer-Policy"]) == ("DENY", "no-referrer")
+    assert (response["Cache-Control"], response["X-Robots-Tag"]) == ("no-store", "noindex, nofollow")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    page = response.text
+    assert "ada@example.com" not in page
+    assert "a•••@e•••.com" in page
+    assert not re.search(r"<script|<img|<iframe|style=|https?://|\son\w+=", page)
+    assert "Set-Cookie" not in response
+    assert "Cookie" not in response.get("Vary", "")
+
+
+def test_the_page_names_the_sender(reader: Reader, visitor: Client):
+    page = visitor.get(reader.unsubscribe_path).text
+    assert "<b>alice</b>" in page
+    assert "<span>alice.example</span>" in page
+    assert page.count("<button") == page.count("<form") == 1
+    assert "Nothing changes until you press the button." in page
+
+
+def test_what_others_wrote_is_escaped(reader: Reader, visitor: Client):
+    Workspace.objects.update(name="<script>alert(1)</script> & Söhne")
+    reader.recipient.address = '<b>"@<i>.example'
+    for act in (visitor.get, visitor.post):
+        page = act(reader.unsubscribe_path).text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; Söhne" in page
+        assert "<script" not in page
+        assert "&lt;•••@&lt;•••.example" in page
+
+
+def test_a_bad_link_shows_the_same_page_to_everybody(reader: Reader, visitor: Client):
+    pages = {act(f"/u/{token}").text for act in (visitor.get, visitor.post) for token in ("x", "A" * 90, "é/ü")}
+    assert len(pages) == 1
+    assert "This link does not work" in pages.pop()
+    assert visitor.get("/u/x").status_code == visitor.post("/u/x").status_code == 404
+    assert suppressed() == []
+
+
+def test_unsubscribing_reads_no_session_and_asks_little(reader: Reader, visitor: Client, django_assert_num_queries):
+    with django_assert_num_queries(2):
+        visitor.get(reader.unsubscribe_path)

@@ -1,0 +1,148 @@
+"""The real web process with a database that is out of reach, and what becomes of the hits when it is back."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+
+from tests.conftest import make_account
+from tests.flows.stack import COMMANDS, PYTHON, REPOSITORY, free_port, wait_for
+from tests.tracking.conftest import BROWSER, TARGET, make_reader
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+class Straight(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def call(url: str, *, method: str = "GET", data: bytes | None = None):
+    """Return (status, headers, body, seconds); no redirect is followed."""
+    request = urllib.request.Request(url, data, {"User-Agent": BROWSER}, method=method)
+    started = time.monotonic()
+    try:
+        with urllib.request.build_opener(Straight).open(request, timeout=30) as response:
+            status, headers, body = response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        status, headers, body = error.code, error.headers, error.read()
+    return status, headers, body, time.monotonic() - started
+
+
+@contextmanager
+def web(tmp_path: Path, database_url: str) -> Iterator[str]:
+    port = free_port()
+    environment = {**os.environ, "PORT": str(port), "DATABASE_URL": database_url, "WEB_CONCURRENCY": "1"}
+    with (tmp_path / "web.log").open("ab") as log:
+        process = subprocess.Popen(
+            [PYTHON, *COMMANDS["web"]], cwd=REPOSITORY, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(lambda: is_alive(url), seconds=30, what="the web process answers")
+        yield url
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=40)
+
+
+def is_alive(url: str) -> bool:
+    with suppress(OSError):
+        return call(f"{url}/healthz")[0] == 200
+    return False
+
+
+@contextmanager
+def relay(port: int) -> Iterator[None]:
+    """Lead connections at a port to the test's database."""
+    settings = connection.settings_dict
+    target = (settings["HOST"], int(settings["PORT"] or 5432))
+    server = socket.create_server(("127.0.0.1", port))
+    threading.Thread(target=accept, args=[server, target], daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+def accept(server: socket.socket, target: tuple[str, int]) -> None:
+    with suppress(OSError):
+        while True:
+            inside, outside = server.accept()[0], socket.create_connection(target)
+            for source, sink in ((inside, outside), (outside, inside)):
+                threading.Thread(target=pump, args=[source, sink], daemon=True).start()
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError), source:
+        while data := source.recv(65_536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_RDWR)
+
+
+def database_url(port: int) -> str:
+    user = connection.settings_dict["USER"]
+    password = connection.settings_dict["PASSWORD"]
+    return f"postgres://{user}:{password}@127.0.0.1:{port}/{connection.settings_dict['NAME']}"
+
+
+def test_links_work_without_a_database_and_the_hits_are_written_when_it_is_back(tmp_path, settings):
+    reader = make_reader(make_account("alice").workspace)
+    port = free_port()
+    with web(tmp_path, database_url(port)) as url:
+        assert call(f"{url}/readyz")[0] == 503
+        status, headers, body, seconds = call(url + reader.click_path())
+        assert (status, headers["Location"], body) == (302, TARGET, b"")
+        assert seconds < 1
+        status, headers, body, seconds = call(url + reader.pixel_path)
+        assert (status, headers["Content-Type"], len(body)) == (200, "image/gif", 43)
+        assert seconds < 1
+        assert call(url + reader.pixel_path, method="HEAD")[:3:2] == (200, b"")
+
+        status, _, page, _ = call(url + reader.unsubscribe_path)
+        assert (status, b"this sender" in page, b"<button>" in page) == (200, True, True)
+        status, headers, page, _ = call(
+            url + reader.unsubscribe_path, method="POST", data=b"List-Unsubscribe=One-Click"
+        )
+        assert (status, headers["Retry-After"], b"Please try again" in page) == (503, "60", True)
+        assert reader.kinds() == []
+
+        with relay(port):
+            wait_for(lambda: len(reader.kinds()) == 2, seconds=20, what="the hits are written down")
+            assert reader.kinds() == ["clicked", "opened"]
+            assert call(url + reader.unsubscribe_path, method="POST", data=b"")[0] == 200
+            assert reader.kinds() == ["clicked", "opened", "unsubscribed"]
+
+
+def test_a_web_process_that_is_told_to_stop_writes_its_hits_down(tmp_path):
+    reader = make_reader(make_account("alice").workspace)
+    with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
+        for path in (reader.pixel_path, reader.click_path()):
+            call(url + path)
+    assert reader.kinds() == ["opened", "clicked"]
+    assert urlsplit(url).hostname == "127.0.0.1"
+
+
+def test_a_head_request_over_the_wire_has_no_body(tmp_path):
+    reader = make_reader(make_account("alice").workspace)
+    with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
+        for path in (reader.pixel_path, reader.unsubscribe_path):
+            host = urlsplit(url)
+            with socket.create_connection((host.hostname, host.port), timeout=10) as wire:
+                wire.sendall(f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+                answer = b"".join(iter(lambda: wire.recv(65_536), b""))
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert answer.endswith(b"\r\n\r\n")
+    assert reader.kinds() == []

@@ -1,0 +1,86 @@
+"""A receiver, an endpoint of Alice's that points at it, and a drain that posts what is due."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from drain.engine import Drain
+from drain.loop import submit
+from keys.ids import new_id
+from network.addresses import Guard
+from network.http import Rules
+from network.resolver import Resolver
+from tests.conftest import Account
+from tests.webhooks.receiver import Receiver
+from webhooks.announcing import Announcement, announce
+from webhooks.models import Pending, Webhook, WebhookDelivery
+from webhooks.post import Poster
+from webhooks.sending import Sending
+from webhooks.services import create_webhook
+
+# Nothing listens there; every question fails at once.
+NO_DNS = Resolver([("127.0.0.1", 9)], lifetime_seconds=0.2)
+
+
+@dataclass
+class Endpoint:
+    webhook: Webhook
+    secret: str
+
+    def delivery(self) -> WebhookDelivery:
+        return WebhookDelivery.objects.get(webhook=self.webhook)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(alice: Account, receiver: Receiver) -> Endpoint:
+    return make_endpoint(alice, receiver.url())
+
+
+def make_endpoint(account: Account, url: str, *, events: tuple[str, ...] = ("delivered", "bounced")) -> Endpoint:
+    return Endpoint(*create_webhook(account.workspace, url=url, events=events))
+
+
+def tell(account: Account, *, kind: str = "delivered", **data: Any) -> str:
+    """Announce an event of an email; return its id."""
+    event_id = new_id("evt_")
+    body = {"emailId": new_id(), "to": "ada@example.com", "subject": "Grüße", **data}
+    announce([Announcement(account.workspace.id, kind, event_id, timezone.now(), body)])
+    return event_id
+
+
+def tell_many(account: Account, count: int) -> None:
+    data = {"emailId": new_id(), "to": "ada@example.com"}
+    now = timezone.now()
+    announce(
+        [Announcement(account.workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(count)],
+    )
+
+
+def pass_time(**time: float) -> None:
+    """Move all that waits into the past by this much."""
+    gone = timedelta(**time)
+    Pending.objects.update(due_at=F("due_at") - gone, expires_at=F("expires_at") - gone)
+
+
+@pytest.fixture
+def sending() -> Iterator[Sending]:
+    poster = Poster(Rules(guard=Guard(allow_private=True)), resolver=NO_DNS)
+    yield Sending(poster, sessions=16)
+    submit(poster.close()).result(5)
+
+
+@pytest.fixture
+def drain(sending: Sending) -> Callable[[], None]:
+    """Post everything that is due, until nothing is."""
+    return Drain(sending).run

@@ -1,0 +1,134 @@
+"""A real HTTP server on loopback that keeps what it is sent and answers as a test wants, however badly.
+
+with Receiver() as receiver:
+    receiver.answer = status(503, "Retry-After: 7")
+    ... receiver.url("/hook") ... receiver.received
+"""
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it arrived; header names as they were spelled."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    at: float
+
+    def header(self, name: str) -> str | None:
+        return {key.lower(): value for key, value in self.headers.items()}.get(name)
+
+
+Answer = Callable[[Received, asyncio.StreamWriter], Awaitable[Any]]
+
+
+def status(code: int, *headers: str, body: bytes = b"ok") -> Answer:
+    async def reply(request: Received, writer: asyncio.StreamWriter) -> None:
+        lines = [f"HTTP/1.1 {code} Status", f"Content-Length: {len(body)}", *headers]
+        writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+        await writer.drain()
+
+    return reply
+
+
+def raw(data: bytes) -> Answer:
+    """Send bytes as they are, then close."""
+
+    async def reply(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+
+    return reply
+
+
+def drip(data: bytes, *, every_seconds: float, tail: bytes = b"x") -> Answer:
+    """Send bytes, then one byte again and again for ever."""
+
+    async def reply(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        while True:
+            await writer.drain()
+            await asyncio.sleep(every_seconds)
+            writer.write(tail)
+
+    return reply
+
+
+async def silence(request: Received, writer: asyncio.StreamWriter) -> None:
+    """Never answer."""
+    await asyncio.sleep(3600)
+
+
+async def reset(request: Received, writer: asyncio.StreamWriter) -> None:
+    """Break the connection off with an RST."""
+    writer.transport.abort()
+
+
+class Receiver:
+    """Listens on a free port of 127.0.0.1, or of `host`, in a thread of its own."""
+
+    def __init__(self, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        self.answer: Answer = status(200)
+        # By path, before `answer`.
+        self.answers: dict[str, Answer] = {}
+        self.received: list[Received] = []
+        self.connections = 0
+        self._host, self._tls = host, tls
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> "Receiver":
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(5)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+    def url(self, path: str = "/hook", *, host: str = "") -> str:
+        return f"{'https' if self._tls else 'http'}://{host or self._host}:{self.port}{path}"
+
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._tls, limit=2**20)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _stop(self) -> None:
+        self._server.close()
+        # What was accepted just now has no task yet.
+        await asyncio.sleep(0.01)
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while request := await _read(reader):
+                self.received.append(request)
+                await self.answers.get(request.path, self.answer)(request, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+
+async def _read(reader: asyncio.StreamReader) -> Received | None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").strip().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    sizes = [value for name, value in headers.items() if name.lower() == "content-length"]
+    body = await reader.readexactly(int(sizes[0])) if sizes else b""
+    return Received(first.split(" ")[1], headers, body, time.monotonic())
