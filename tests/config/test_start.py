@@ -58,6 +58,9 @@ BAD = [
     ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS holds 'resolver.example:53'"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
+    ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
+    ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together"),
+    ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
 ]
 
 

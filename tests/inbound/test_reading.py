@@ -1,5 +1,6 @@
 """Reports as the world writes them: each is taken for what it is, and what is called hard is hard."""
 
+import sys
 import time
 
 import pytest
@@ -23,7 +24,7 @@ def _tell_what_broke():
     """Let an error within the readers fail its test: to callers it is an unknown report and a line in the log."""
 
     def fail(*_):
-        raise
+        raise sys.exc_info()[1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading.log, "exception", fail)
