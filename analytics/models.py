@@ -10,7 +10,7 @@ class Tally(models.Model):
 
     workspace_id = IdField("ws_")
     hour = models.DateTimeField()
-    key = models.CharField(max_length=32)
+    key = models.CharField(max_length=80)
     count = models.BigIntegerField()
 
     class Meta:
@@ -25,7 +25,7 @@ class TallyDelta(models.Model):
 
     workspace_id = IdField("ws_")
     hour = models.DateTimeField()
-    key = models.CharField(max_length=32)
+    key = models.CharField(max_length=80)
     change = models.BigIntegerField()
 
     class Meta:
@@ -33,3 +33,18 @@ class TallyDelta(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} {self.change:+}"
+
+
+class TallyDay(models.Model):
+    """The tallies of a UTC day, summed: a year is read in 365 rows a key and not in 8,760."""
+
+    workspace_id = IdField("ws_")
+    day = models.DateField()
+    key = models.CharField(max_length=80)
+    count = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace_id", "day", "key"], name="one_tally_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.count}"

@@ -1,59 +1,106 @@
-"""Add to the counters, and fold what was added.
+"""Add to the counters, fold what was added, read them.
 
-No hot row: a state change inserts deltas in its own transaction and beat folds them. Readers add the
-folded and the unfolded in one statement, so that a figure is exact at every moment.
+No hot row: a state change inserts deltas in its own transaction and beat folds them, into a row per hour and
+one per day. Readers add the folded and the unfolded in one statement, so that a figure is exact at every
+moment; they take whole days where they can, so that years cost what weeks do. See docs/decisions/0042.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
 from api.statements import Statement
-from keys.ids import to_uuid
+from keys.ids import from_uuid, to_uuid
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT workspace, date_trunc('hour', created_at, 'UTC'), key, change
-  FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[]) AS d (workspace, created_at, key, change)
+SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
 """
-# Of emails that the same transaction creates: their hour is that of now().
+# Of emails that the same transaction creates; those of an hour are counted in that of now().
 ADD_NEW = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-VALUES (%(workspace)s, date_trunc('hour', now(), 'UTC'), %(key)s, %(change)s)
+SELECT %(workspace)s, CASE WHEN is_ever THEN %(ever)s ELSE date_trunc('hour', now(), 'UTC') END, key, change
+  FROM unnest(%(keys)s::text[], %(changes)s::bigint[], %(evers)s::boolean[]) AS d (key, change, is_ever)
 """
-# What another fold holds is left to it; a delta is either in its row or in the sum, never in both.
+# What another fold holds is left to it; a delta is either in its row or in the sums, never in both.
 FOLD = """
 WITH taken AS (
     DELETE FROM analytics_tallydelta WHERE id IN (
         SELECT id FROM analytics_tallydelta ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
     RETURNING workspace_id, hour, key, change
-), summed AS (
-    SELECT workspace_id, hour, key, sum(change) AS change FROM taken GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-), folded AS (
-    INSERT INTO analytics_tally (workspace_id, hour, key, count) SELECT * FROM summed
+), by_hour AS (
+    INSERT INTO analytics_tally (workspace_id, hour, key, count)
+    SELECT workspace_id, hour, key, sum(change) FROM taken GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (workspace_id, hour, key) DO UPDATE SET count = analytics_tally.count + EXCLUDED.count
+), by_day AS (
+    INSERT INTO analytics_tallyday (workspace_id, day, key, count)
+    SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(change) FROM taken GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = analytics_tallyday.count + EXCLUDED.count
 )
 SELECT count(*) FROM taken
 """
+# A key behind GONE counts what retention took of the key that follows, and is taken off it here.
 TOTAL = """
-SELECT coalesce(sum(n), 0) FROM (
-    SELECT sum(count) AS n FROM analytics_tally WHERE workspace_id = %(workspace)s AND key = ANY(%(keys)s)
+SELECT coalesce(sum(CASE WHEN key = ANY(%(keys)s) THEN n ELSE -n END), 0)::bigint FROM (
+    SELECT key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
     UNION ALL
-    SELECT sum(change) FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(keys)s)
-) both_kinds
+    SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
+) counted
+"""
+# What is counted in the hour EVER, for statements of other rooms that have to read more in the same moment.
+SINCE_EVER = """
+    SELECT key, sum(n)::bigint AS n FROM (
+        SELECT key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+        UNION ALL
+        SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+    ) both_kinds GROUP BY key
+"""
+BETWEEN = """
+SELECT key, sum(n)::bigint FROM (
+    SELECT key, count AS n FROM analytics_tallyday
+     WHERE workspace_id = %(workspace)s AND day >= %(first_day)s AND day < %(last_day)s
+    UNION ALL
+    SELECT key, count FROM analytics_tally
+     WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(morning)s
+    UNION ALL
+    SELECT key, count FROM analytics_tally
+     WHERE workspace_id = %(workspace)s AND hour >= %(evening)s AND hour < %(end)s
+    UNION ALL
+    SELECT key, change FROM analytics_tallydelta
+     WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
+) counted GROUP BY key
+"""
+DAILY = """
+WITH asked AS (
+    SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back
+), counted AS (
+    SELECT day, key, count AS n FROM analytics_tallyday
+     WHERE workspace_id = %(workspace)s AND day > (now() AT TIME ZONE 'UTC')::date - %(days)s
+    UNION ALL
+    SELECT (hour AT TIME ZONE 'UTC')::date, key, change FROM analytics_tallydelta
+     WHERE workspace_id = %(workspace)s
+       AND hour >= ((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)::timestamp AT TIME ZONE 'UTC'
+)
+SELECT day, key, sum(n)::bigint FROM asked LEFT JOIN counted USING (day) GROUP BY day, key ORDER BY day
 """
 FOLD_AT_ONCE = 50_000
 
 # The hour of what is counted since a workspace began.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
+# Stands where a workspace does for what is counted of the service as a whole.
+SERVICE = from_uuid(UUID(int=0), prefix="ws_")
+GONE = "gone."
+HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a change is counted: created_at is the email's; the hour is cut by the database."""
+    """Where a change is counted: created_at is the email's, its UTC hour counts."""
 
     workspace_id: str
     created_at: datetime
@@ -61,34 +108,30 @@ class Slot:
 
 
 def add(changes: Iterable[tuple[Slot, int]]) -> None:
-    """Write changes down, one row per slot; to be called in the transaction of what they count."""
-    summed: Counter[Slot] = Counter()
+    """Write changes down, one row per hour and key; to be called in the transaction of what they count."""
+    summed: Counter[tuple[str, datetime, str]] = Counter()
     for slot, change in changes:
-        summed[slot] += change
-    rows = sorted(((slot, change) for slot, change in summed.items() if change), key=lambda row: row[0].key)
+        summed[slot.workspace_id, hour_of(slot.created_at), slot.key] += change
+    rows = sorted((*place, change) for place, change in summed.items() if change)
     if not rows:
         return
-    columns = (
-        [to_uuid(slot.workspace_id, prefix="ws_") for slot, _ in rows],
-        [slot.created_at for slot, _ in rows],
-        [slot.key for slot, _ in rows],
-        [change for _, change in rows],
-    )
+    workspaces, hours, keys, counts = zip(*rows, strict=True)
+    columns = [[to_uuid(workspace, prefix="ws_") for workspace in workspaces], *map(list, (hours, keys, counts))]
     with connection.cursor() as cursor:
         cursor.execute(ADD, columns)
 
 
-def adding_new(workspace_id: str, *, key: str, change: int) -> Statement:
-    """Return the statement that counts emails which its transaction creates."""
-    return Statement(ADD_NEW, {"workspace": to_uuid(workspace_id, prefix="ws_"), "key": key, "change": change})
-
-
-def total(workspace_id: str, *, keys: Collection[str]) -> int:
-    """Sum counters over all hours: folded and unfolded in one statement, so exact."""
-    with connection.cursor() as cursor:
-        cursor.execute(TOTAL, {"workspace": to_uuid(workspace_id, prefix="ws_"), "keys": list(keys)})
-        (count,) = cursor.fetchone()
-    return int(count)
+def adding_new(workspace_id: str, *, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> Statement:
+    """Return the statement that counts emails which its transaction creates, and what is counted since ever."""
+    ever = list(since_ever)
+    values = {
+        "workspace": to_uuid(workspace_id, prefix="ws_"),
+        "ever": EVER,
+        "keys": [key, *(slot.key for slot, _ in ever)],
+        "changes": [change, *(by for _, by in ever)],
+        "evers": [False, *(True for _ in ever)],
+    }
+    return Statement(ADD_NEW, values)
 
 
 def fold() -> int:
@@ -97,3 +140,57 @@ def fold() -> int:
         cursor.execute(FOLD, [FOLD_AT_ONCE])
         (count,) = cursor.fetchone()
     return int(count)
+
+
+def total(workspace_id: str, *, keys: Collection[str]) -> int:
+    """Sum counters over all time, without what retention took away."""
+    both = [*keys, *(GONE + key for key in keys)]
+    ((count,),) = _read(TOTAL, workspace_id, keys=list(keys), both=both)
+    return int(count)
+
+
+def between(workspace_id: str, *, start: datetime, end: datetime) -> Counter[str]:
+    """Return all counters of start ≤ hour < end; both are whole hours."""
+    first, last = _midnight_from(start), _midnight_until(end)
+    if first >= last:
+        # No whole day in between: the hours alone.
+        first = last = end
+    days = {"first_day": first.date(), "last_day": last.date(), "morning": first, "evening": last}
+    return Counter(dict(_read(BETWEEN, workspace_id, start=start, end=end, **days)))
+
+
+def daily(workspace_id: str, *, days: int) -> dict[date, Counter[str]]:
+    """Return the counters of the last days, in UTC, oldest first; today is one of them."""
+    found: defaultdict[date, Counter[str]] = defaultdict(Counter)
+    for day, key, count in _read(DAILY, workspace_id, days=days):
+        # A day without a counter has one row without a key.
+        found[day].update({key: count} if key else {})
+    return found
+
+
+def unfolded() -> int:
+    """Return how many deltas wait to be folded."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM analytics_tallydelta")
+        (count,) = cursor.fetchone()
+    return int(count)
+
+
+def hour_of(moment: datetime) -> datetime:
+    """Return the UTC hour that a moment lies in."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _midnight_from(hour: datetime) -> datetime:
+    return _midnight_until(hour + timedelta(hours=23))
+
+
+def _midnight_until(hour: datetime) -> datetime:
+    return datetime.combine(hour.date(), time.min, UTC)
+
+
+def _read(sql: str, workspace_id: str, **values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"workspace": to_uuid(workspace_id, prefix="ws_"), **values})
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

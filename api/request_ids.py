@@ -1,4 +1,4 @@
-"""One id per request: in the answer's X-Request-Id, in every problem, in every log line."""
+"""One id per request: in the answer's X-Request-Id, in every problem, in every log line; and how long it took."""
 
 import logging
 import time
@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from api import latency
 from keys.ids import new_id
 
 HEADER = "X-Request-Id"
@@ -50,3 +51,5 @@ def _write_log(request: HttpRequest, response: HttpResponseBase, *, seconds: flo
         "milliseconds": round(seconds * 1000, 1),
     }
     log.info("request", extra={"data": data})
+    if match and match.url_name and match.route.startswith("v1/"):
+        latency.observe(match.url_name, status=response.status_code, seconds=seconds)

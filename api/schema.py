@@ -67,6 +67,15 @@ def object_of(properties: Mapping[str, Schema], *, optional: Iterable[str] = ())
 
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer"}
+# A bound of a range, in a query.
+MOMENT: Schema = {
+    "anyOf": [
+        {"type": "string", "format": "date"},
+        {"type": "string", "format": "date-time"},
+        # As with every filter, an empty one is none.
+        {"const": ""},
+    ]
+}
 
 INVALID_JSON = known(errors.InvalidJson, "Expecting ',' delimiter at line 3, column 5.")
 NOT_FOUND = known(errors.NotFound, "There is nothing here, or it is not yours.")

@@ -110,7 +110,7 @@ def installed(folder: Path) -> Path:
 
 def post_office(folder: Path, python: Path, sink: Sink, count: int) -> float:
     with sink() as port, tempfile.TemporaryDirectory() as logs, running_database() as database:
-        command = [python, PEER, database, str(port), str(count), folder / "mail.html"]
+        command = [str(python), str(PEER), database, str(port), str(count), str(folder / "mail.html")]
         run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=logs)
     assert run.returncode == 0, run.stderr
     return count / float(run.stdout.split()[-1])

@@ -29,6 +29,9 @@ app.config_from_object(
         "beat_schedule": {
             "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
+            # By the hour, for beat forgets when it is restarted what it did a day ago (docs/decisions/0044).
+            "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
+            "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
             "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},
             "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},

@@ -59,6 +59,8 @@ def _missing() -> Iterator[str]:
 def _keys() -> Iterator[str]:
     if env.is_set("SECRET_KEY") and (len(settings.SECRET_KEY) < 40 or len(set(settings.SECRET_KEY)) < 10):
         yield "SECRET_KEY is too easy to guess; set it to 50 or more random characters."
+    if settings.METRICS_TOKEN and len(settings.METRICS_TOKEN) < 20:
+        yield "METRICS_TOKEN is too easy to guess; set it to 20 or more random characters."
     weak = [key_id for key_id, key in settings.APP_KEYS if len(set(key)) < 8]
     if weak:
         example = base64.b64encode(b"\0" * 3).decode()

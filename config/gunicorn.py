@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import shutil
+import tempfile
+from typing import Any
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - a container's proxy must reach it
 
@@ -15,3 +18,13 @@ limit_request_line = 8190
 limit_request_fields = 64
 forwarded_allow_ips = ""
 control_socket_disable = True
+
+# Where the processes of this server write what /metrics adds up (api.latency); made before the application is loaded.
+OWN_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+if OWN_DIRECTORY:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="postrider-metrics-")
+
+
+def on_exit(server: Any) -> None:
+    if OWN_DIRECTORY:
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

@@ -1,7 +1,31 @@
-"""Is the process alive, and can it do its work? Strangers learn no more than yes or no."""
+"""Is the process alive, and can it do its work? Strangers learn no more than yes or no.
 
-from django.db import Error, connection
+See docs/decisions/0046 for what turns it red: a database out of reach, and mail that nobody sends. Redis does
+not: accepting and sending both do without it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from config.insiders import is_insider
+from emails.health import is_sending, oldest_due_seconds
+from network.redis_client import ask_redis
+
+
+def nobody_sends() -> str | None:
+    """Complain of mail that has been due for long, unless a worker is at it: a long queue alone is no fault."""
+    seconds = oldest_due_seconds()
+    if seconds <= settings.READY_MAX_DELAY or is_sending():
+        return None
+    return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
+
+
+# What makes the service not ready: each returns a sentence for insiders, or None.
+COMPLAINTS: tuple[Callable[[], str | None], ...] = (nobody_sends,)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -9,10 +33,15 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when the database answers; accepting and sending mail both do without Redis."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        complaints = [sentence for complain in COMPLAINTS if (sentence := complain())]
     except Error:
-        return JsonResponse({"status": "not ready"}, status=503)
-    return JsonResponse({"status": "ready"})
+        complaints = ["The database does not answer."]
+    body: dict[str, Any] = {"status": "not ready" if complaints else "ready"}
+    if is_insider(request):
+        body |= {"complaints": complaints, "broker": has_broker()}
+    return JsonResponse(body, status=503 if complaints else 200)
+
+
+def has_broker() -> bool:
+    return bool(ask_redis(settings.REDIS_URL, lambda client: client.ping()))

@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 
 from api import docs
 from api.handler import bad_request, forbidden, not_found, server_error
-from config import health
+from config import health, metrics
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("emails.urls")),
     path("", include("tracking.urls")),
     path("anymail/", include("inbound.urls")),
+    path("v1/", include("analytics.urls")),
     path("docs", RedirectView.as_view(pattern_name="docs")),
     path("docs/", docs.reference, name="docs"),
     path("docs/errors", docs.errors, name="docs-errors"),
@@ -30,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
 ]
 
 handler400 = bad_request

@@ -9,10 +9,12 @@ from django.conf import settings
 from django.db import transaction
 
 from analytics import tally
+from api.errors import NotFound
 from api.fields import wire_time
 from api.statements import run_together
 from domains.services import check_sending_domain
 from drain import bell
+from emails import stats
 from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
 from emails.insertion import NewContent, NewEmail, NewRecipient, insert_attachments, inserting_emails
@@ -100,11 +102,15 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
 
 
 def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answer:
-    """Accept a copy of an email, to be sent at once; suppression, domain and quota are checked again."""
+    """Accept a copy of an email, to be sent at once; suppression, domain and quota are checked again.
+
+    Raises what send_email raises, and NotFound when retention is deleting it.
+    """
     with transaction.atomic():
         faster = claim_key(workspace, key)
         if faster:
             return faster
+        _hold(email)
         check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email)
         addressed = [(recipient.kind, recipient.address) for recipient in copy.recipients]
@@ -175,12 +181,14 @@ def _write(
     """
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
     units, specs = units_of(emails), [spec for _, spec in addressed]
+    recipients = sum(len(email.recipients) for email in emails)
+    since_ever = stats.accepted(workspace.id, recipients, status=status)
     insert_attachments(contents)
     suppressions, created, _, taken = run_together(
         [
             asking_blocked(workspace.id, specs),
             inserting_emails(workspace, contents=contents, emails=emails, status=status),
-            tally.adding_new(workspace.id, key=f"status.{status}", change=len(emails)),
+            tally.adding_new(workspace.id, key=f"status.{status}", change=len(emails), since_ever=since_ever),
             taking_quota(workspace, units=units),
         ]
     )
@@ -212,6 +220,12 @@ def _batch_answer(
         ],
     }
     return {**body, "warnings": warnings} if warnings else body
+
+
+def _hold(email: Email) -> None:
+    """Keep retention from the email while its content gets another user."""
+    if not Email.objects.select_for_update(no_key=True).filter(id=email.id).values_list("id"):
+        raise NotFound("There is nothing here, or it is not yours.")
 
 
 def _copy(email: Email) -> NewEmail:

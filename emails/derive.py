@@ -4,7 +4,7 @@ Called in the transaction that changed recipients, after the change: the emails 
 of their ids, then read with a fresh snapshot, so that two writers cannot both miss the other's recipient.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,8 @@ from emails.states import PRECEDENCE
 from keys.ids import from_uuid, to_uuid
 
 FIRST_TIMES = ("delivered", "bounced", "opened", "clicked")
+# What an event takes for granted: a clicked email counts as opened and as delivered, too.
+IMPLIED = {"opened": {"delivered"}, "clicked": {"delivered", "opened"}}
 
 LOCK = """
 SELECT id, workspace_id, created_at, status, delivered_at, bounced_at, opened_at, clicked_at
@@ -26,19 +28,21 @@ DERIVE = """
 UPDATE emails_email e
    SET status = (%(precedence)s::text[])[d.rank], sent_at = d.sent_at, delivered_at = d.delivered_at,
        bounced_at = d.bounced_at, opened_at = d.opened_at, clicked_at = d.clicked_at,
-       error_message = d.error_message, retry_count = d.retry_count
+       error_message = d.error_message, retry_count = d.retry_count, finished_at = d.finished_at
   FROM (SELECT email_id, min(array_position(%(precedence)s::text[], state::text)) AS rank,
                min(sent_at) AS sent_at, min(delivered_at) AS delivered_at, min(bounced_at) AS bounced_at,
                min(opened_at) AS opened_at, min(clicked_at) AS clicked_at,
                greatest(max(attempts) - 1, 0) AS retry_count,
+               CASE WHEN bool_and(finished_at IS NOT NULL) THEN max(finished_at) END AS finished_at,
                (array_agg(error_message ORDER BY replied_at DESC) FILTER (
                    WHERE state IN ('queued', 'bounced', 'failed') AND error_message IS NOT NULL))[1] AS error_message
           FROM emails_recipient WHERE email_id = ANY(%(ids)s) GROUP BY email_id) d
  WHERE e.id = d.email_id
-   AND (e.status, e.sent_at, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_at, e.error_message, e.retry_count)
+   AND (e.status, e.sent_at, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_at, e.error_message, e.retry_count,
+        e.finished_at)
        IS DISTINCT FROM
        ((%(precedence)s::text[])[d.rank], d.sent_at, d.delivered_at, d.bounced_at, d.opened_at, d.clicked_at,
-        d.error_message, d.retry_count)
+        d.error_message, d.retry_count, d.finished_at)
 RETURNING e.id, e.status, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_at
 """
 
@@ -71,6 +75,11 @@ def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[tuple[t
     if status != before.status:
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{before.status}"), -1
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{status}"), 1
-    for name, old, new in zip(FIRST_TIMES, before.times, times, strict=True):
-        if old is None and new is not None:
-            yield tally.Slot(before.workspace_id, before.created_at, f"reached.{name}"), 1
+    for name in reached(times) - reached(before.times):
+        yield tally.Slot(before.workspace_id, before.created_at, f"reached.{name}"), 1
+
+
+def reached(times: Sequence[Any]) -> set[str]:
+    """Return what an email with these FIRST_TIMES counts as having reached."""
+    happened = {name for name, time in zip(FIRST_TIMES, times, strict=True) if time is not None}
+    return happened.union(*(IMPLIED.get(name, set()) for name in happened))

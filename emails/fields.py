@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from api.addresses import FORBIDDEN, Address
 from api.fields import AddressField, TextField
+from api.moments import read_moment
 
 MAX_SUBJECT_LENGTH = 998
 MAX_HEADERS = 30
@@ -25,8 +25,6 @@ RESERVED_PREFIXES = (
     "content-", "list-", "dkim-", "arc-", "resent-", "x-smtpapi", "x-ses-", "x-mc-", "x-pm-", "x-msys-", "x-mailgun-",
     "x-mj-", "x-sib-",
 )  # fmt: skip
-# RFC 3339, with a blank for the T and without seconds or offset as people write it.
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 
 
 class AddressListField(serializers.ListField):
@@ -120,14 +118,3 @@ class MomentField(TextField):
         if moment is None:
             self.fail("invalid")
         return moment
-
-
-def read_moment(text: str) -> datetime | None:
-    """Return the moment that an RFC 3339 text names, None for any other text."""
-    if not MOMENT.fullmatch(text):
-        return None
-    try:
-        moment = datetime.fromisoformat(text.upper())
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None

@@ -104,6 +104,7 @@ class Email(models.Model):
     clicked_at = models.DateTimeField(null=True)
     error_message = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
     retry_count = models.PositiveSmallIntegerField(default=0)
+    finished_at = models.DateTimeField(null=True, help_text="of the last recipient; retention counts from here")
 
     class Meta:
         indexes = [
@@ -151,6 +152,7 @@ class Recipient(models.Model):
     bounced_at = models.DateTimeField(null=True)
     opened_at = models.DateTimeField(null=True)
     clicked_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True, help_text="when it left the queue for good")
     # The last reply that was not an acceptance.
     replied_at = models.DateTimeField(null=True)
     reply_code = models.PositiveSmallIntegerField(null=True)
@@ -172,6 +174,10 @@ class Recipient(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+
+# When a row is due: of a scheduled email, whose first row alone has the time in due_at, `since` has it in every row.
+DUE = models.Case(models.When(stage=3, then="since"), default="due_at")
 
 
 class Pending(models.Model):
@@ -198,6 +204,9 @@ class Pending(models.Model):
         indexes = [
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
             models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
+            # For emails.stats alone: what is claimed, and what waits for a time of its own.
+            models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
+            models.Index("workspace_id", DUE, condition=models.Q(stage__in=[0, 3]), name="pending_later"),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 
 from analytics import tally
 from delivery.replies import Outcome, SuppressOn, Verdict
+from emails import health, stats
 from emails.derive import derive_emails
 from emails.models import Event
 from emails.queue import LOST_AT_MOST, Claim, park
@@ -50,15 +51,18 @@ UPDATE emails_recipient r
        sent_at = CASE WHEN v.sent THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
        delivered_at = CASE WHEN v.delivered THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
        bounced_at = CASE WHEN v.bounced THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
+       finished_at = CASE WHEN v.finished THEN now() END,
        replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
        reply_code = coalesce(v.code, r.reply_code),
        enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
        error_message = coalesce(v.message, r.error_message),
-       reason = coalesce(v.reason, r.reason)
+       reason = coalesce(v.reason, r.reason),
+       provider_message_id = coalesce(v.provider_id, r.provider_message_id)
   FROM json_to_recordset(%s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
-       delivered boolean, bounced boolean, code smallint, enhanced_code text, message text, reason text)
+       delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text,
+       reason text, provider_id text)
  WHERE r.id = v.id
-RETURNING r.id, r.email_id, r.address
+RETURNING r.id, r.email_id, r.address, r.state
 """
 
 
@@ -66,6 +70,15 @@ RETURNING r.id, r.email_id, r.address
 class Result:
     claim: Claim
     outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A recipient after the update."""
+
+    email_id: str
+    address: str
+    state: State
 
 
 @dataclass(frozen=True)
@@ -99,14 +112,15 @@ def record(results: Sequence[Result]) -> None:
     parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
     if parked:
         park(parked)
+        tally.add(stats.later(held.workspace_id for held in parked))
     tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
     if not tried:
         return
     _move_pending(tried)
     found = _apply(tried)
-    add_events([event for result in tried for event in _events(result, *found[result.claim.recipient_id])])
-    derive_emails(sorted({email_id for email_id, _ in found.values()}))
-    tally.add(_completed(tried))
+    add_events([event for result in tried for event in _events(result, found[result.claim.recipient_id])])
+    derive_emails(sorted({recipient.email_id for recipient in found.values()}))
+    tally.add(_counts(tried, found))
     _suppress(tried, found)
 
 
@@ -150,11 +164,14 @@ def _wait(result: Result) -> tuple[UUID, float, bool]:
     return to_uuid(result.claim.recipient_id), _delay(result).total_seconds(), is_outcome
 
 
-def _apply(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
-    """Update the recipients; return the email and the address of each."""
+def _apply(results: Sequence[Result]) -> dict[str, _Found]:
+    """Update the recipients; return what each is now."""
     with connection.cursor() as cursor:
         cursor.execute(APPLY, [json.dumps([_row(result) for result in results])])
-        return {from_uuid(id_): (from_uuid(email_id), address) for id_, email_id, address in cursor.fetchall()}
+        return {
+            from_uuid(id_): _Found(from_uuid(email_id), address, State(state))
+            for id_, email_id, address, state in cursor.fetchall()
+        }
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -167,6 +184,8 @@ def _row(result: Result) -> dict[str, Any]:
         "sent": State.SENT in states,
         "delivered": State.DELIVERED in states,
         "bounced": State.BOUNCED in states,
+        "finished": _effect(result).is_final,
+        "provider_id": result.outcome.provider_id or None,
     }
     if result.outcome.reason:
         row |= {"code": reply.code or None, "enhanced_code": reply.enhanced_code, "message": reply.text}
@@ -174,29 +193,31 @@ def _row(result: Result) -> dict[str, Any]:
     return row
 
 
-def _events(result: Result, email_id: str, address: str) -> Iterator[NewEvent]:
+def _events(result: Result, recipient: _Found) -> Iterator[NewEvent]:
     reply, reason = result.outcome.reply, result.outcome.reason
     details = {"code": reply.code or None, "enhancedCode": reply.enhanced_code, "message": reply.text, "reason": reason}
     for kind in _effect(result).events:
-        yield NewEvent(kind, email_id, result.claim.recipient_id, address, details if reason else {})
+        yield NewEvent(
+            kind, recipient.email_id, result.claim.recipient_id, recipient.address, details if reason else {}
+        )
 
 
-def _completed(results: Sequence[Result]) -> Iterator[tuple[tally.Slot, int]]:
-    """Count recipients for queue/stats: accepted by the server, or failed for good."""
+def _counts(results: Sequence[Result], found: Mapping[str, _Found]) -> Iterator[stats.Change]:
+    """Count for queue/stats, by the states reached, and for /metrics, by what hosts said."""
     for result in results:
-        effect = _effect(result)
-        if effect.is_final:
-            name = "completed" if State.SENT in effect.states else "failed"
-            yield tally.Slot(result.claim.workspace_id, tally.EVER, f"recipients.{name}"), 1
+        state = found[result.claim.recipient_id].state
+        count = stats.finished(state) if _is_final(result.outcome.verdict) else stats.Count.DELAYED
+        yield stats.change(count, result.claim.workspace_id)
+        yield health.outcome(result.outcome.verdict, result.outcome.reason)
 
 
-def _suppress(results: Sequence[Result], found: Mapping[str, tuple[str, str]]) -> None:
+def _suppress(results: Sequence[Result], found: Mapping[str, _Found]) -> None:
     """Block the addresses that bounced for a reason of their own (SUPPRESS_ON)."""
     policy = SuppressOn(settings.SUPPRESS_ON)
     blocked: dict[str, list[str]] = {}
     for result in results:
         if result.outcome.suppresses(policy):
-            _, address = found[result.claim.recipient_id]
+            address = found[result.claim.recipient_id].address
             blocked.setdefault(result.claim.workspace_id, []).append(address)
     for workspace_id, addresses in sorted(blocked.items()):
         suppress_addresses(Workspace(id=workspace_id), addresses=addresses, reason=Suppression.Reason.BOUNCE)

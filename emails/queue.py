@@ -15,7 +15,6 @@ from uuid import UUID
 from django.db import connection
 
 from drain.leases import LEASE_SECONDS
-from emails.models import Pending
 from keys.ids import from_uuid, to_uuid
 
 PROMOTE_AT_ONCE = 1000
@@ -66,7 +65,7 @@ UPDATE emails_pending p
        fence = CASE WHEN is_given_up THEN fence + 1 ELSE fence END,
        lost = CASE WHEN due.stage = 2 THEN lost + 1 ELSE lost END
   FROM due WHERE p.recipient_id = due.recipient_id
-RETURNING due.stage, is_given_up, p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
+RETURNING due.stage, p.stage, p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
 # A parked row was not tried; the longer it finds no room, the less often it asks.
 PARK = """
@@ -107,10 +106,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Promoted:
-    """Rows that were due, by the stage that they were in; given_up are held by this process."""
+    """A row that was due, and the stages that it was in and is in now; one to be given up is leased, to us."""
 
-    by_stage: dict[int, list[str]]
-    given_up: list[Claim]
+    was: int
+    stage: int
+    claim: Claim
 
 
 class Cursor:
@@ -153,24 +153,12 @@ def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str,
     }
 
 
-def promote() -> Promoted:
+def promote() -> list[Promoted]:
     """Make what is due ready, and take hold of what is to be given up."""
-    by_stage: dict[int, list[str]] = {stage: [] for stage in Pending.Stage.values}
-    given_up = []
-    values = {
-        "limit": PROMOTE_AT_ONCE,
-        "most": LOST_AT_MOST,
-        "lease": LEASE_SECONDS,
-        "spread": SPREAD_SECONDS,
-    }
+    values = {"limit": PROMOTE_AT_ONCE, "most": LOST_AT_MOST, "lease": LEASE_SECONDS, "spread": SPREAD_SECONDS}
     with connection.cursor() as cursor:
         cursor.execute(PROMOTE, values)
-        for stage, is_given_up, *row in cursor.fetchall():
-            if is_given_up:
-                given_up.append(_claim(*row))
-            else:
-                by_stage[stage].append(from_uuid(row[0]))
-    return Promoted(by_stage, given_up)
+        return [Promoted(was, stage, _claim(*row)) for was, stage, *row in cursor.fetchall()]
 
 
 def renew(claims: Collection[Claim]) -> None:

@@ -16,8 +16,9 @@ from django.db import connection, transaction
 
 from analytics import tally
 from delivery.replies import SuppressOn
+from emails import stats
 from emails.derive import derive_emails
-from emails.models import Event
+from emails.models import Event, Pending
 from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import from_uuid, to_uuid
@@ -25,7 +26,9 @@ from suppressions.models import Suppression
 from suppressions.services import suppress_addresses
 from workspaces.models import Workspace
 
-LOCK_PENDING = "SELECT recipient_id FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE"
+LOCK_PENDING = """
+SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
+"""
 LOCK = """
 SELECT r.id, r.email_id, e.workspace_id, r.address, r.state
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
@@ -38,6 +41,7 @@ UPDATE emails_recipient r
    SET state = v.state,
        sent_at = CASE WHEN v.passed && '{sent,delivered,bounced}' THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
        delivered_at = CASE WHEN v.passed && '{delivered}' THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
+       finished_at = coalesce(r.finished_at, now()),
        bounced_at = CASE WHEN v.passed && '{bounced}' THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
        replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
        reply_code = coalesce(v.code, r.reply_code),
@@ -63,8 +67,6 @@ SUPPRESSIONS = {
     Event.Kind.COMPLAINED: Suppression.Reason.COMPLAINT,
     Event.Kind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
 }
-COMPLETED = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
-FAILED = frozenset({State.BOUNCED, State.FAILED})
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,13 @@ class Reported:
 
 @dataclass
 class _Recipient:
-    """A locked row and what becomes of it. is_pending: the queue still has it, so that nobody has counted it yet."""
+    """A locked row and what becomes of it. stage: where the queue has it; then nobody has counted it as finished."""
 
     id: str
     email_id: str
     workspace_id: str
     address: str
-    is_pending: bool
+    stage: int | None
     before: State
     state: State
     told: list[tuple[str, str]] = field(default_factory=list)
@@ -122,23 +124,23 @@ def _locked(recipient_ids: Sequence[str]) -> dict[str, _Recipient]:
     ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
     with connection.cursor() as cursor:
         cursor.execute(LOCK_PENDING, [ids])
-        pending = {recipient_id for (recipient_id,) in cursor.fetchall()}
+        stages = dict(cursor.fetchall())
         cursor.execute(LOCK, [ids])
-        found = {row[0]: _recipient(row, is_pending=row[0] in pending) for row in cursor.fetchall()}
+        found = {row[0]: _recipient(row, stage=stages.get(row[0])) for row in cursor.fetchall()}
         cursor.execute(TOLD, [[to_uuid(recipient.email_id) for recipient in found.values()], list(found)])
         for recipient_id, kind, payload in cursor.fetchall():
             found[recipient_id].told.append((kind, _key(kind, payload)))
     return {recipient.id: recipient for recipient in found.values()}
 
 
-def _recipient(row: tuple[Any, ...], *, is_pending: bool) -> _Recipient:
+def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _Recipient:
     id_, email_id, workspace_id, address, state = row
     return _Recipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
-        is_pending=is_pending,
+        stage=stage,
         before=State(state),
         state=State(state),
     )
@@ -200,13 +202,13 @@ def _row(recipient: _Recipient) -> dict[str, Any]:
     }
 
 
-def _counted(recipient: _Recipient) -> Iterator[tuple[tally.Slot, int]]:
+def _counted(recipient: _Recipient) -> Iterator[stats.Change]:
     """Count for queue/stats what the recipient is now, and no more what it was."""
-    for name, states in (("completed", COMPLETED), ("failed", FAILED)):
-        was_counted = recipient.before in states and not recipient.is_pending
-        change = (recipient.state in states) - was_counted
-        if change:
-            yield tally.Slot(recipient.workspace_id, tally.EVER, f"recipients.{name}"), change
+    if recipient.stage is None:
+        yield stats.change(stats.finished(recipient.before), recipient.workspace_id, by=-1)
+    elif recipient.stage in {Pending.Stage.WAITING, Pending.Stage.SCHEDULED}:
+        yield stats.change(stats.Count.DELAYED, recipient.workspace_id, by=-1)
+    yield stats.change(stats.finished(recipient.state), recipient.workspace_id)
 
 
 def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:

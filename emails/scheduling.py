@@ -12,35 +12,43 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from analytics import tally
 from api.fields import wire_time
 from delivery.replies import Outcome, Reply, Verdict
 from drain import bell
-from emails import queue
+from emails import health, queue, stats
 from emails.derive import derive_emails
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.models import Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
-from emails.states import State, sources
+from emails.states import HANDED_OVER, State, sources
 from emails.timeline import NewEvent, add_events
-from keys.ids import to_uuid
+from keys.ids import from_uuid, to_uuid
 from workspaces.quota import give_quota_back
 
 LEAD = "recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0) AND stage = 3"
 CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608 - constants
-MOVE = f"UPDATE emails_pending SET due_at = %s, since = %s WHERE {LEAD}"  # noqa: S608
+MOVE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD}"  # noqa: S608
+# Every row knows the time; the lead alone is promoted by it.
+MOVE_ALL = """
+UPDATE emails_pending p SET since = %s FROM emails_recipient r
+ WHERE r.email_id = %s AND p.recipient_id = r.id AND p.stage = 3
+"""
 RELEASE = f"UPDATE emails_pending SET stage = 1, due_at = now(), since = now() WHERE {LEAD}"  # noqa: S608
 FOLLOW = """
 UPDATE emails_pending p SET stage = 1, due_at = now(), since = now() FROM emails_recipient r
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = 3
+RETURNING p.workspace_id
 """
 log = logging.getLogger("postrider.emails")
+
+Stage = Pending.Stage
 
 GIVEN_UP = Outcome(
     Verdict.FAILED,
     Reply(0, "Three workers ended without a result while they were sending this. It may have been delivered."),
     reason="worker_lost",
 )
-HANDED_OVER = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
 WORKER_LOST = {
     "code": None,
     "enhancedCode": None,
@@ -57,8 +65,9 @@ def cancel_email(email: Email) -> dict[str, Any]:
     """
     with transaction.atomic():
         if _execute(CANCEL, [to_uuid(email.id)]):
-            Pending.objects.filter(recipient__email=email).delete()
-            _move_recipients([email.id], target=State.CANCELLED)
+            followers, _ = Pending.objects.filter(recipient__email=email).delete()
+            _move_recipients([email.id], target=State.CANCELLED, finished_at=Now())
+            tally.add(stats.cancelled(email.workspace_id, 1 + followers))
             add_events([NewEvent(Event.Kind.CANCELLED, email.id)])
             derive_emails([email.id])
             give_quota_back(email.workspace_id, units=email.units, taken_at=email.created_at)
@@ -90,20 +99,30 @@ def promote_due() -> None:
     without an outcome is given up (docs/decisions/0005).
     """
     promoted = queue.promote()
-    if promoted.by_stage[Pending.Stage.SCHEDULED]:
-        leads = Recipient.objects.filter(id__in=promoted.by_stage[Pending.Stage.SCHEDULED])
-        _queue(list(leads.values_list("email_id", flat=True)))
-    if promoted.by_stage[Pending.Stage.LEASED]:
-        lost = Recipient.objects.filter(id__in=promoted.by_stage[Pending.Stage.LEASED])
-        add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
-    if promoted.given_up:
-        log.error("given up: three workers ended with it", extra={"data": {"recipients": len(promoted.given_up)}})
-        record([Result(held, GIVEN_UP) for held in promoted.given_up])
+    tally.add(stats.due(row.claim.workspace_id for row in promoted if row.was != Stage.LEASED))
+    tally.add(stats.later(row.claim.workspace_id for row in promoted if row.stage == Stage.WAITING))
+    leads = [row.claim.recipient_id for row in promoted if row.was == Stage.SCHEDULED]
+    if leads:
+        _queue(list(Recipient.objects.filter(id__in=leads).values_list("email_id", flat=True)))
+    lost = [row.claim for row in promoted if row.was == Stage.LEASED and row.stage != Stage.LEASED]
+    if lost:
+        _tell_lost([held.recipient_id for held in lost])
+    given_up = [row.claim for row in promoted if row.stage == Stage.LEASED]
+    if given_up:
+        log.error("given up: three workers ended with it", extra={"data": {"recipients": len(given_up)}})
+        record([Result(held, GIVEN_UP) for held in given_up])
+
+
+def _tell_lost(recipient_ids: Collection[str]) -> None:
+    lost = Recipient.objects.filter(id__in=recipient_ids)
+    add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
+    tally.add(health.outcome(Verdict.DEFERRED, "worker_lost") for _ in recipient_ids)
 
 
 def _move(email: Email, scheduled_for: datetime) -> bool:
-    moved = _execute(MOVE, [scheduled_for, scheduled_for, to_uuid(email.id)])
+    moved = _execute(MOVE, [scheduled_for, to_uuid(email.id)])
     if moved:
+        _execute(MOVE_ALL, [scheduled_for, to_uuid(email.id)])
         Email.objects.filter(id=email.id).update(scheduled_for=scheduled_for)
         details = {"scheduledFor": wire_time(scheduled_for)}
         add_events([NewEvent(Event.Kind.SCHEDULED, email.id, details=details)])
@@ -114,6 +133,7 @@ def _release(email: Email) -> bool:
     released = _execute(RELEASE, [to_uuid(email.id)])
     if released:
         Email.objects.filter(id=email.id).update(scheduled_for=Now())
+        tally.add(stats.due([email.workspace_id]))
         _queue([email.id])
         transaction.on_commit(lambda: bell.ring_soon("emails"))
     return released
@@ -121,14 +141,20 @@ def _release(email: Email) -> bool:
 
 def _queue(email_ids: Collection[str]) -> None:
     """Move whole emails from scheduled to queued; their leads are ready already."""
-    _execute(FOLLOW, [[to_uuid(email_id) for email_id in email_ids]])
+    _follow(email_ids)
     _move_recipients(email_ids, target=State.QUEUED)
     add_events([NewEvent(Event.Kind.QUEUED, email_id) for email_id in email_ids])
     derive_emails(email_ids)
 
 
-def _move_recipients(email_ids: Collection[str], *, target: State) -> None:
-    Recipient.objects.filter(email__in=email_ids, state__in=sources(target)).update(state=target)
+def _follow(email_ids: Collection[str]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(FOLLOW, [[to_uuid(email_id) for email_id in email_ids]])
+        tally.add(stats.due(from_uuid(workspace, prefix="ws_") for (workspace,) in cursor.fetchall()))
+
+
+def _move_recipients(email_ids: Collection[str], *, target: State, **times: Any) -> None:
+    Recipient.objects.filter(email__in=email_ids, state__in=sources(target)).update(state=target, **times)
 
 
 def _refuse_cancel(email: Email) -> None:

@@ -2,7 +2,7 @@
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 
-from api.schema import NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
+from api.schema import MOMENT, NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
 from domains.schema import DOMAIN_NOT_REGISTERED, DOMAIN_NOT_VERIFIED
 from emails import errors
 from emails import schema_examples as examples
@@ -19,7 +19,7 @@ from emails.schema_shapes import (
     RescheduledSerializer,
     TimelineSerializer,
 )
-from emails.serializers import EmailItemSerializer, EmailSerializer
+from emails.serializers import EmailItemSerializer, EmailSerializer, StatsSerializer
 from emails.states import State
 from suppressions.schema import RECIPIENT_SUPPRESSED
 from templates_app.schema import (
@@ -28,7 +28,7 @@ from templates_app.schema import (
     TEMPLATE_OUTPUT_TOO_LARGE,
     TEMPLATE_SYNTAX_ERROR,
 )
-from workspaces.schema import ANY, QUOTA_EXCEEDED, SENDING, WORKSPACE_SUSPENDED, keyed_operation
+from workspaces.schema import ANY, QUOTA_EXCEEDED, READING, SENDING, WORKSPACE_SUSPENDED, keyed_operation
 
 INVALID_IDEMPOTENCY_KEY = known(
     errors.InvalidIdempotencyKey, "The Idempotency-Key header and the field idempotencyKey differ; send one of them."
@@ -84,14 +84,6 @@ IDEMPOTENCY_KEY = header(
     "The strict form of `idempotencyKey`: the same key with another body is refused. Of one key a workspace accepts "
     "one request; every repetition gets its answer.",
 )
-MOMENT = {
-    "anyOf": [
-        {"type": "string", "format": "date"},
-        {"type": "string", "format": "date-time"},
-        # As with every filter, an empty one is none.
-        {"const": ""},
-    ]
-}
 STATUSES = {"type": "array", "items": {"enum": State.values}}
 FILTERS = (
     OpenApiParameter(
@@ -243,4 +235,17 @@ emails_schema = extend_schema_view(
         ],
         problems=[NOT_FOUND, EMAIL_ALREADY_SENT, EMAIL_NOT_CANCELLABLE],
     ),
+)
+
+queue_schema = extend_schema_view(
+    get=keyed_operation(
+        "getQueueStats",
+        "Get the queue's counters",
+        "Counts the recipients of this workspace, exactly, at most one second ago: `waiting` are due now, `active` are "
+        "being sent to, `delayed` are scheduled or wait for another attempt. `completed` were accepted by the mail "
+        "server and `failed` were not, since the workspace began. While a workspace is suspended, what would wait is "
+        "`paused`.",
+        scope=READING,
+        answers=[answer(200, StatsSerializer, "The counters.", example=examples.STATS)],
+    )
 )

@@ -156,3 +156,5 @@ CSV = (
     f"{ID},ada@example.com,,,{FROM},,Your order 1042,delivered,order,{CREATED_AT},,2026-11-20T08:30:00.967Z,"
     '2026-11-20T08:30:01.204Z,,0,"{""orderId"": 1042}"\r\n'
 )
+
+STATS = {"waiting": 12, "active": 4, "delayed": 250, "completed": 48_211, "failed": 96, "paused": 0}

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from django.conf import settings
+from django.db import transaction
 
+from analytics import tally
 from delivery.replies import Outcome, Reply, Verdict
 from delivery.transports.interface import LeaseLost, Transport
 from drain.engine import Drain
 from drain.leases import Lease
-from emails import queue
+from emails import queue, stats
 from emails.letters import consign
 from emails.outcomes import Result, record
 from emails.parcels import MEMORY_BYTES, Parcel, pack
@@ -87,7 +89,9 @@ class Sending:
         kept = {parcel.claim for parcel in packed}
         left = [held for held in claims if held not in kept]
         if left:
-            queue.put_back(left, seconds=MAKE_ROOM_SECONDS)
+            with transaction.atomic():
+                queue.put_back(left, seconds=MAKE_ROOM_SECONDS)
+                tally.add(stats.later(held.workspace_id for held in left))
 
 
 def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:

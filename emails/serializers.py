@@ -102,3 +102,14 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     class Meta:
         model = Event
         fields = ("id", "eventType", "createdAt", "sentToWebhook", "payload")
+
+
+class StatsSerializer(serializers.Serializer[Any]):
+    """Recipients, each counted once."""
+
+    waiting = serializers.IntegerField(min_value=0)
+    active = serializers.IntegerField(min_value=0)
+    delayed = serializers.IntegerField(min_value=0)
+    completed = serializers.IntegerField(min_value=0)
+    failed = serializers.IntegerField(min_value=0)
+    paused = serializers.IntegerField(min_value=0)

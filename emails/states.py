@@ -33,6 +33,9 @@ MOVES: dict[State, frozenset[State]] = {
     State.CANCELLED: frozenset(),
 }
 
+# Some host has taken the mail, and has not said since that it could not be delivered.
+HANDED_OVER = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
+
 # The status of an email: the first of these that one of its recipients has.
 PRECEDENCE = (
     State.CLICKED,

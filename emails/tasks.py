@@ -1,11 +1,20 @@
-"""The bell's task: it carries nothing and may be lost or doubled."""
+"""The bell's task and the sweep: they carry nothing and may be lost or doubled."""
 
 from celery import shared_task
 
+from emails.retention import expired_emails, unused_versions
 from emails.sending import emails_drain
+from workspaces.retention import rested, sweep
 
 
 @shared_task(name="emails.tasks.drain", ignore_result=True)
 def drain() -> None:
     """Send everything that is due."""
     emails_drain().run()
+
+
+@shared_task(name="emails.tasks.expire", ignore_result=True)
+def expire() -> None:
+    """Delete what the plans keep no longer."""
+    sweep("emails", expired_emails)
+    rested(unused_versions())

@@ -1,4 +1,4 @@
-"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel."""
+"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel; the queue."""
 
 from typing import Any
 
@@ -20,10 +20,11 @@ from emails.models import Attachment, Email
 from emails.pages import EmailPagination
 from emails.permissions import MayAccept
 from emails.scheduling import cancel_email, reschedule_email
-from emails.schema import emails_schema
-from emails.serializers import EmailItemSerializer, EmailSerializer, EventSerializer
+from emails.schema import emails_schema, queue_schema
+from emails.serializers import EmailItemSerializer, EmailSerializer, EventSerializer, StatsSerializer
+from emails.stats import read_stats
 from workspaces.scopes import HasScope
-from workspaces.viewsets import WorkspaceViewSet
+from workspaces.viewsets import WorkspaceView, WorkspaceViewSet
 
 WITHOUT_BYTES = Prefetch("content__attachments", queryset=Attachment.objects.defer("data"))
 
@@ -109,6 +110,14 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
 
     def filters(self) -> dict[str, Any]:
         return dict(self.valid_query(EmailFilters))
+
+
+@queue_schema
+class QueueStatsView(WorkspaceView):
+    action = "stats"
+
+    def get(self, request: Request) -> Response:
+        return Response(StatsSerializer(read_stats(self.workspace)).data)
 
 
 def accepted(answer: Answer) -> Response:

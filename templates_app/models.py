@@ -15,6 +15,7 @@ class TemplateVersion(models.Model):
     html = models.TextField()
     text = models.TextField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    retired_at = models.DateTimeField(null=True, help_text="replaced, or its template deleted")
 
     def __str__(self) -> str:
         return self.subject

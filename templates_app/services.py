@@ -114,6 +114,7 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
     new = Content(**{name: changes.get(name, getattr(old, name)) for name in ("subject", "html", "text")})
     if new != old:
         compile_content(new)
+        _retire(locked.version_id)
         locked.version = _new_version(new)
     for name in ("name", "alias", "strict_variables"):
         setattr(locked, name, changes.get(name, getattr(locked, name)))
@@ -122,9 +123,14 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
     return locked
 
 
+@transaction.atomic
 def delete_template(template: Template) -> None:
-    """Delete the name; the versions that emails were accepted with stay."""
+    """Delete the name; the versions that emails were accepted with stay as long as those do."""
+    version_id = (
+        Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
+    )
     Template.objects.filter(id=template.id).delete()
+    _retire(version_id)
 
 
 def _compiled(field: str, source: str) -> Compiled:
@@ -137,6 +143,10 @@ def _compiled(field: str, source: str) -> Compiled:
 
 def _new_version(content: Content) -> TemplateVersion:
     return TemplateVersion.objects.create(subject=content.subject, html=content.html, text=content.text)
+
+
+def _retire(version_id: str | None) -> None:
+    TemplateVersion.objects.filter(id=version_id).update(retired_at=Now())
 
 
 def _save(template: Template, **options: Any) -> None:

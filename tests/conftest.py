@@ -15,6 +15,7 @@ from django.test import Client
 
 from domains.models import Domain
 from domains.services import KEY_BITS, registered, sealed_dkim_key
+from emails import stats
 from tests.network.nameserver import NameServer
 from tracking.recorder import Recorder, recorder
 from workspaces import authentication
@@ -107,6 +108,7 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     settings.DNS_SERVERS = [empty_dns.address]
     authentication.cache.clear()
     registered.clear()
+    stats.recent.clear()
     django_cache.clear()
 
 

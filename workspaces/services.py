@@ -1,12 +1,13 @@
 """Acts on accounts, workspaces and keys."""
 
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from workspaces.errors import PlanLimitReached
-from workspaces.models import ApiKey, Membership, User, Workspace
+from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
 from workspaces.secrets import KeySecret, hash_secret, new_secret
 
@@ -40,6 +41,27 @@ def issue_api_key(
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
     return key, secret
+
+
+@dataclass(frozen=True)
+class MonthlyUsage:
+    """What a workspace took of its quota in a month of UTC; month is its first day."""
+
+    month: date
+    used: int
+
+
+def usage_history(workspace: Workspace, *, months: int = 12) -> list[MonthlyUsage]:
+    """Return the last months, oldest first; this one is the last, those without use are there with 0."""
+    this = datetime.now(UTC).date().replace(day=1)
+    wanted = [_months_before(this, back) for back in reversed(range(months))]
+    used = dict(Usage.objects.filter(workspace=workspace, month__in=wanted).values_list("month", "used"))
+    return [MonthlyUsage(month, used.get(month, 0)) for month in wanted]
+
+
+def _months_before(first: date, months: int) -> date:
+    year, month = divmod(first.year * 12 + first.month - 1 - months, 12)
+    return date(year, month + 1, 1)
 
 
 def revoke_api_key(key: ApiKey) -> None:

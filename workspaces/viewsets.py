@@ -45,6 +45,10 @@ class WorkspaceView(APIView):
     def workspace(self) -> Workspace:
         return workspace_of(self.request)
 
+    def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
+        """Return the query parameters as the serializer reads them; of one given twice, the last."""
+        return _reader(serializer, partial=False).run_validation(self.request.query_params.dict())
+
 
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
     """A viewset whose queryset holds the caller's rows only, so that a foreign id is not found."""
@@ -61,10 +65,6 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
         if not may_be_empty and (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
             raise InvalidJson("The body is empty; send a JSON object.")
         return _reader(serializer, partial=partial).run_validation(self.request.data)
-
-    def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
-        """Return the query parameters as the serializer reads them; of one given twice, the last."""
-        return _reader(serializer, partial=False).run_validation(self.request.query_params.dict())
 
 
 _readers: dict[tuple[str, bool], BaseSerializer[Any]] = {}

@@ -47,8 +47,8 @@ def main() -> None:
     configure(database_url, int(smtp_port))
     call_command("migrate", verbosity=0)
     # Its models can be imported only now.
-    from post_office import mail  # noqa: PLC0415
-    from post_office.models import STATUS, Email  # noqa: PLC0415
+    from post_office import mail  # type: ignore[import-not-found]  # noqa: PLC0415
+    from post_office.models import STATUS, Email  # type: ignore[import-not-found]  # noqa: PLC0415
 
     html = Path(html_file).read_text(encoding="utf-8")
     for start in range(0, int(count), MANY):

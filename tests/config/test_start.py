@@ -57,6 +57,8 @@ BAD = [
     ({"SPF_MECHANISMS": None}, "Set SPF_MECHANISMS"),
     ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS holds 'resolver.example:53'"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),
+    ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),
+    ({"READY_MAX_DELAY": "9"}, "READY_MAX_DELAY must be a whole number from 10"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
     ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together"),

@@ -96,7 +96,7 @@ class TestAccepting:
         assert set(Pending.objects.values_list("stage", flat=True)) == {Pending.Stage.SCHEDULED}
         assert Pending.objects.count() == 3
         assert Usage.objects.get().used == 1
-        assert counters() == {"status.scheduled": 1}
+        assert counters() == {"status.scheduled": 1, "recipients.accepted": 3, "recipients.delayed": 3}
 
     @pytest.mark.parametrize("hours", [0, 2, 5.5, -8, -12])
     def test_an_offset_counts(self, api: Api, hours):
@@ -190,7 +190,7 @@ class TestWhenItsTimeComes:
         assert states() == {"queued"}
         assert set(Pending.objects.values_list("stage", flat=True)) == {Pending.Stage.READY}
         assert kinds(email_id) == ["scheduled", "queued"]
-        assert counters() == {"status.queued": 1}
+        assert counters() == {"status.queued": 1, "recipients.accepted": 3}
         assert {held.recipient_id for held in claim()} == set(Recipient.objects.values_list("id", flat=True))
 
     def test_only_what_is_due_moves(self, api: Api):
@@ -263,7 +263,7 @@ class TestMoving:
         assert api.get(f"/emails/{email_id}").json()["status"] == "queued"
         assert states() == {"queued"}
         assert kinds(email_id) == ["scheduled", "queued"]
-        assert counters() == {"status.queued": 1}
+        assert counters() == {"status.queued": 1, "recipients.accepted": 3}
         assert len(claim()) == 3
 
     @pytest.mark.parametrize("moment", [None, "later"])
@@ -326,7 +326,7 @@ class TestCancelling:
         api.delete(f"/emails/{email_id}")
         *_, event = api.get(f"/emails/{email_id}/events").json()["data"]
         assert (event["eventType"], event["payload"]) == ("cancelled", {"emailId": email_id})
-        assert counters() == {"status.cancelled": 1}
+        assert counters() == {"status.cancelled": 1, "recipients.accepted": 3, "recipients.cancelled": 3}
         assert tally.total(Email.objects.get().workspace_id, keys=["status.scheduled"]) == 0
 
     def test_cancelling_again_is_200_and_changes_nothing(self, api: Api):
@@ -504,6 +504,7 @@ class TestAtTheSameMoment:
                 assert kinds(email.id) == ["scheduled", "queued"]
         assert Usage.objects.get().used == self.EMAILS - cancelled
         expected = {"status.cancelled": cancelled, "status.queued": self.EMAILS - cancelled}
+        expected |= {"recipients.accepted": 3 * self.EMAILS, "recipients.cancelled": 3 * cancelled}
         assert counters() == {name: count for name, count in expected.items() if count}
 
     def test_an_email_is_moved_as_a_whole_or_sent_as_a_whole(self, key, due):

@@ -1,0 +1,17 @@
+"""Sum the hours that were folded before there were days."""
+
+from django.db import migrations
+
+# The lock keeps folds waiting, so that none is summed and added.
+FILL = """
+LOCK TABLE analytics_tally IN SHARE ROW EXCLUSIVE MODE;
+INSERT INTO analytics_tallyday (workspace_id, day, key, count)
+SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(count) FROM analytics_tally GROUP BY 1, 2, 3
+ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = EXCLUDED.count;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [("analytics", "0002_days")]
+
+    operations = [migrations.RunSQL(FILL, "TRUNCATE analytics_tallyday")]

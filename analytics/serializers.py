@@ -1,0 +1,72 @@
+"""Analytics on the wire."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from analytics import tally
+from api.fields import WireTimeField
+from api.moments import RangeQuery
+
+MAX_DAYS = 90
+DEFAULT_DAYS = 14
+# Years 1 and 9999, which people write for "ever": what an offset moves beyond them has no name.
+FIRST_HOUR = datetime.min.replace(tzinfo=UTC)
+LAST_HOUR = datetime(9999, 12, 31, 23, tzinfo=UTC)
+
+
+class HoursQuery(RangeQuery):
+    """A range in whole UTC hours: `from` rounded down, `to` up."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, datetime | None]:
+        given = super().validate(attrs)
+        start, end = given.get("from"), given.get("to")
+        return {"start": _hour_down(start) if start else None, "end": _hour_up(end) if end else None}
+
+
+class DaysQuery(serializers.Serializer[Any]):
+    days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS, default=DEFAULT_DAYS)
+
+
+class BreakdownSerializer(serializers.Serializer[Any]):
+    delivered = serializers.IntegerField(min_value=0)
+    bounced = serializers.IntegerField(min_value=0)
+    opened = serializers.IntegerField(min_value=0)
+    clicked = serializers.IntegerField(min_value=0)
+
+
+class RatesSerializer(serializers.Serializer[Any]):
+    deliveryRate = serializers.FloatField(source="delivered", min_value=0, max_value=1)  # noqa: N815 - wire names
+    bounceRate = serializers.FloatField(source="bounced", min_value=0, max_value=1)  # noqa: N815
+    openRate = serializers.FloatField(source="opened", min_value=0, max_value=1)  # noqa: N815
+    clickRate = serializers.FloatField(source="clicked", min_value=0, max_value=1)  # noqa: N815
+
+
+class AnalyticsSerializer(serializers.Serializer[Any]):
+    locals()["from"] = WireTimeField(source="start")
+    to = WireTimeField(source="end")
+    total = serializers.IntegerField(min_value=0)
+    breakdown = BreakdownSerializer(source="reached")
+    rates = RatesSerializer()
+
+
+class DaySerializer(serializers.Serializer[Any]):
+    date = serializers.DateField()
+    total = serializers.IntegerField(min_value=0)
+    delivered = serializers.IntegerField(source="reached.delivered", min_value=0)
+    bounced = serializers.IntegerField(source="reached.bounced", min_value=0)
+    opened = serializers.IntegerField(source="reached.opened", min_value=0)
+
+
+class DaysSerializer(serializers.Serializer[Any]):
+    locals()["data"] = DaySerializer(many=True)
+
+
+def _hour_down(moment: datetime) -> datetime:
+    return tally.hour_of(min(max(moment, FIRST_HOUR), LAST_HOUR))
+
+
+def _hour_up(moment: datetime) -> datetime:
+    hour = _hour_down(moment)
+    return hour + tally.HOUR if hour < min(moment, LAST_HOUR) else hour

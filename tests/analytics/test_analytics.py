@@ -1,0 +1,210 @@
+"""`GET /v1/analytics` and `/v1/analytics/daily`."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from analytics import tally
+from analytics.models import TallyDelta
+from api.fields import wire_time
+from keys.ids import new_id
+from workspaces import authentication
+from workspaces.models import Workspace
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+NOTHING = {"delivered": 0, "bounced": 0, "opened": 0, "clicked": 0}
+
+
+@pytest.fixture
+def workspace(alice):
+    """A workspace that is older than all that is counted here."""
+    Workspace.objects.update(created_at=NOON - timedelta(days=1000))
+    authentication.cache.clear()
+    return alice.workspace
+
+
+@pytest.fixture(params=["folded", "unfolded", "half"])
+def count(request, workspace):
+    """Write counters down as the emails of a moment would; part of them may be folded."""
+
+    def add(moment, **counts):
+        changes = {key.replace("_", "."): number for key, number in counts.items()}
+        tally.add((tally.Slot(workspace.id, moment, key), number) for key, number in changes.items())
+        if request.param == "folded" or (request.param == "half" and moment.minute % 2):
+            tally.fold()
+
+    return add
+
+
+def figures(api, **query):
+    response = api.get("/analytics", {name.rstrip("_"): value for name, value in query.items()})
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def test_an_empty_workspace_has_zeros_and_rates_of_zero(api):
+    body = figures(api)
+    rates = {"deliveryRate": 0, "bounceRate": 0, "openRate": 0, "clickRate": 0}
+    assert (body["total"], body["breakdown"], body["rates"]) == (0, NOTHING, rates)
+
+
+def test_each_rate_is_its_count_divided_by_the_total(api, count):
+    count(NOON, status_delivered=2, status_opened=1, reached_delivered=3, reached_opened=1)
+    body = figures(api)
+    assert body["total"] == 3
+    assert body["breakdown"] == {"delivered": 3, "bounced": 0, "opened": 1, "clicked": 0}
+    assert body["rates"] == {"deliveryRate": 1.0, "bounceRate": 0, "openRate": 1 / 3, "clickRate": 0}
+
+
+def test_cancelled_and_still_scheduled_emails_are_left_out(api, count):
+    count(NOON, status_queued=1, status_cancelled=5, status_scheduled=7)
+    count(NOON + HOUR, status_failed=1, status_sent=1, status_bounced=1, status_clicked=1)
+    assert figures(api)["total"] == 5
+
+
+def test_what_retention_took_still_counts(api, count):
+    count(NOON, status_delivered=3, reached_delivered=3)
+    count(NOON, **{"gone.status.delivered": 2, "gone.reached.delivered": 2})
+    assert (figures(api)["total"], figures(api)["breakdown"]["delivered"]) == (3, 3)
+    assert api.get("/emails").json()["total"] == 1
+
+
+def test_another_workspaces_emails_do_not_count(api, bob, count):
+    tally.add([(tally.Slot(bob.workspace.id, NOON, "status.delivered"), 9)])
+    assert figures(api)["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "start", "end", "total"),
+    [
+        # One email in each minute shown: 11:59, 12:00, 12:59, 13:00 of the 15th, and midnights around it.
+        ({"from_": "2026-03-15T12:00:00Z", "to": "2026-03-15T13:00:00Z"}, NOON, NOON + HOUR, 2),
+        ({"from_": "2026-03-15T12:59:59.999Z", "to": "2026-03-15T12:59:59.999Z"}, NOON, NOON + HOUR, 2),
+        ({"from_": "2026-03-15T12:30:00Z", "to": "2026-03-15T13:00:00.001Z"}, NOON, NOON + 2 * HOUR, 3),
+        ({"from_": "2026-03-15T12:30:00Z", "to": "2026-03-15T13:00:00.000001Z"}, NOON, NOON + 2 * HOUR, 3),
+        ({"from_": "2026-03-15T12:00:00Z", "to": "2026-03-15T12:00:00Z"}, NOON, NOON, 0),
+        # The same moments with other offsets, a plus sign that arrives as a blank among them.
+        ({"from_": "2026-03-15T14:00:00+02:00", "to": "2026-03-15T08:00:00-05:00"}, NOON, NOON + HOUR, 2),
+        ({"from_": "2026-03-15T17:30:00 05:30", "to": "2026-03-15T18:30:00+05:30"}, NOON, NOON + HOUR, 2),
+        # An offset of half an hour: rounded in UTC.
+        ({"from_": "2026-03-15T18:00:00+05:30", "to": "2026-03-15T18:00:00+05:30"}, NOON, NOON + HOUR, 2),
+        ({"from_": "2026-03-15", "to": "2026-03-15"}, NOON - 12 * HOUR, NOON + 12 * HOUR, 6),
+        ({"from_": "2026-03-14", "to": "2026-03-16"}, NOON - 36 * HOUR, NOON + 36 * HOUR, 8),
+        ({"from_": "2026-03-14T23:00:00Z", "to": "2026-03-16T00:30:00Z"}, NOON - 13 * HOUR, NOON + 13 * HOUR, 8),
+    ],
+)
+def test_a_range_is_rounded_to_hours_of_utc_and_echoed(api, count, query, start, end, total):  # noqa: PLR0917
+    midnight, next_midnight = NOON - 12 * HOUR, NOON + 12 * HOUR
+    minute = timedelta(minutes=1)
+    moments = [midnight - minute, midnight, NOON - minute, NOON, NOON + HOUR - minute, NOON + HOUR]
+    for moment in (*moments, next_midnight - minute, next_midnight):
+        count(moment, status_delivered=1)
+    body = figures(api, **query)
+    assert (body["from"], body["to"], body["total"]) == (wire_time(start), wire_time(end), total)
+
+
+def test_every_range_of_hours_counts_what_a_scan_counts(api, count, workspace):
+    """Whole days come from other rows than the hours around them: no edge may be lost or doubled."""
+    hours = [NOON + number * 7 * HOUR for number in range(12)]
+    for number, hour in enumerate(hours):
+        count(hour + timedelta(minutes=number), status_sent=2**number)
+    edges = [NOON + number * 5 * HOUR for number in range(-1, 18)]
+    for start in edges:
+        for end in edges:
+            expected = sum(2**number for number, hour in enumerate(hours) if start <= hour < end)
+            assert tally.between(workspace.id, start=start, end=end)["status.sent"] == expected, (start, end)
+
+
+def test_without_a_range_all_is_counted_and_told(api, workspace):
+    tally.add([(tally.Slot(workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    body = figures(api)
+    assert body["from"] == wire_time(NOON - timedelta(days=1000))
+    now = tally.hour_of(datetime.now(UTC))
+    assert body["to"] in {wire_time(now), wire_time(now + HOUR)}
+    assert body["total"] == 1
+    assert figures(api, from_="", to="")["total"] == 1
+
+
+def test_a_new_workspace_is_counted_from_its_own_hour(api, alice):
+    tally.add([(tally.Slot(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    assert figures(api)["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "echoed"),
+    [
+        ({"from_": "2999-01-01"}, ("2999-01-01T00:00:00.000Z", "2999-01-01T00:00:00.000Z")),
+        ({"to": "0001-01-01"}, ("0001-01-02T00:00:00.000Z", "0001-01-02T00:00:00.000Z")),
+        ({"from_": "0001-01-01", "to": "9999-12-31"}, ("0001-01-01T00:00:00.000Z", "9999-12-31T23:00:00.000Z")),
+        (
+            {"from_": "0001-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59-14:00"},
+            ("0001-01-01T00:00:00.000Z", "9999-12-31T23:00:00.000Z"),
+        ),
+    ],
+)
+def test_ranges_beyond_all_emails_are_answered(api, query, echoed):
+    body = figures(api, **query)
+    assert ((body["from"], body["to"]), body["total"]) == (echoed, 0)
+
+
+@pytest.mark.parametrize("name", ["from", "to"])
+@pytest.mark.parametrize("value", ["yesterday", "2026-13-01", "1773576000", "2026-03-15T25:00Z", "\x00"])
+def test_what_is_no_moment_is_422(api, name, value):
+    response = api.get("/analytics", {name: value})
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, name)
+
+
+def test_a_range_that_ends_before_it_begins_is_422(api):
+    response = api.get("/analytics", {"from": "2026-03-15T12:00:00.001Z", "to": "2026-03-15T12:00:00Z"})
+    assert (response.status_code, response.json()["errors"][0]["code"]) == (422, "invalid_range")
+
+
+def daily(api, **query):
+    response = api.get("/analytics/daily", query)
+    assert response.status_code == 200, response.content
+    return response.json()["data"]
+
+
+@pytest.mark.parametrize(("query", "days"), [({}, 14), ({"days": 1}, 1), ({"days": "90"}, 90)])
+def test_daily_has_each_day_oldest_first_with_zeros(api, query, days):
+    today = datetime.now(UTC).date()
+    zeros = {"total": 0, "delivered": 0, "bounced": 0, "opened": 0}
+    expected = [{"date": str(today - timedelta(days=back)), **zeros} for back in reversed(range(days))]
+    assert daily(api, **query) == expected
+
+
+@pytest.mark.parametrize("days", ["0", "91", "-1", "x", "", "1.5", "1e1", "9" * 400])
+def test_days_outside_of_1_to_90_are_422(api, days):
+    response = api.get("/analytics/daily", {"days": days})
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "days")
+
+
+def test_a_day_begins_at_midnight_utc(api, count):
+    midnight = datetime.combine(datetime.now(UTC).date(), datetime.min.time(), UTC)
+    count(midnight, status_queued=1)
+    count(midnight - timedelta(minutes=1), status_delivered=2, reached_delivered=2, reached_opened=1)
+    count(midnight - DAY, status_bounced=4, reached_bounced=4, status_cancelled=1)
+    count(midnight - DAY - timedelta(minutes=1), status_failed=8)
+    count(midnight - 2 * DAY - timedelta(minutes=1), status_failed=16)
+    before, yesterday, today = daily(api, days=3)
+    assert (before["total"], yesterday["total"], today["total"]) == (8, 6, 1)
+    assert (yesterday["delivered"], yesterday["bounced"], yesterday["opened"]) == (2, 4, 1)
+
+
+def test_others_unfolded_deltas_are_not_read(api, workspace):
+    """However many wait to be folded, a reader goes to its own by the index."""
+    TallyDelta.objects.bulk_create(
+        TallyDelta(workspace_id=new_id("ws_"), hour=NOON, key="status.sent", change=1) for _ in range(2000)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE analytics_tallydelta")
+        for sql in (tally.BETWEEN, tally.DAILY, tally.TOTAL):
+            days = {"first_day": NOON.date(), "last_day": NOON.date(), "morning": NOON, "evening": NOON}
+            values = {"start": NOON, "end": NOON + HOUR, "days": 14, "keys": [], "both": [], **days}
+            cursor.execute(f"EXPLAIN {sql}", {"workspace": "00000000-0000-0000-0000-000000000001", **values})
+            plan = "\n".join(row for (row,) in cursor.fetchall())
+            assert "Seq Scan on analytics_tallydelta" not in plan

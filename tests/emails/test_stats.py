@@ -1,0 +1,170 @@
+"""`GET /v1/queue/stats`: recipients of the workspace, each counted once."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from analytics import tally
+from delivery.replies import Outcome, Reply, Verdict
+from emails import queue, stats
+from emails.models import Pending
+from emails.outcomes import Result, record
+from emails.scheduling import promote_due
+from emails.stats import Stats, read_stats
+from tests.conftest import mail
+from workspaces import authentication
+from workspaces.models import Workspace
+
+pytestmark = pytest.mark.django_db
+
+THREE = {"to": ["a@example.com", "b@example.com"], "bcc": ["c@example.com"]}
+OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
+SENT = Outcome(Verdict.SENT, Reply(250, "2.0.0 ok"))
+LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+BOUNCED = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+FAILED = Outcome(Verdict.FAILED, Reply(0, "It took too long."), "expired")
+NOTHING = {"waiting": 0, "active": 0, "delayed": 0, "completed": 0, "failed": 0, "paused": 0}
+
+
+def figures(api):
+    """Return the counters that are not zero."""
+    stats.recent.clear()
+    response = api.get("/queue/stats")
+    assert response.status_code == 200
+    assert response.json().keys() == NOTHING.keys()
+    return {name: count for name, count in response.json().items() if count}
+
+
+def claim(limit=100):
+    return queue.claim(limit, after=UUID(int=0))
+
+
+def work(*outcomes):
+    record([Result(held, outcome) for held, outcome in zip(claim(len(outcomes)), outcomes, strict=True)])
+
+
+def send(api, **fields):
+    response = api.post("/emails/send", mail(**fields))
+    assert response.status_code == 202, response.content
+    return response.json()["id"]
+
+
+def moment(**ahead):
+    return (datetime.now(UTC) + timedelta(**ahead)).isoformat()
+
+
+def test_an_empty_queue_is_all_zeros(api):
+    assert api.get("/queue/stats").json() == NOTHING
+
+
+def test_recipients_are_counted_not_emails(api):
+    send(api, **THREE)
+    assert figures(api) == {"waiting": 3}
+
+
+def test_claimed_recipients_are_active(api):
+    send(api, **THREE)
+    claim(2)
+    assert figures(api) == {"waiting": 1, "active": 2}
+
+
+def test_what_the_server_accepted_is_completed_and_the_rest_failed(api):
+    for _ in range(2):
+        send(api, **THREE)
+    work(OK, SENT, BOUNCED, FAILED, LATER)
+    assert figures(api) == {"waiting": 1, "delayed": 1, "completed": 2, "failed": 2}
+
+
+def test_a_retry_is_delayed_until_it_is_due_promoted_or_not(api):
+    send(api)
+    work(LATER)
+    assert figures(api) == {"delayed": 1}
+    Pending.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    assert figures(api) == {"waiting": 1}
+    promote_due()
+    assert figures(api) == {"waiting": 1}
+
+
+def test_a_schedule_is_delayed_and_all_its_recipients_are_due_with_it(api):
+    send(api, **THREE, scheduledFor=moment(hours=1))
+    assert figures(api) == {"delayed": 3}
+    past = timezone.now() - timedelta(seconds=1)
+    Pending.objects.update(since=past)
+    Pending.objects.filter(recipient__position=0).update(due_at=past)
+    assert figures(api) == {"waiting": 3}
+    promote_due()
+    assert figures(api) == {"waiting": 3}
+
+
+def test_a_moved_schedule_moves_all_its_recipients(api):
+    email_id = send(api, **THREE, scheduledFor=moment(hours=1))
+    assert api.patch(f"/emails/{email_id}", {"scheduledFor": moment(hours=2)}).status_code == 200
+    assert len(set(Pending.objects.values_list("since"))) == 1
+    assert figures(api) == {"delayed": 3}
+    assert api.patch(f"/emails/{email_id}", {"scheduledFor": None}).status_code == 200
+    assert figures(api) == {"waiting": 3}
+
+
+def test_cancelled_recipients_count_nowhere(api):
+    email_id = send(api, **THREE, scheduledFor=moment(hours=1))
+    for _ in range(2):
+        assert api.delete(f"/emails/{email_id}").status_code == 200
+    assert figures(api) == {}
+
+
+def test_a_lost_worker_leaves_its_mail_waiting(api):
+    send(api)
+    claim()
+    Pending.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    promote_due()
+    assert figures(api) == {"waiting": 1}
+
+
+def test_while_suspended_what_is_held_is_paused_and_no_longer_waiting_or_delayed(api, alice):
+    send(api, **THREE)
+    send(api, **THREE, scheduledFor=moment(hours=1))
+    claim(1)
+    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
+    authentication.cache.clear()
+    assert figures(api) == {"paused": 5, "active": 1}
+    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=None)
+    assert figures(api) == {"waiting": 2, "active": 1, "delayed": 3}
+
+
+def test_another_workspaces_queue_is_not_counted(api, bobs_api):
+    send(api, **THREE)
+    assert figures(bobs_api) == {}
+
+
+@pytest.mark.parametrize("folds", [0, 1, 3])
+def test_folding_changes_nothing(api, folds):
+    for _ in range(3):
+        send(api, **THREE)
+        work(OK, BOUNCED)
+        for _ in range(folds):
+            tally.fold()
+    assert figures(api) == {"waiting": 3, "completed": 3, "failed": 3}
+
+
+def test_an_answer_is_kept_for_a_second_at_most(api, alice, monkeypatch):
+    assert read_stats(alice.workspace) == Stats(**NOTHING)
+    send(api)
+    assert read_stats(alice.workspace).waiting == 0
+    monkeypatch.setattr("api.recent.SECONDS", 0.0)
+    assert read_stats(alice.workspace).waiting == 1
+
+
+def test_no_backlog_is_counted_row_by_row(api, alice):
+    """Waiting rows, of this workspace or of others, are never touched: the two counts go to their own small indexes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        values = {"workspace": UUID(int=1), "ever": tally.EVER}
+        cursor.execute(f"EXPLAIN {stats.STATS}", values)
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    assert "pending_leased" in plan
+    assert "pending_later" in plan
+    assert "pending_ready" not in plan
+    assert "Seq Scan" not in plan
