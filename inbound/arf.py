@@ -9,7 +9,9 @@ from inbound.mime import Message, Part, read_message, unfolded
 
 # A virus, a failed authentication or a message that is not-spam is nobody's wish to hear no more.
 KINDS = {"abuse": Kind.COMPLAINT, "fraud": Kind.COMPLAINT, "opt-out": Kind.OPT_OUT, "opt-out-list": Kind.OPT_OUT}
-ENCLOSED = frozenset({"message/rfc822", "text/rfc822-headers", "message/rfc822-headers", "message/global", "text/rfc822"})
+ENCLOSED = frozenset(
+    {"message/rfc822", "text/rfc822-headers", "message/rfc822-headers", "message/global", "text/rfc822"}
+)
 # Feedback without a feedback-report part: Outlook's and the older AOL's.
 SUBJECT = re.compile(r"^\s*(complaint about message from|email feedback report for ip)", re.IGNORECASE)
 IN_BRACKETS = re.compile(r"<([^<>\s]{3,320})>")

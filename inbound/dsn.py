@@ -1,14 +1,16 @@
 """Delivery status notifications: RFC 3464, in UTF-8 by RFC 6533, and what is sent under that name."""
 
+import functools
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from delivery.reasons import Reason
 from inbound.facts import Fact, Kind
-from inbound.judgement import judge, judge_notice
+from inbound.judgement import Judgement, judge, judge_notice
 from inbound.mime import Message, unfolded
 
-MAX_GROUPS = 50
+MAX_GROUPS = 20
 MAX_DIAGNOSTIC = 1_000
 TYPES = frozenset({"message/delivery-status", "message/global-delivery-status", "text/delivery-status"})
 KINDS = {
@@ -45,7 +47,9 @@ def facts_of(message: Message, notice: str) -> tuple[Fact, ...]:
 
     notice: what it says to people, asked where the fields say too little.
     """
-    return tuple(_fact(group, notice) for text in _status_texts(message) for group in _groups(text))[:MAX_GROUPS]
+    told = functools.cache(functools.partial(judge_notice, notice))
+    groups = (group for text in _status_texts(message) for group in _groups(text))
+    return tuple(_fact(group, told) for group in itertools.islice(groups, MAX_GROUPS))
 
 
 def _status_texts(message: Message) -> list[str]:
@@ -86,7 +90,7 @@ def _continues(group: Group, further: Group) -> bool:
     return bool(OF_A_RECIPIENT & further.keys()) and not named and not further.keys() & group.keys() & OF_A_RECIPIENT
 
 
-def _fact(group: Group, notice: str) -> Fact:
+def _fact(group: Group, told: Callable[[], Judgement]) -> Fact:
     diagnostic = _without_type(group.get("diagnostic-code", ""))
     status, code = _status(group.get("status", ""), diagnostic), reply_code(diagnostic)
     kind = _kind(group, status, code)
@@ -97,19 +101,25 @@ def _fact(group: Group, notice: str) -> Fact:
         status=status,
         code=code,
         diagnostic=words.strip()[:MAX_DIAGNOSTIC],
-        notice=notice,
+        told=told,
     )
 
 
 def failure(
-    *, kind: Kind, recipients: tuple[str, ...], status: str, code: int, diagnostic: str, notice: str
+    *,
+    kind: Kind,
+    recipients: tuple[str, ...],
+    status: str,
+    code: int,
+    diagnostic: str,
+    told: Callable[[], Judgement],
 ) -> Fact:
-    """Return a fact with its judgement, asked of the notice where the diagnosis says nothing."""
+    """Return a fact with its judgement; where the diagnosis says nothing, with what is told beside it."""
     if kind not in {Kind.BOUNCE, Kind.DELAY}:
         return Fact(kind, recipients, status, code, diagnostic)
     judgement = judge(status=status, code=code, diagnostic=diagnostic)
     if judgement.reason is Reason.UNDETERMINED and judgement.is_permanent:
-        judgement = judge_notice(notice)
+        judgement = told()
     is_permanent = judgement.is_permanent and kind is Kind.BOUNCE
     is_hard = judgement.is_hard and is_permanent
     return Fact(kind, recipients, status, code, diagnostic, judgement.reason, is_hard, is_permanent)

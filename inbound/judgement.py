@@ -18,7 +18,10 @@ MAX_LINES = 60
 
 WORDS = Phrases(
     # Of commands, of groups and of what is not said; their words are those of unknown people.
-    (Reason.PROTOCOL, ("command unrecognized", "command not recognized", "unrecognized command", "command unrecognised")),
+    (
+        Reason.PROTOCOL,
+        ("command unrecognized", "command not recognized", "unrecognized command", "command unrecognised"),
+    ),
     (Reason.POLICY, ("the group you tried to contact", "permanent failure for one or more recipients*blocked")),
     # PowerMTA's X-PowerMTA-BounceCategory.
     (Reason.MAILBOX_FULL, ("quota-issues",)),
@@ -28,26 +31,43 @@ WORDS = Phrases(
     # In other alphabets, whose words have no blanks between them.
     (Reason.MAILBOX_FULL, ("いっぱい", "容量", "邮箱已满", "郵箱已滿", "переполнен")),
     (Reason.BAD_DOMAIN, ("ドメインが見つかりません", "ドメインが存在し", "домен не существует")),
-    (Reason.UNKNOWN_USER, ("宛先不明", "あて先不明", "宛先が見つかり", "存在しない", "存在しません", "存在していません",
-        "ユーザーが見つかり", "ユーザは見つかり", "該当するユーザ", "ユーザ不明", "ユーザー不明",
-        "не существует", "не найден", "неизвестный пользователь", "нет такого пользователя",
-        "用户不存在", "收件人不存在", "用戶不存在", "不存在", "존재하지 않")),
+    (
+        Reason.UNKNOWN_USER,
+        (
+            *("宛先不明", "あて先不明", "宛先が見つかり", "存在しない", "存在しません", "存在していません"),
+            *("ユーザーが見つかり", "ユーザは見つかり", "該当するユーザ", "ユーザ不明", "ユーザー不明"),
+            *("не существует", "не найден", "неизвестный пользователь", "нет такого пользователя"),
+            *("用户不存在", "收件人不存在", "用戶不存在", "不存在", "존재하지 않"),
+        ),
+    ),
     # Exchange, Domino, Notes, GroupWise, X.400.
     (Reason.MAILBOX_FULL, ("mailbox is too full", "database is over its disk quota")),
-    (Reason.BAD_DOMAIN, ("no route found to domain", "domain name not found", "dns error*nxdomain", "domain name*does not appear to be registered", "domain*could not be resolved")),
-    (Reason.UNKNOWN_USER, ("not listed in*domino directory", "not listed in public name", "not found in domino directory",
-        "recipient name is not recognized", "e-mail account does not exist", "e-mail address was not found",
-        "address you entered couldnt be found", "wasnt found at", "couldnt be found", "unrecognised-or-name", "unrecognised o r name",
-        "unrecognized o r name", "unknown or-name", "user not found", "name was not found at the remote site")),
-)  # fmt: skip
-
+    (
+        Reason.BAD_DOMAIN,
+        (
+            *("no route found to domain", "domain name not found", "dns error*nxdomain"),
+            *("domain name*does not appear to be registered", "domain*could not be resolved"),
+        ),
+    ),
+    (
+        Reason.UNKNOWN_USER,
+        (
+            *("not listed in*domino directory", "not listed in public name", "not found in domino directory"),
+            *("recipient name is not recognized", "e-mail account does not exist", "e-mail address was not found"),
+            *("address you entered couldnt be found", "wasnt found at", "couldnt be found", "user not found"),
+            *("unrecognised-or-name", "unrecognised o r name", "unrecognized o r name", "unknown or-name"),
+            "name was not found at the remote site",
+        ),
+    ),
+)
+# Sentences that open and close notices of every cause.
 # Sentences that open and close notices of every cause.
 PLEASANTRIES = re.compile(
-    r"(unable|able|failed|not|n.t|trouble|error)[^.:]{0,40} (to )?(be )?(deliver|send|sent|reach|process)\w*[^.:]{0,80}"
+    r"(unable|able|failed|not|n.t|trouble|error) (to )?(be )?(been )?(deliver|send|sent|reach|process)[^.:]{0,40}"
     r"(address(es)?|recipient\(?s?\)?|destinations?|people|list|groups?|message|mail)\b|"
     r"(the )?following (address|recipient|user|destination)\(?s?|this is a permanent error|"
-    r"(for further assistance|if you (do so|believe|think|need)|please (contact|forward|send|do not|include|note|try)|contact your|do not reply)[^\n]*|"
-    r"(message|mail|e-?mail) (you sent |that you sent )?to [^\n]{0,80}(could|can|was)(n.t| ?not)[^\n]*",
+    r"(for further assistance|if you (do so|believe|think|need)|contact your|do not reply).*|"
+    r"please (contact|forward|send|do not|include|note|try).*",
     re.IGNORECASE,
 )
 

@@ -62,9 +62,9 @@ def fact_about(report: Report, address: str) -> Fact | None:
         return Fact(report.kind)
     named = [fact for fact in report.facts if fact.recipients]
     mine = [fact for fact in named if _comparable(address) in map(_comparable, fact.recipients)]
-    if mine:
-        return mine[-1]
-    return None if named else report.gravest
+    if named and not mine:
+        return None
+    return Report(report.kind, tuple(mine or report.facts)).gravest
 
 
 def _told(fact: Fact, recipient_id: str) -> Outcome:

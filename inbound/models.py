@@ -26,6 +26,8 @@ class Told(models.Model):
     processed_at = models.DateTimeField(null=True, editable=False)
     verdict = models.CharField(max_length=16, choices=Verdict.choices, blank=True, default="", editable=False)
 
+    objects = models.Manager()
+
     class Meta:
         abstract = True
         indexes = [
@@ -33,6 +35,10 @@ class Told(models.Model):
             models.Index(fields=["processed_at"], condition=~Q(processed_at=None), name="%(class)s_done"),
         ]
         ordering = ["-number"]
+
+    @classmethod
+    def table(cls) -> str:
+        return cls._meta.db_table
 
 
 class MailReport(Told):

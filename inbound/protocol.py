@@ -11,7 +11,7 @@ import re
 import ssl
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
 
@@ -121,7 +121,7 @@ class ReportSMTP(SMTP):
         else:
             super().data_received(data)
 
-    async def push(self, status: str | bytes) -> None:
+    async def push(self, status: AnyStr) -> None:
         await super().push(status)
         if self.refusals > self._limits.refusals or str(status).startswith("421"):
             self._end("")

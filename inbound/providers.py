@@ -43,8 +43,8 @@ def write_down(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: Any
     if event.event_type not in KINDS or not event.message_id:
         return
     told = _told(event)
-    identity = [esp_name, event.message_id, event.event_id or None, None if event.event_id else told]
-    digest = hashlib.sha256(json.dumps([*identity, event.event_type, event.recipient], sort_keys=True).encode()).digest()
+    identity = [esp_name, event.message_id, event.event_id, event.recipient, told]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
     row = ProviderReport(provider=esp_name[:40], digest=digest, message_id=str(event.message_id)[:MAX_ID], event=told)
     ProviderReport.objects.bulk_create([row], ignore_conflicts=True)
 
@@ -52,7 +52,9 @@ def write_down(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: Any
 def recipients(message_ids: Collection[str]) -> dict[str, str]:
     """Return the recipient whose copy each of the provider's ids stands for, in one query."""
     found = Recipient.objects.filter(provider_message_id__in=message_ids)
-    return {str(message_id): recipient_id for message_id, recipient_id in found.values_list("provider_message_id", "id")}
+    return {
+        str(message_id): recipient_id for message_id, recipient_id in found.values_list("provider_message_id", "id")
+    }
 
 
 def reported(row: ProviderReport, recipient_id: str) -> Reported | Hit:
@@ -63,9 +65,7 @@ def reported(row: ProviderReport, recipient_id: str) -> Reported | Hit:
         return Hit(recipient_id, told["url"] if kind is Event.Kind.CLICKED else None)
     if kind in FAILURES:
         judgement = _judged(told)
-        return Reported(
-            recipient_id, kind, _failure(told, judgement), is_recipient_fault=judgement.is_hard
-        )
+        return Reported(recipient_id, kind, _failure(told, judgement), is_recipient_fault=judgement.is_hard)
     return Reported(recipient_id, kind)
 
 

@@ -20,7 +20,8 @@ PURGE_AT_ONCE = 1_000
 # Statements with the table's name in them; it is a model's, never anybody's input.
 CLAIM = """
 UPDATE {table} SET attempts = attempts + 1, due_at = now() + make_interval(secs => %s)
- WHERE number IN (SELECT number FROM {table} WHERE processed_at IS NULL AND due_at <= statement_timestamp() AND (attempts > 0) = %s
+ WHERE number IN (SELECT number FROM {table}
+                   WHERE processed_at IS NULL AND due_at <= statement_timestamp() AND (attempts > 0) = %s
                    ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
 RETURNING number
 """
@@ -41,26 +42,26 @@ def claim(kind: type[T]) -> list[T]:
 
 def _claim(kind: type[T], *, again: bool, limit: int) -> list[T]:
     with connection.cursor() as cursor:
-        cursor.execute(CLAIM.format(table=kind._meta.db_table), [CLAIM_SECONDS, again, limit])
+        cursor.execute(CLAIM.format(table=kind.table()), [CLAIM_SECONDS, again, limit])
         numbers = [number for (number,) in cursor.fetchall()]
-    return list(kind._default_manager.filter(number__in=numbers).order_by("number"))
+    return list(kind.objects.filter(number__in=numbers).order_by("number"))
 
 
 def settle(kind: type[T], verdicts: Mapping[int, Told.Verdict]) -> None:
     """Write down what became of rows, by their number: they are due no more."""
     for verdict in set(verdicts.values()):
         numbers = [number for number, one in verdicts.items() if one is verdict]
-        kind._default_manager.filter(number__in=numbers).update(verdict=verdict, processed_at=Now())
+        kind.objects.filter(number__in=numbers).update(verdict=verdict, processed_at=Now())
 
 
 def put_off(kind: type[T], numbers: Sequence[int], *, seconds: float) -> None:
     """Make rows due again later; their attempts begin anew."""
     with connection.cursor() as cursor:
-        cursor.execute(PUT_OFF.format(table=kind._meta.db_table), [seconds, list(numbers)])
+        cursor.execute(PUT_OFF.format(table=kind.table()), [seconds, list(numbers)])
 
 
 def purge(kind: type[T]) -> int:
     """Delete a batch of rows that were settled KEEP_DAYS ago; return how many."""
     with connection.cursor() as cursor:
-        cursor.execute(PURGE.format(table=kind._meta.db_table), [KEEP_DAYS, PURGE_AT_ONCE])
+        cursor.execute(PURGE.format(table=kind.table()), [KEEP_DAYS, PURGE_AT_ONCE])
         return int(cursor.rowcount)

@@ -9,11 +9,12 @@ from inbound import dsn, notices
 from inbound.arf import read_complaint
 from inbound.automatic import is_automatic
 from inbound.facts import Kind, Report, report_of
+from inbound.marks import DAEMON
 from inbound.mime import Message, read_message
 
 log = logging.getLogger("postrider.inbound")
 
-MAX_NOTICE = 32 * 1024
+MAX_NOTICE = 12 * 1024
 MAX_TEXTS = 3
 
 
@@ -51,4 +52,4 @@ def _notice(message: Message) -> str:
 
 
 def _is_from_daemon(message: Message) -> bool:
-    return bool(message.header("x-failed-recipients") or notices.DAEMON.search(message.header("from")))
+    return bool(message.header("x-failed-recipients") or DAEMON.search(message.header("from")))

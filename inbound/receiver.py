@@ -144,7 +144,7 @@ def store(session: Session, envelope: Envelope) -> str:
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
     MailReport.objects.create(
-        recipient_id=None if local in FOR_PEOPLE else recipient_of(local),
+        recipient_id=None if local in FOR_PEOPLE else recipient_of(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=str(session.peer[0])[:64] if session.peer else "",
         source=envelope.content[:MAX_BYTES],

@@ -60,6 +60,9 @@ BAD = [
     ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),
     ({"READY_MAX_DELAY": "9"}, "READY_MAX_DELAY must be a whole number from 10"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
+    ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
+    ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together"),
+    ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
 ]
 
 

@@ -43,7 +43,9 @@ def path_of(recipient) -> str:
     return return_path(recipient.id, domain=DOMAIN)
 
 
-def dsn(address="ada@example.com", *, action="failed", status="5.1.1", code="550", text="No such user", extra="") -> bytes:
+def dsn(
+    address="ada@example.com", *, action="failed", status="5.1.1", code="550", text="No such user", extra=""
+) -> bytes:
     """Return a report as RFC 3464 wants it."""
     lines = f"""From: MAILER-DAEMON@mx.example.com
 Subject: Undelivered Mail Returned to Sender

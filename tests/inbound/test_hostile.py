@@ -25,6 +25,13 @@ def opened(line, path: bytes) -> None:
     assert line.say(b"DATA\r\n").startswith("354")
 
 
+def send_on(line, piece: bytes, *, seconds: float) -> None:
+    """Send a piece again and again."""
+    for _ in range(2_000):
+        line.connection.sendall(piece)
+        time.sleep(seconds)
+
+
 SMUGGLED = b"MAIL FROM:<eve@example.com>\r\nRCPT TO:<postmaster@bounce.localhost>\r\nDATA\r\nSmuggled\r\n.\r\n"
 
 
@@ -109,8 +116,7 @@ def test_an_endless_line_ends(path):
     with receiver(Limits(message_bytes=50_000)) as port, port.raw() as line:
         opened(line, path)
         with pytest.raises(ConnectionError):
-            for _ in range(2_000):
-                line.connection.sendall(b"x" * 10_000)
+            send_on(line, b"x" * 10_000, seconds=0)
 
 
 def test_a_message_of_empty_lines_ends(path):
@@ -140,9 +146,7 @@ def test_a_sender_of_a_byte_now_and_then_ends(path):
     with receiver(Limits(idle_seconds=0.3)) as port, port.raw() as line:
         opened(line, path)
         with pytest.raises(ConnectionError):
-            for _ in range(100):
-                line.connection.sendall(b"x")
-                time.sleep(0.02)
+            send_on(line, b"x", seconds=0.02)
 
 
 def test_a_session_that_is_always_busy_ends_too(path):

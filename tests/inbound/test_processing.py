@@ -17,7 +17,11 @@ pytestmark = pytest.mark.django_db
 
 def stored(recipient, source=None, **fields) -> MailReport:
     return MailReport.objects.create(
-        recipient_id=recipient.id, sender="", peer="192.0.2.1", source=dsn(recipient.address) if source is None else source, **fields
+        recipient_id=recipient.id,
+        sender="",
+        peer="192.0.2.1",
+        source=dsn(recipient.address) if source is None else source,
+        **fields,
     )
 
 

@@ -1,0 +1,142 @@
+"""By what a notice is known: patterns over its headers and its lines. Linear: no repetition holds another.
+
+Written from what the programs say of themselves, in the languages in which their owners have them speak.
+"""
+
+import re
+
+
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """Return one pattern for all, whatever the case of the letters."""
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+# Who sends notices.
+DAEMON = any_of(
+    r"mailer-?daemon",
+    r"post[_-]?master",
+    r"mail ?(delivery|daemon|system|administrator|admin|server|router)",
+    r"mdaemon",
+    r"delivery ?(subsystem|system|service|agent|notification)",
+    r"system administrator",
+    r"microsoft ?exchange",
+    r"daemon@",
+    r"postman@",
+    r"^<>$",
+)
+SUBJECT = any_of(
+    r"undeliver",
+    r"(un|not |non[- ]?)deliver",
+    r"deliver\w* (status|fail|report|problem|error|notif|has|incomplete|unsuccess|delay)",
+    r"return(ed|ing)? (mail|message|e-?mail|to sender)",
+    r"fail(ure|ed) (notice|notif|deliver|to deliver)",
+    r"mail (delivery )?(fail|error|system)|mail delivery",
+    r"(could|can) ?not be (deliver|sent)",
+    r"message (status|delivery|delayed|not)",
+    r"warning: |permanent|error|bounce",
+    r"unzustellbar|zustell|nicht (zu)?gestellt",
+    r"non (remis|distribu|délivr)|échec",
+    r"no (entregad|se pudo)|devuelt|devolv|mancata|não (entreg|foi)",
+    r"недостав|не (может быть )?достав",
+    r"配信|送信.{0,6}(エラー|できま)|宛先|不達|エラー|退信|無法|无法",
+)
+BODY = any_of(
+    r"hi\. this is the",
+    r"this is the [^\n]{0,60}(mail|server|program|daemon)",
+    r"(could|can|did|was|were|has|have|been)( not|n.t)( \w+)? ?(be )?(been )?(deliver|reach|sent|transmit|able to)",
+    r"(unable|not able|wasn.t able|failed|failure|couldn.t|trouble|problems?) (to )?deliver",
+    r"delivery (to|of|has|failed|failure|problem|status|error|report)",
+    r"undeliver|(not|non)[- ]?deliver|not reach|rejected",
+    r"(fatal|delivery|permanent) (delivery )?errors?",
+    r"returned (mail|message)",
+    r"unknown (user|recipient)|user unknown",
+    r"failed (addresses|recipient)",
+    r"nicht (zu)?gestellt|nicht erreicht|unzustellbar",
+    r"n.a(vez)? pas pu|n.a pas été",
+    r"no (se )?(ha|pudo|puede)|impossibile|não (pôde|foi)",
+    r"送信できません|配信|お届けできません|エラー|无法|無法",
+    r"не (удалось|может|была)|доставлен",
+)
+# The program has not given up.
+WAITING = any_of(
+    r"(has|have|was|were|is|been) (not yet been delivered|delayed)",
+    r"not yet (been )?(able|deliver)",
+    r"delivery[^\n]{0,60} (has been |is )?delayed",
+    r"this is a warning message only|you do not need to re-?send",
+    r"will (continue|keep|be tried|be retried|retry|try)|still being (re)?tried",
+    r"transient non-fatal|temporary (delivery )?(problem|failure|warning)",
+    r"message is delayed|delayed mail|no action is required",
+    r"(attempts? to deliver|retr(y|ies)|trying)[^\n]{0,40} (will )?continue",
+    r"verzöger|retardée?|遅延",
+)
+FINAL = any_of(
+    r"permanent(ly)? (error|fail|fatal)|failed permanently|(?<!non-)fatal errors",
+    r"given? up|giving up|will not (retry|try|be re)|no further attempt",
+    r"could not be delivered to|expired|retry timeout exceeded|final",
+)
+# Where a notice ends and the mail that came back begins.
+INDENT = r"^[ \t>*-]{0,40}"
+ENCLOSED = any_of(
+    rf"{INDENT}-{{2,}} ?(this is a copy|below this line|original message|included|forwarded)",
+    rf"{INDENT}-{{2,}} ?(headers?\b|unsent|begin|start)",
+    rf"{INDENT}-{{2,}} ?(returned (message|mail|headers)|message (header|text|follows|contents)|undeliv)",
+    rf"{INDENT}-{{2,}} ?(the (header|body|message|original|full)|transcript of the original)",
+    rf"{INDENT}(below this line is a copy|below is a copy)",
+    rf"{INDENT}original (message|mail|headers?)( headers?| text| follows| contents)?[ :.-]*$",
+    rf"{INDENT}(the )?(original|returned|rejected|undelivered) (message|mail|e-?mail|header).{{0,30}}(follow|below)",
+    rf"{INDENT}(the )?(original|returned|rejected|undelivered) (message|mail|e-?mail|header).{{0,30}}(attach|begin|:$)",
+    rf"{INDENT}(message|mail) (headers?|text|body) follow",
+    rf"{INDENT}the (headers?|body|first).{{0,40}}(of|follow)",
+    rf"{INDENT}a copy of (the|your) (original )?(message|mail)",
+    rf"{INDENT}(return-path|received|dkim-signature|x-received|message-id|mime-version):[ \t]",
+)
+
+# What stands in front of an address that has a line to itself, and what may stand behind it.
+LABELS = frozenset(
+    {
+        *("smtp", "rfc822", "mailto", "to", "recipient", "recipients", "address", "user", "error", "rcpt", "email"),
+        *("e-mail", "an", "empfänger", "destinataire", "宛先", "addressed to", "unknown user", "invalid address"),
+        *("rcpt to", "final-recipient", "failed recipient", "failed address"),
+    }
+)
+SPEC = re.compile(r"([^\s@<>\[\]\"'(),;:]{1,64}@[A-Za-z0-9.-]{3,255})([>\])\"'.]{0,4})")
+BEHIND = any_of(
+    r"$|[:;,(=\[-]|\.\.\.",
+    r"\s*<",
+    r"\s+(on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)",
+)
+UNDELIVERABLE = any_of(r"^(undeliverable|not delivered|delivery failed) to:?\s+")
+WITHIN = re.compile(
+    r"(?:rcpt to|recipient|to|user|mailbox|address|account|deliver(?:y|ed)?|smtp)\s?[:=]?\s?"
+    r"[<\[(](?:smtp:)?([^\s@<>\[\]()]{1,64}@[a-z0-9.-]{3,255})[>\])]",
+    re.IGNORECASE,
+)
+OF_THE_SENDER = any_of(r"\s*(original )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:")
+OF_A_DESK = any_of(
+    r"^(mailer-daemon|postmaster|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@"
+)
+
+# RFC 3834, section 5, and what programs older than it write into the headers of automatic answers.
+AUTOMATIC_HEADERS = (
+    ("auto-submitted", any_of(r"auto-(replied|notified)")),
+    ("x-autoreply", any_of(r".")),
+    ("x-autorespond", any_of(r".")),
+    ("x-autogenerated", any_of(r"reply|group|forward|mirror")),
+    ("x-auto-response-suppress", any_of(r".")),
+    ("x-mail-autoreply", any_of(r".")),
+    ("x-apple-action", any_of(r"vacation")),
+    ("precedence", any_of(r"auto[-_]reply")),
+    ("x-precedence", any_of(r"auto[-_]reply")),
+    ("content-type", any_of(r"disposition-notification")),
+)
+AUTOMATIC_SUBJECT = any_of(
+    r"^\s*(re: ?)?\[?auto(matic|mated|matische)?[- _]?(re(ply|sponse|sponder)|antwort)?\]?\s*:",
+    r"^\s*(re: ?)?(auto-?reply|auto-?response|automatic re|automated re|automatische antwort)",
+    r"^\s*(re: ?)?(out of (the )?office|away from|vacation|on (annual )?leave|i am (away|out))",
+    r"^\s*(re: ?)?(abwesen|réponse automatique|absence|absent|risposta automatica|respuesta automática)",
+    r"^\s*(re: ?)?(resposta automática|automatisch antwoord|automatiskt svar|автоответ)",
+    r"^\s*(re: ?)?(自動(返信|応答|回复)|不在|自动回复)",
+    r"^\s*(re: ?)?(read: |gelesen: |lu : )",
+    r"^\s*(re: ?)?(please confirm|confirm your|verify your|your message to .* awaits)",
+    r"\b(challenge|verification required|confirmation required|sender verification|spamarrest|awaits moderator)\b",
+)

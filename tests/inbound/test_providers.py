@@ -1,0 +1,217 @@
+"""Providers' webhooks, through django-anymail's own views: stored first, matched later, harmless when repeated."""
+
+import base64
+import itertools
+import json
+
+import pytest
+from anymail.signals import AnymailTrackingEvent, EventType, RejectReason, tracking
+from django.test import Client
+from django.utils import timezone
+
+from emails.models import Email, Event, Recipient
+from inbound import processing
+from inbound.models import ProviderReport
+from inbound.processing import process_all
+from suppressions.models import Suppression
+from tests.inbound.stage import claimed, sent
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "postrider:a-long-secret-of-a-webhook"
+MESSAGE_ID = "883953f4-6105-42a2-a16a-77a8eac79483"
+
+
+@pytest.fixture(autouse=True)
+def _secret(settings):
+    settings.ANYMAIL_WEBHOOK_SECRET = SECRET
+
+
+@pytest.fixture
+def recipient(workspace):
+    recipient = sent(workspace)
+    Recipient.objects.update(provider_message_id=MESSAGE_ID)
+    return recipient
+
+
+def post(body, *, secret=SECRET, provider="postmark"):
+    """Call as Postmark does; one event a call."""
+    headers = {"authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"} if secret else {}
+    client = Client(raise_request_exception=False)
+    return client.post(f"/anymail/{provider}/tracking/", json.dumps(body), "application/json", headers=headers)
+
+
+def event(record_type, **fields):
+    return {"RecordType": record_type, "MessageID": MESSAGE_ID, "Recipient": "ada@example.com", **fields}
+
+
+DELIVERY = event("Delivery", DeliveredAt="2026-11-20T12:00:00Z", Details="smtp;250 2.0.0 OK")
+HARD = event(
+    "Bounce",
+    Email="ada@example.com",
+    ID=901,
+    Type="HardBounce",
+    TypeCode=1,
+    BouncedAt="2026-11-20T12:00:00Z",
+    Details="smtp;550 5.1.1 The email account that you tried to reach does not exist.",
+)
+SOFT = {**HARD, "ID": 902, "Type": "SoftBounce", "TypeCode": 4096, "Details": "smtp;552 5.2.2 mailbox full"}
+SPAM = event("SpamComplaint", Email="ada@example.com", ID=903, Type="SpamComplaint", BouncedAt="2026-11-20T13:00:00Z")
+OPEN = event("Open", ReceivedAt="2026-11-20T14:00:00Z", UserAgent="Mail/1")
+CLICK = event("Click", ReceivedAt="2026-11-20T15:00:00Z", OriginalLink="https://alice.example/a?b=c")
+LEAVING = event(
+    "SubscriptionChange", ChangedAt="2026-11-20T16:00:00Z", SuppressSending=True, SuppressionReason="ManualSuppression"
+)
+
+
+def timeline():
+    return list(Email.objects.get().events.values_list("kind", flat=True))[2:]
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds", "state", "reason"),
+    [
+        (DELIVERY, ["delivered"], "delivered", None),
+        (HARD, ["bounced"], "bounced", "bounce"),
+        (SOFT, ["bounced"], "bounced", None),
+        (SPAM, ["complained"], "sent", "complaint"),
+        (OPEN, ["opened"], "opened", None),
+        (CLICK, ["clicked"], "clicked", None),
+        (LEAVING, ["unsubscribed"], "sent", "unsubscribe"),
+    ],
+    ids=["delivery", "hard bounce", "soft bounce", "complaint", "open", "click", "unsubscribe"],
+)
+def test_each_event_becomes_what_it_means(recipient, body, kinds, state, reason):
+    assert post(body).status_code == 200
+    process_all()
+    recipient.refresh_from_db()
+    assert (timeline(), recipient.state) == (kinds, state)
+    assert list(Suppression.objects.values_list("reason", flat=True)) == ([reason] if reason else [])
+
+
+def test_details_are_what_the_host_said(recipient):
+    post(HARD)
+    process_all()
+    payload = Event.objects.last().payload
+    assert (payload["code"], payload["enhancedCode"], payload["reason"]) == (550, "5.1.1", "unknown_user")
+    assert "does not exist" in payload["message"]
+
+
+def test_a_click_tells_its_target(recipient):
+    post(CLICK)
+    process_all()
+    assert Event.objects.last().payload["url"] == "https://alice.example/a?b=c"
+
+
+def test_an_event_is_written_down_before_the_answer_and_read_after_it(recipient):
+    assert post(HARD).status_code == 200
+    assert ProviderReport.objects.get().verdict == ""
+    recipient.refresh_from_db()
+    assert recipient.state == "sent"
+
+
+def test_an_event_that_comes_before_our_own_record_waits_for_it(workspace):
+    recipient, _ = claimed(workspace)
+    post(HARD)
+    process_all()
+    row = ProviderReport.objects.get()
+    assert row.processed_at is None
+    assert row.due_at > timezone.now()
+    Recipient.objects.update(provider_message_id=MESSAGE_ID)
+    ProviderReport.objects.update(due_at=timezone.now())
+    process_all()
+    recipient.refresh_from_db()
+    assert recipient.state == "bounced"
+
+
+def test_an_event_about_nobody_is_given_up_after_a_day(workspace):
+    post(HARD)
+    ProviderReport.objects.update(received_at=timezone.now() - processing.PATIENCE)
+    process_all()
+    assert ProviderReport.objects.get().verdict == "not_ours"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([DELIVERY, HARD, SPAM])), ids=range(6))
+def test_repetitions_and_any_order_end_the_same(recipient, order):
+    for body in (*order, *order):
+        assert post(body).status_code == 200
+        process_all()
+    recipient.refresh_from_db()
+    assert ProviderReport.objects.count() == 3
+    assert recipient.state == "bounced"
+    assert sorted(timeline()) == ["bounced", "complained", "delivered"]
+
+
+@pytest.mark.parametrize("secret", [None, "postrider:wrong", "x", SECRET + "x"])
+def test_without_the_secret_nothing_is_stored(recipient, secret):
+    assert post(HARD, secret=secret).status_code == 400
+    assert not ProviderReport.objects.exists()
+
+
+def test_without_a_secret_in_the_settings_there_is_no_door(recipient, settings):
+    settings.ANYMAIL_WEBHOOK_SECRET = ""
+    assert post(HARD).status_code == 404
+    assert post(HARD, secret=None).status_code == 404
+
+
+def test_an_unknown_provider_has_no_door(recipient):
+    assert post(HARD, provider="nobody").status_code == 404
+
+
+def test_a_body_of_many_megabytes_is_refused(recipient):
+    assert post({**HARD, "Content": "x" * 3_000_000}).status_code in {400, 413}
+    assert not ProviderReport.objects.exists()
+
+
+@pytest.mark.parametrize("body", [{}, [], "x", {"RecordType": "Bounce"}, {**HARD, "MessageID": None}])
+def test_nonsense_stores_nothing(recipient, body):
+    assert post(body).status_code in {200, 400, 500}
+    assert not ProviderReport.objects.exists()
+
+
+def test_what_a_provider_says_is_cut_and_made_safe(recipient):
+    post({**HARD, "Details": "550 5.1.1 \0\x1b[31m<script>" + "x" * 10_000, "MessageID": MESSAGE_ID})
+    process_all()
+    message = Event.objects.last().payload["message"]
+    assert "\0" not in message
+    assert len(message) < 1_100
+
+
+def test_an_address_that_the_provider_calls_invalid_is_at_fault(recipient):
+    body = {
+        "event": "invalid_email",
+        "email": "ada@example.com",
+        "message-id": MESSAGE_ID,
+        "ts_epoch": 1_763_640_000_000,
+    }
+    assert post(body, provider="brevo").status_code == 200
+    process_all()
+    assert timeline() == ["bounced"]
+    assert Event.objects.last().payload["reason"] == "bad_address"
+    assert Suppression.objects.get().reason == "bounce"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "suppressed"),
+    [
+        (RejectReason.BOUNCED, "bounced", True),
+        (RejectReason.BLOCKED, "failed", False),
+        (RejectReason.SPAM, "failed", False),
+    ],
+)
+def test_what_a_provider_does_not_even_try(recipient, refusal, kind, suppressed):
+    told = AnymailTrackingEvent(event_type=EventType.REJECTED, message_id=MESSAGE_ID, reject_reason=refusal)
+    tracking.send(sender=None, event=told, esp_name="Test ESP")
+    process_all()
+    assert timeline() == [kind]
+    assert Event.objects.last().payload["reason"] == "provider_refused"
+    assert Suppression.objects.exists() is suppressed
+
+
+def test_the_look_up_of_a_message_reads_its_index(db):
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("EXPLAIN SELECT id FROM emails_recipient WHERE provider_message_id IN ('a', 'b')")
+        assert "recipient_of_provider" in "\n".join(row[0] for row in cursor.fetchall())

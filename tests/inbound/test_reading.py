@@ -1,0 +1,191 @@
+"""Reports as the world writes them: each is taken for what it is, and what is called hard is hard."""
+
+import sys
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inbound import reading
+from inbound.dsn import reply_code, status_code
+from inbound.judgement import judge
+from inbound.mime import MAX_BYTES
+from inbound.reading import read_report
+from tests.inbound.samples import FOLDER, samples
+
+SAMPLES = samples()
+ANSWERS = [line.split("\t") for line in (FOLDER / "answers.tsv").read_text().splitlines()]
+MOST_SECONDS = 0.05
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _tell_what_broke():
+    """Let an error within the readers fail its test: to callers it is an unknown report and a line in the log."""
+
+    def fail(*_):
+        raise sys.exc_info()[1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading.log, "exception", fail)
+        yield
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_sample_is_taken_for_what_it_is(sample):
+    report = read_report(sample.source)
+    assert report.kind.value == sample.kind
+    assert set(report.recipients) == set(sample.recipients)
+    assert report.is_hard is sample.is_hard
+    assert sample.reason in {"", report.reason}
+
+
+def test_there_are_enough_samples_of_each_kind():
+    assert len(SAMPLES) >= 120
+    assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)
+    assert {sample.kind for sample in SAMPLES} >= {"bounce", "delay", "delivered", "relayed", "complaint", "auto_reply"}
+
+
+@pytest.mark.parametrize(("weight", "status", "answer"), ANSWERS, ids=[f"{row[1]} {row[2][:40]}" for row in ANSWERS])
+def test_a_hosts_answer_within_a_report(weight, status, answer):
+    judgement = judge(status=status_code(answer) or status, code=reply_code(answer), diagnostic=answer)
+    assert ("hard" if judgement.is_hard else "soft") == weight
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_line_ends_of_any_kind_say_the_same(sample):
+    plain = read_report(sample.source)
+    unix = sample.source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    assert read_report(unix) == plain
+    assert read_report(unix.replace(b"\n", b"\r")) == plain
+    assert read_report(b"From MAILER-DAEMON Thu Apr 29 2010\n" + unix) == plain
+
+
+def test_what_comes_back_does_not_speak():
+    """The mail that a report gives back may say anything; it is not the reason why it came back."""
+    head, _, _ = SAMPLES_BY_NAME["postfix"].source.partition(b"Subject: Over quota")
+    for words in (
+        b"550 5.2.2 mailbox full",
+        b"Final-Recipient: rfc822; eve@example.com\r\nAction: failed\r\nStatus: 5.1.1",
+    ):
+        report = read_report(head + b"Subject: x\r\n\r\n" + words + b"\r\n")
+        assert report.recipients == ("ada@example.com",)
+        assert report.reason == "unknown_user"
+
+
+SAMPLES_BY_NAME = {sample.name: sample for sample in SAMPLES}
+
+NOTICE = b"From: mailer-daemon\nSubject: failure\n\ncould not be delivered\n"
+STATUS = b"Content-Type: message/delivery-status\n\n"
+GROUP = b"Final-Recipient: rfc822; a@b.example\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; "
+HOSTILE = [
+    b"",
+    b"\0" * 1_000_000,
+    b"\n" * 1_000_000,
+    b"\r" * 1_000_000,
+    b"a" * 1_000_000,
+    b"a: b\n" * 200_000,
+    b"a:\n" + b" b\n" * 200_000,
+    b"@" * 300_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + b"a@b " * 60_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + b"to: " * 60_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + b"<a@b.example>:\n" * 20_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + b"user " * 60_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + b"unable to deliver the following address " * 8_000,
+    b"From: mailer-daemon\nSubject: failure\n\n" + (b"user not mailbox account exceeded " * 30 + b"\n") * 300,
+    b"Content-Type: multipart/report; boundary=b\n\n" + b"--b\n\n" * 50_000,
+    b"Content-Type: multipart/report; boundary=b\n\n" + b"--b\nContent-Type: multipart/mixed; boundary=b\n\n" * 5_000,
+    b"Content-Type: text/html\nSubject: failure\n\n" + b"<style" * 50_000,
+    b"Content-Type: text/html\nSubject: failure\n\n" + b"<" * 300_000,
+    b"Content-Type: text/html\nSubject: failure\n\n&#" + b"9" * 300_000,
+    b"Content-Type: text/html\nSubject: failure\n\n" + b"&" * 300_000,
+    b"Subject: " + b"=?utf-8?q?a?= " * 20_000,
+    b"Subject: " + b"=?" * 20_000,
+    b"Content-Type: " + b"boundary=" * 20_000 + b"\n\n",
+    b"Content-Type: message/delivery-status\n\n" + b"Final-Recipient: rfc822; a@b.example\n" * 20_000,
+    b"Content-Type: message/delivery-status\n\n" + b"Status: 5.1.1\n\n" * 20_000,
+    b"Content-Type: message/delivery-status\n\nDiagnostic-Code: " + b"5.1.1." * 20_000,
+    b"Content-Type: message/delivery-status\n\nFinal-Recipient: utf-8; " + b"\\x{" * 20_000,
+    b"Content-Type: message/feedback-report\n\nFeedback-Type: abuse\n" + b"Original-Mail-From: <a@b>\n" * 20_000,
+    b"Content-Type: text/plain; charset=utf-7\nSubject: failure\n\n" + b"+A" * 100_000,
+    b"Content-Type: text/plain; charset=undefined\n\nx",
+    b"Content-Transfer-Encoding: base64\n\n" + b"=" * 300_000,
+    b"Content-Transfer-Encoding: quoted-printable\n\n" + b"=\n" * 100_000,
+    NOTICE + (b"lorem ipsum dolor " * 55 + b"\n") * 300,
+    NOTICE + (b"domain host account mailbox ip exceeds " * 25 + b"\n") * 300,
+    NOTICE + b"a@b.example lorem\n" * 20_000,
+    NOTICE + b"550 lorem\n" * 20_000,
+    STATUS + (GROUP + b"domain host account mailbox " * 40 + b"\n\n") * 60,
+    STATUS + (GROUP + b"\n\n") * 3_000,
+]
+
+
+def quickest(raw: bytes) -> float:
+    """Return the processor's time for a reading, the best of three: what others do on the machine is not counted."""
+    times = []
+    for _ in range(3):
+        started = time.thread_time()
+        read_report(raw)
+        times.append(time.thread_time() - started)
+    return min(times)
+
+
+@pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_input_takes_no_longer(raw):
+    assert quickest(raw) < MOST_SECONDS
+
+
+@pytest.mark.parametrize("sample", [*SAMPLES[::10], SAMPLES_BY_NAME["gmail"]], ids=lambda sample: sample.name)
+def test_mail_of_a_megabyte_takes_no_longer(sample):
+    head, separator, body = sample.source.partition(b"\r\n\r\n")
+    assert quickest(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < MOST_SECONDS
+
+
+@st.composite
+def mutated(draw) -> bytes:
+    """A sample that was cut, flipped, nested, repeated or grafted."""
+    source = draw(st.sampled_from(SAMPLES)).source
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, max(len(source) - 1, 0)))
+        source = draw(st.sampled_from([_cut, _flip, _repeat, _nest, _graft]))(
+            source, place, draw(st.binary(max_size=20))
+        )
+    return source
+
+
+def _cut(source, place, piece):
+    return source[:place]
+
+
+def _flip(source, place, piece):
+    return source[:place] + piece + source[place + len(piece) :]
+
+
+def _repeat(source, place, piece):
+    return source[:place] + source[place : place + 200] * 50 + source[place:]
+
+
+def _nest(source, place, piece):
+    head = b'Content-Type: multipart/mixed; boundary="nest%d"\r\n\r\n--nest%d\r\n' % (place, place)
+    return head + source + b"\r\n--nest%d--\r\n" % place
+
+
+def _graft(source, place, piece):
+    other = SAMPLES[place % len(SAMPLES)].source
+    return source[:place] + other[place // 2 :]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(mutated())
+def test_no_input_raises_or_takes_long(source):
+    started = time.thread_time()
+    report = read_report(source)
+    assert time.thread_time() - started < MOST_SECONDS
+    assert len(report.diagnostic) <= 1_000
+    assert all("@" in address for address in report.recipients)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=2_000))
+def test_noise_is_nothing(source):
+    assert not read_report(source).is_hard
