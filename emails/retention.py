@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from analytics import tally
 from emails.derive import reached
 from emails.states import State
-from emails.stats import Change, Count, change
+from emails.stats import Change, Count, change, finished
 from keys.ids import from_uuid, to_uuid
 
 AT_ONCE = 1000
@@ -46,7 +46,7 @@ WITH held AS MATERIALIZED (
 SELECT e.id FROM emails_email e WHERE e.id IN (SELECT email_id FROM whole) ORDER BY e.id FOR UPDATE SKIP LOCKED
 """
 DELETE_EVENTS = "DELETE FROM emails_event WHERE email_id = ANY(%s)"
-DELETE_RECIPIENTS = "DELETE FROM emails_recipient WHERE email_id = ANY(%s) RETURNING state, sent_at IS NOT NULL"
+DELETE_RECIPIENTS = "DELETE FROM emails_recipient WHERE email_id = ANY(%s) RETURNING state"
 DELETE_EMAILS = """
 DELETE FROM emails_email WHERE id = ANY(%s)
 RETURNING workspace_id, created_at, status, content_id, delivered_at, bounced_at, opened_at, clicked_at
@@ -98,22 +98,20 @@ def _delete_contents(candidates: Iterable[UUID]) -> None:
     _execute(DELETE_CONTENTS, [unused])
 
 
-def _gone(emails: Sequence[tuple[Any, ...]], recipients: Sequence[tuple[str, bool]]) -> Iterator[Change]:
+def _gone(emails: Sequence[tuple[Any, ...]], recipients: Sequence[tuple[str]]) -> Iterator[Change]:
     for workspace, created_at, status, _, *times in emails:
         for key in (f"status.{status}", *(f"reached.{name}" for name in reached(times))):
             yield tally.Slot(from_uuid(workspace, prefix="ws_"), created_at, tally.GONE + key), 1
-    for state, was_sent in recipients:
+    for (state,) in recipients:
         workspace_id = from_uuid(emails[0][0], prefix="ws_")
-        for count in (Count.ACCEPTED, _count_of(state, was_sent=was_sent)):
+        for count in (Count.ACCEPTED, _count_of(State(state))):
             slot, by = change(count, workspace_id)
             yield tally.Slot(slot.workspace_id, slot.created_at, tally.GONE + slot.key), by
 
 
-def _count_of(state: str, *, was_sent: bool) -> Count:
-    """Return how queue/stats counted a finished recipient."""
-    if was_sent:
-        return Count.COMPLETED
-    return Count.CANCELLED if state == State.CANCELLED else Count.FAILED
+def _count_of(state: State) -> Count:
+    """Return how queue/stats counted a finished recipient: by what became of it in the end, a late bounce included."""
+    return Count.CANCELLED if state is State.CANCELLED else finished(state)
 
 
 def _query(sql: str, parameters: Any) -> list[tuple[Any, ...]]:

@@ -13,9 +13,8 @@ from itertools import count
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
-from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db import connection
+from django.db.models.functions import Now
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -27,12 +26,13 @@ from api.addresses import parse_address
 from delivery.replies import Outcome, Reply, Verdict
 from emails import queue
 from emails.accept import resend_email, send_batch, send_email
-from emails.derive import derive_emails
 from emails.drafts import BatchDraft, BatchRecipient, Draft
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
-from emails.models import Email, Pending, Recipient
+from emails.hits import Hit, record_hits
+from emails.models import Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
 from emails.recount import differences
+from emails.reports import Reported, record_reports
 from emails.retention import expired_emails
 from emails.scheduling import cancel_email, promote_due, reschedule_email
 from emails.states import PRECEDENCE, State, sources
@@ -47,18 +47,15 @@ OUTCOMES = {
     Verdict.DEFERRED: Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 later"), "temporary"),
     Verdict.BOUNCED: Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 nobody"), "rejected"),
     Verdict.FAILED: Outcome(Verdict.FAILED, Reply(0, "too long"), "expired"),
+    Verdict.PARKED: Outcome(Verdict.PARKED, Reply(0, "no room"), "destination_full"),
 }
 VERDICTS = st.sampled_from(Verdict)
 # Not st.randoms(): what is chosen from differs between runs, so the draws must not depend on it.
 CHOICES = st.integers(0, 10_000).map(random.Random)
 REFUSALS = (EmailAlreadySent, EmailNotCancellable, EmailNotScheduled)
-# What a late event writes, as the rooms that tell of it do: the state by the table, the times as facts.
-LATE = {
-    State.OPENED: ("opened_at", "delivered_at"),
-    State.CLICKED: ("clicked_at", "delivered_at"),
-    State.BOUNCED: ("bounced_at",),
-    State.DELIVERED: ("delivered_at",),
-}
+# What is told after the mail has left: the link that was followed, none for the pixel.
+LINKS = {State.OPENED: None, State.CLICKED: "https://w.example/"}
+REPORTED = {State.BOUNCED: Event.Kind.BOUNCED, State.DELIVERED: Event.Kind.DELIVERED, State.FAILED: Event.Kind.FAILED}
 names = count()
 
 
@@ -133,15 +130,16 @@ class History(RuleBasedStateMachine):
     def send_now(self, choice):
         self.attempt(reschedule_email, choice, scheduled_for=None)
 
-    @rule(choice=CHOICES, event=st.sampled_from(list(LATE)))
-    @transaction.atomic
-    def late_event(self, choice, event):
-        recipients = Recipient.objects.filter(email__workspace=self.workspace, state__in=sources(event))
-        if ids := sorted(recipients.values_list("id", flat=True)):
-            chosen = recipients.filter(id=choice.choice(ids))
-            email_ids = list(chosen.values_list("email_id", flat=True))
-            chosen.update(state=event, **{name: Coalesce(F(name), Now()) for name in LATE[event]})
-            derive_emails(email_ids)
+    @rule(choice=CHOICES, state=st.sampled_from(list(LINKS)))
+    def hit(self, choice, state):
+        if recipient_id := self.any_recipient(choice, state):
+            record_hits([Hit(recipient_id, LINKS[state])])
+
+    @rule(choice=CHOICES, state=st.sampled_from(list(REPORTED)))
+    def report(self, choice, state):
+        """What comes while a worker still holds the mail comes, too."""
+        if recipient_id := self.any_recipient(choice, state):
+            record_reports([Reported(recipient_id, REPORTED[state], {"message": "5.1.1 nobody"})])
 
     @rule()
     def fold(self):
@@ -198,6 +196,11 @@ class History(RuleBasedStateMachine):
         ids = sorted(Email.objects.filter(workspace=self.workspace).values_list("id", flat=True))
         return Email.objects.get(id=choice.choice(ids)) if ids else None
 
+    def any_recipient(self, choice, state):
+        recipients = Recipient.objects.filter(email__workspace=self.workspace, state__in=sources(state))
+        ids = sorted(recipients.values_list("id", flat=True))
+        return choice.choice(ids) if ids else None
+
     def attempt(self, act, choice, **arguments):
         if email := self.any_email(choice):
             with suppress(*REFUSALS):
@@ -227,7 +230,8 @@ class History(RuleBasedStateMachine):
 
     def late_events(self, choice):
         for _ in range(3):
-            self.late_event(choice, choice.choice([State.OPENED, State.CLICKED]))
+            self.hit(choice, choice.choice(list(LINKS)))
+            self.report(choice, choice.choice(list(REPORTED)))
 
     def fold_often(self, choice):
         for _ in range(4):

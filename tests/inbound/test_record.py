@@ -72,7 +72,12 @@ def test_a_bounce_that_comes_before_the_250_was_recorded_ends_the_same(workspace
     assert timeline() == ["queued", "sent", "bounced"]
     assert not Pending.objects.exists()
     assert Suppression.objects.exists()
-    assert counters() == {"status.bounced": 1, "reached.bounced": 1, "recipients.failed": 1}
+    assert counters() == {
+        "status.bounced": 1,
+        "reached.bounced": 1,
+        "recipients.accepted": 1,
+        "recipients.failed": 1,
+    }
 
 
 def test_a_delivery_report_ends_a_retry_whose_first_copy_had_arrived(workspace):
