@@ -15,6 +15,7 @@ from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 MAX_LINES = 60
+ACCESS_DENIED = " access denied "
 
 WORDS = Phrases(
     # Of commands, of groups and of what is not said; their words are those of unknown people.
@@ -45,7 +46,7 @@ WORDS = Phrases(
     (
         Reason.BAD_DOMAIN,
         (
-            *("no route found to domain", "domain name not found", "dns error*nxdomain"),
+            *("no route found to domain", "domain name not found", "dns error*nxdomain", "invalid domain name"),
             *("domain name*does not appear to be registered", "domain*could not be resolved"),
         ),
     ),
@@ -53,7 +54,7 @@ WORDS = Phrases(
         Reason.UNKNOWN_USER,
         (
             *("not listed in*domino directory", "not listed in public name", "not found in domino directory"),
-            *("recipient name is not recognized", "e-mail account does not exist", "e-mail address was not found"),
+            *("recipient name is not recognized", "email account does not exist", "email address was not found"),
             *("address you entered couldnt be found", "wasnt found at", "couldnt be found", "user not found"),
             *("unrecognised-or-name", "unrecognised o r name", "unrecognized o r name", "unknown or-name"),
             "name was not found at the remote site",
@@ -85,14 +86,17 @@ def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
     """Return why a host refused, by its codes and its words."""
     found = classify(Reply(code, f"{status} {diagnostic}"), stage=Stage.REPORT)
     text = plain_text(diagnostic)
-    own = WORDS.find(text)
-    # RFC 3463, x.7.x: somebody may not; "recipient rejected: access denied" does not say that there is nobody.
-    if status[2:4] == "7." and found.is_recipient_fault and status[2:] not in ENHANCED and not OF_RECIPIENTS.find(text):
-        own = Reason.POLICY
+    own = WORDS.find(text) or (Reason.POLICY if found.is_recipient_fault and _is_policy(status, text) else None)
     if not own:
         return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
     return Judgement(own, is_permanent, is_permanent and own in RECIPIENT_FAULTS)
+
+
+def _is_policy(status: str, text: str) -> bool:
+    """RFC 3463, x.7.x: somebody may not; "recipient rejected: access denied" does not say there that nobody is."""
+    is_open = status[2:4] == "7." and status[2:] not in ENHANCED
+    return is_open and (ACCESS_DENIED in text or not OF_RECIPIENTS.find(text))
 
 
 def judge_notice(notice: str) -> Judgement:
