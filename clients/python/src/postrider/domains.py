@@ -26,5 +26,9 @@ class Domains:
         """Look at the DNS now; the answer says what was found and what to change."""
         return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "verify"], is_repeatable=True)))
 
+    def rotate_dkim(self, domain_id: str) -> Domain:
+        """Make a new DKIM key; the answer has the record to publish."""
+        return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "rotate-dkim"])))
+
     def delete(self, domain_id: str) -> Deleted:
         return read(Deleted, self._transport.json(Call("DELETE", ["domains", domain_id])))
