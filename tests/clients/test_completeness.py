@@ -4,7 +4,6 @@ import inspect
 import re
 
 import pytest
-
 from postrider import Postrider
 from postrider.listing import Listing
 from postrider.transport import Reply, Transport

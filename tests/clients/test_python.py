@@ -197,10 +197,8 @@ def test_a_domain_is_verified_which_it_fails_in_the_tests_world_and_deleted(clie
     checked = client.domains.verify(domain.id)
     assert checked.status != "verified"
     assert checked.last_checked_at is not None
-    before, after = (
-        [r.value for r in one.records if r.record == "DKIM"] for one in (checked, client.domains.rotate_dkim(domain.id))
-    )
-    assert before != after
+    # The first key was not seen in the DNS yet, so there is nothing to take its place.
+    assert client.domains.rotate_dkim(domain.id).records == checked.records
     assert client.domains.delete(domain.id).deleted
 
 

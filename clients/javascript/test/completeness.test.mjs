@@ -28,7 +28,7 @@ async function asked() {
   await client.me();
   for (const resource of Object.values(client)) {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(resource))) {
-      if (name !== "constructor" && name !== "verify") await resource[name]("an-id", "an-id");
+      if (name !== "constructor" && resource[name] !== client.webhooks.verify) await resource[name]("an-id", "an-id");
     }
   }
   return seen;

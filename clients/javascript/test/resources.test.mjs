@@ -64,7 +64,7 @@ test("a domain is verified, which it fails in the test's world, and deleted", as
   const checked = await postrider.domains.verify(id);
   assert.notEqual(checked.status, "verified");
   assert.ok(checked.lastCheckedAt);
-  const dkim = ({ records }) => records.filter(({ record }) => record === "DKIM");
-  assert.notDeepEqual(dkim(await postrider.domains.rotateDkim(id)), dkim(checked));
+  // The first key was not seen in the DNS yet, so there is nothing to take its place.
+  assert.deepEqual((await postrider.domains.rotateDkim(id)).records, checked.records);
   assert.deepEqual(await postrider.domains.delete(id), { id, deleted: true });
 });

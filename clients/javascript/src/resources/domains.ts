@@ -27,9 +27,9 @@ export class Domains {
     return this.#transport.json({ method: "POST", path: ["domains", id, "verify"], isRepeatable: true, options });
   }
 
-  /** Make a new DKIM key; the answer has the record to publish. */
+  /** Make a new DKIM key, unless one waits to be seen in the DNS; the answer has the record to publish. */
   rotateDkim(id: string, options?: RequestOptions): Promise<Domain> {
-    return this.#transport.json({ method: "POST", path: ["domains", id, "rotate-dkim"], options });
+    return this.#transport.json({ method: "POST", path: ["domains", id, "rotate-dkim"], isRepeatable: true, options });
   }
 
   delete(id: string, options?: RequestOptions): Promise<Deleted> {
