@@ -19,6 +19,7 @@ from emails.outcomes import Result, record
 from emails.parcels import MEMORY_BYTES, Parcel, pack
 from emails.queue import Claim
 from emails.scheduling import promote_due
+from emails.simulated import play
 from emails.transports import chosen_transport
 from suppressions.services import blocked_pairs
 
@@ -81,7 +82,8 @@ class Sending:
         return Result(parcel.claim, Outcome(Verdict.DEFERRED, Reply(0, text), "internal_error"))
 
     def record(self, results: Sequence[Result]) -> None:
-        record(results)
+        with transaction.atomic():
+            play(record(results))
         for result in results:
             self._busy[result.claim.workspace_id] -= 1
             self._weights.pop(result.claim.recipient_id, None)
