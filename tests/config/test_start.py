@@ -52,6 +52,11 @@ BAD = [
     ({"DELIVERY_MAX_AGE": "a day"}, "DELIVERY_MAX_AGE must be a whole number"),
     ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma list"),
     ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
+    ({"WEBHOOK_RETRY_SECONDS": "5,soon"}, "WEBHOOK_RETRY_SECONDS must be a comma list"),
+    ({"WEBHOOK_PORTS": "443,70000"}, "WEBHOOK_PORTS must be a comma list of ports"),
+    ({"WEBHOOK_ALLOW_PRIVATE_NETWORKS": "yes"}, "WEBHOOK_ALLOW_PRIVATE_NETWORKS must be one of true, false"),
+    ({"WEBHOOK_CONNECTIONS": "1"}, "WEBHOOK_CONNECTIONS must be a whole number from 2"),
+    ({"DNS_SERVERS": "dns.example"}, "DNS_SERVERS holds 'dns.example'"),
     ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
 ]
