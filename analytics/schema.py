@@ -26,7 +26,8 @@ analytics_schema = extend_schema_view(
         "Get totals and rates",
         "Counts the emails that were created in a range, without cancelled ones and those that are still scheduled, "
         "and how many of them had each event at least once: an email that was clicked counts as opened and as "
-        "delivered, too. A rate is its count divided by the total, and 0 when there is none. The range is in whole hours of UTC: "
+        "delivered, too. A rate is its count divided by the total, and 0 when there is none. The range is in whole "
+        "hours of UTC: "
         "`from` is rounded down, `to` up, and the answer tells both. Emails that retention has deleted still count.",
         scope=READING,
         answers=[answer(200, AnalyticsSerializer, "The figures.", example=ANALYTICS)],
