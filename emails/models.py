@@ -187,7 +187,7 @@ class Pending(models.Model):
         indexes = [
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
             models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
-            # For emails.stats alone. Of a scheduled email only the first row has the time in due_at; all have it in since.
+            # For emails.stats alone. Of a scheduled email the first row alone has its time in due_at, all in since.
             models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=0), name="pending_waiting"),
             models.Index(fields=["workspace_id", "since"], condition=models.Q(stage=3), name="pending_scheduled"),
