@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from drain import bell
-from drain.leases import Lease, boot_seconds
+from drain.leases import RENEW_EVERY_SECONDS, Lease, boot_seconds
 from drain.loop import submit_all
 from drain.stopping import is_stopping, seconds_left
 
@@ -23,7 +23,6 @@ log = logging.getLogger("postrider.drain")
 RECORD_AT_ONCE = 100
 IDLE_SECONDS = 0.02
 LOOK_EVERY_SECONDS = 0.1
-RENEW_EVERY_SECONDS = 15.0
 RING_EVERY_SECONDS = 1.0
 MINIMUM_CLAIM = 16
 TROUBLE_SECONDS = 1.0
