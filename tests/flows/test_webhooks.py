@@ -11,7 +11,8 @@ from tests.webhooks.receiver import Receiver, silence, status
 
 pytestmark = pytest.mark.stack
 
-FAST = {"WEBHOOK_RETRY_SECONDS": "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}
+# An email whose session the stop has cut off is tried again soon, and so is a post.
+FAST = {"DELIVERY_RETRY_SECONDS": "1", "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 20)}
 
 
 @pytest.fixture
@@ -115,16 +116,5 @@ def test_sigterm_ends_what_is_under_way_and_no_more(stack, receiver):
     assert stack.processes["worker-1"].wait(60) == 0
     assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "nothing is left leased"
     stack.start("worker-2", **FAST)
-    try:
-        wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=15, what="every event")
-    except AssertionError:
-        print(
-            stack.query("SELECT status, count(*) FROM emails_email group by 1"),
-            stack.query("SELECT stage, count(*), min(due_at-now()) FROM emails_pending group by 1"),
-            stack.query("SELECT stage, count(*), min(due_at-now()), max(attempts) FROM webhooks_pending group by 1"),
-            len(receiver.received),
-            stack.query("select status,error,count(*) from webhooks_webhookdelivery group by 1,2"),
-        )
-        print(open(stack.logs / "worker-2.log").read()[-3000:], open(stack.logs / "worker-1.log").read()[-3000:])
-        raise
+    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=30, what="every event")
     assert len(ids_of(receiver)) == len(receiver.received) == 100
