@@ -163,9 +163,11 @@ class Drain(Generic[J, R]):
             bell.ring(self.work.kind)
 
     def _collect(self) -> None:
-        """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS."""
+        """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS, or none can."""
         wait = LOOK_EVERY_SECONDS if self._in_flight else 0.0
         while len(self._unrecorded) < RECORD_AT_ONCE:
+            if not self._in_flight:
+                wait = 0.0
             try:
                 finished = self._inbox.get(timeout=wait)
             except queue.Empty:

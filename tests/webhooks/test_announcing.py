@@ -134,9 +134,14 @@ def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receive
     make_endpoint(alice, receiver.url(), events=KINDS)
     send(api)
     before = Event.objects.count()
-    with pytest.raises(RuntimeError), transaction.atomic():
-        finish()
-        raise RuntimeError
+
+    def fail() -> None:
+        with transaction.atomic():
+            finish()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert Event.objects.count() == before
     assert not WebhookEvent.objects.exists()
 

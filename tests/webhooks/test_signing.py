@@ -39,12 +39,12 @@ def signed(*keys: str, age_seconds: int = 0) -> dict[str, str]:
 
 
 @pytest.mark.django_db
-@LIBRARIES
-def test_the_libraries_verify_what_a_real_receiver_got(alice, endpoint, receiver, drain, library, refused):
+def test_the_libraries_verify_what_a_real_receiver_got(alice, endpoint, receiver, drain):
     event_id = tell(alice, kind="bounced")
     drain()
     (request,) = receiver.received
-    library(endpoint.secret).verify(request.body, {name.lower(): v for name, v in request.headers.items()})
+    for library in (standardwebhooks.Webhook, svix.Webhook):
+        library(endpoint.secret).verify(request.body, {name.lower(): v for name, v in request.headers.items()})
     assert (json.loads(request.body)["id"], request.header("webhook-id")) == (event_id, event_id)
     plain = hmac.new(endpoint.secret.encode(), request.body, hashlib.sha256).hexdigest()
     assert request.header("x-service-signature") == plain
@@ -171,9 +171,10 @@ func main() {
         """
 require "json"
 v = JSON.parse(STDIN.read)
-puts [is_genuine(v["body"], v["signature"], v["secret"]), is_genuine(v["body"] + " ", v["signature"], v["secret"]),
+puts([is_genuine(v["body"], v["signature"], v["secret"]), is_genuine(v["body"] + " ", v["signature"], v["secret"]),
       is_fresh(v["body"], v["id"], v["timestamp"], v["signatures"], v["secret"]),
-      is_fresh(v["body"], v["oldId"], v["oldTimestamp"], v["oldSignature"], v["secret"])].map { |yes| yes ? 1 : 0 }.join(" ")
+      is_fresh(v["body"], v["oldId"], v["oldTimestamp"], v["oldSignature"], v["secret"])]
+  .map { |yes| yes ? 1 : 0 }.join(" "))
 """,
     ),
 }
