@@ -9,6 +9,8 @@ from django.conf import settings
 from django.core import checks
 
 from config import env
+from delivery.transports.provider_messages import BackendUnsuitable, check_backend
+from delivery.transports.smtp_url import BadSmtpUrl, parse_smtp_url
 from domains.dmarc import dmarc_fault, dmarc_record
 from domains.spf import SpfInvalid, parse_mechanisms
 
@@ -37,6 +39,7 @@ def sentences() -> Iterator[str]:
     yield from _addresses()
     yield from _sending_domains()
     yield from _inbound()
+    yield from _delivery()
     if not settings.EMBEDDED:
         yield from _embedded_in_production()
 
@@ -94,6 +97,20 @@ def _inbound() -> Iterator[str]:
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
         yield "ANYMAIL_WEBHOOK_SECRET must be user:password with 20 or more characters in all, for the webhook's URL."
+
+
+def _delivery() -> Iterator[str]:
+    """Try what DELIVERY_TRANSPORT names; passwords and keys are in none of these sentences."""
+    if settings.DELIVERY_TRANSPORT == "smtp":
+        try:
+            parse_smtp_url(settings.SMTP_URL)
+        except BadSmtpUrl as error:
+            yield f"SMTP_URL: {error}"
+    if settings.DELIVERY_TRANSPORT == "anymail":
+        try:
+            check_backend(settings.ANYMAIL_BACKEND)
+        except BackendUnsuitable as error:
+            yield f"ANYMAIL_BACKEND: {error}"
 
 
 def _embedded_in_production() -> Iterator[str]:

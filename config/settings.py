@@ -42,6 +42,7 @@ DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_
 DELIVERY_RETRY_SECONDS = env.seconds(
     "DELIVERY_RETRY_SECONDS", [60, 180, 300, 600, 1200, 2400, 3600, 7200, 10_800, 14_400]
 )
+LEASE_SECONDS = env.integer("LEASE_SECONDS", 60, low=4, high=600)
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
 DNS_SERVERS = env.servers("DNS_SERVERS")

@@ -14,16 +14,15 @@ from typing import Generic, Protocol, TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from drain import bell
-from drain.leases import Lease, boot_seconds
+from drain.leases import RENEW_EVERY_SECONDS, Lease, boot_seconds
 from drain.loop import submit_all
 from drain.stopping import is_stopping, seconds_left
 
 log = logging.getLogger("postrider.drain")
 
-RECORD_AT_ONCE = 50
+RECORD_AT_ONCE = 100
 IDLE_SECONDS = 0.02
 LOOK_EVERY_SECONDS = 0.1
-RENEW_EVERY_SECONDS = 15.0
 RING_EVERY_SECONDS = 1.0
 MINIMUM_CLAIM = 16
 TROUBLE_SECONDS = 1.0
@@ -164,9 +163,11 @@ class Drain(Generic[J, R]):
             bell.ring(self.work.kind)
 
     def _collect(self) -> None:
-        """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS."""
+        """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS, or none can."""
         wait = LOOK_EVERY_SECONDS if self._in_flight else 0.0
         while len(self._unrecorded) < RECORD_AT_ONCE:
+            if not self._in_flight:
+                wait = 0.0
             try:
                 finished = self._inbox.get(timeout=wait)
             except queue.Empty:

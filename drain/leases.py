@@ -2,9 +2,12 @@
 
 import time
 
-LEASE_SECONDS = 60
+from django.conf import settings
+
+LEASE_SECONDS: int = settings.LEASE_SECONDS
+RENEW_EVERY_SECONDS = LEASE_SECONDS / 4
 # What may pass between the check and the last byte.
-MARGIN_SECONDS = 10
+MARGIN_SECONDS = LEASE_SECONDS / 6
 
 # The boot clock goes on while a machine sleeps; where there is none, the monotonic clock must do.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

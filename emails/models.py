@@ -176,10 +176,6 @@ class Recipient(models.Model):
         return self.address
 
 
-# When a row is due: of a scheduled email, whose first row alone has the time in due_at, `since` has it in every row.
-DUE = models.Case(models.When(stage=3, then="since"), default="due_at")
-
-
 class Pending(models.Model):
     """The queue: one narrow row while a recipient has work left, deleted at its final state."""
 
@@ -204,9 +200,10 @@ class Pending(models.Model):
         indexes = [
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
             models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
-            # For emails.stats alone: what is claimed, and what waits for a time of its own.
+            # For emails.stats alone. Of a scheduled email the first row alone has its time in due_at, all in since.
             models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
-            models.Index("workspace_id", DUE, condition=models.Q(stage__in=[0, 3]), name="pending_later"),
+            models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=0), name="pending_waiting"),
+            models.Index(fields=["workspace_id", "since"], condition=models.Q(stage=3), name="pending_scheduled"),
         ]
 
     def __str__(self) -> str:

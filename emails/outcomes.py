@@ -106,8 +106,8 @@ LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 
 
 @transaction.atomic
-def record(results: Sequence[Result]) -> None:
-    """Record results of claims that are still held; the others are left to their new holders."""
+def record(results: Sequence[Result]) -> list[Result]:
+    """Record results of claims that are still held, and return those; the others are left to their new holders."""
     ours = [_expired(result) for result in _held(results)]
     parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
     if parked:
@@ -115,13 +115,14 @@ def record(results: Sequence[Result]) -> None:
         tally.add(stats.later(held.workspace_id for held in parked))
     tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
     if not tried:
-        return
+        return ours
     _move_pending(tried)
     found = _apply(tried)
     add_events([event for result in tried for event in _events(result, found[result.claim.recipient_id])])
     derive_emails(sorted({recipient.email_id for recipient in found.values()}))
     tally.add(_counts(tried, found))
     _suppress(tried, found)
+    return ours
 
 
 def _held(results: Sequence[Result]) -> list[Result]:

@@ -5,11 +5,11 @@ See docs/decisions/0033.
 """
 
 import asyncio
+import functools
 import re
 import socket
 import ssl
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -27,6 +27,8 @@ MAX_ANSWERS = 16
 # One answer serves the attempts of this moment; a name that moves is followed at once.
 KEEP_SECONDS = 5.0
 KEPT_NAMES = 10_000
+# A verdict costs forty looks into a table, an endpoint is called again and again.
+KEPT_VERDICTS = 10_000
 # Below the five seconds after which many servers close: what they closed must not be written to.
 KEEPALIVE_SECONDS = 4.0
 DEFAULT_PORTS = {"https": 443, "http": 80}
@@ -53,7 +55,7 @@ class Rules:
     """Which URLs may be called. Where the guard lets private networks in, http and any port go with them."""
 
     guard: Guard
-    ports: Collection[int] = (443,)
+    ports: tuple[int, ...] = (443,)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Target:
     host: Address | str
 
 
+@functools.lru_cache(maxsize=KEPT_VERDICTS)
 def read_target(text: str, *, rules: Rules) -> Target:
     """Read a URL; the result holds it in the one spelling that is called. Raises TargetRefused."""
     found = _URL.fullmatch(text) if len(text) <= MAX_URL_LENGTH else None
@@ -96,7 +99,7 @@ def _is_port_open(port: int, *, rules: Rules) -> bool:
     return port in rules.ports or (rules.guard.allow_private and 0 < port < 65_536)
 
 
-def _listed(ports: Collection[int]) -> str:
+def _listed(ports: tuple[int, ...]) -> str:
     return " or ".join(map(str, sorted(ports)))
 
 
@@ -184,11 +187,17 @@ class GuardedConnector(TCPConnector):
         transport = connection.transport
         peer = transport.get_extra_info("peername") if transport else None
         try:
-            self._guard.check_addresses([ip_address(peer[0])] if peer else [])
+            _check_peer(peer[0] if peer else None, guard=self._guard)
         except AddressRefused:
             connection.close()
             raise
         return connection
+
+
+@functools.lru_cache(maxsize=KEPT_VERDICTS)
+def _check_peer(peer: str | None, *, guard: Guard) -> None:
+    """Raise AddressRefused for an address that may not be talked to, and for none."""
+    guard.check_addresses([ip_address(peer)] if peer else [])
 
 
 class GuardedSession:

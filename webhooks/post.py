@@ -105,7 +105,8 @@ class Poster:
     def _open(self) -> GuardedSession:
         # Made on first use: a session belongs to the loop that it is made in.
         if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=ATTEMPT_SECONDS, connect=CONNECT_SECONDS)
+            # The whole attempt has a time-out of its own, which the look-up of the name is part of.
+            timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
             self._session = GuardedSession(
                 self._rules, resolver=self._resolver, timeout=timeout, headers=HEADERS, tls=self._tls
             )

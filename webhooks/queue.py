@@ -9,11 +9,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from drain.leases import LEASE_SECONDS
 from keys.ids import from_uuid, to_uuid
-from webhooks.models import WebhookDelivery
 from webhooks.turns import FIRST_PACE, Lane, deal, open_lanes
 
 # How many endpoints a claim looks at; those behind have their turn in the next.
@@ -49,15 +48,6 @@ UPDATE webhooks_pending p
   FROM picked WHERE p.delivery_id = picked.delivery_id
 RETURNING p.delivery_id, p.webhook_id, p.fence, p.attempts
 """
-# A ready row keeps the moment at which it became due: the lag is counted from there.
-PROMOTE = """
-WITH due AS (
-    SELECT delivery_id, stage FROM webhooks_pending
-     WHERE stage IN (0, 2) AND due_at <= now() ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED
-)
-UPDATE webhooks_pending p SET stage = 1 FROM due WHERE p.delivery_id = due.delivery_id
-RETURNING p.delivery_id, due.stage
-"""
 WIRE_TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 # The log keeps the last attempts only.
 LOG = "(CASE WHEN jsonb_array_length(d.attempts) >= 20 THEN d.attempts - 0 ELSE d.attempts END)"
@@ -66,25 +56,39 @@ UPDATE webhooks_pending p SET due_at = now() + make_interval(secs => %s)
   FROM unnest(%s::uuid[], %s::int[]) AS held (delivery_id, fence)
  WHERE p.delivery_id = held.delivery_id AND p.fence = held.fence AND p.stage = 2
 """
-# An attempt that nobody reported the end of; what the receiver saw of it is unknown.
-LOST = f"""
+# What is too old ends; what is due becomes ready, keeping the moment at which it became due, for the lag is counted
+# from there; an attempt that was lost with its worker is written down: what the receiver saw of it is unknown.
+PROMOTE = f"""
+WITH old AS (
+    SELECT delivery_id FROM webhooks_pending WHERE expires_at <= now() AND stage <> 2
+     ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), ended AS (
+    DELETE FROM webhooks_pending p USING old WHERE p.delivery_id = old.delivery_id RETURNING p.delivery_id
+), exhausted AS (
+    UPDATE webhooks_webhookdelivery d SET status = 'exhausted' FROM ended WHERE d.id = ended.delivery_id
+), due AS (
+    SELECT delivery_id, stage FROM webhooks_pending
+     WHERE stage IN (0, 2) AND due_at <= now() AND (stage = 2 OR expires_at > now())
+     ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), ready AS (
+    UPDATE webhooks_pending p SET stage = 1 FROM due WHERE p.delivery_id = due.delivery_id
+)
 UPDATE webhooks_webhookdelivery d
    SET attempt_count = d.attempt_count + 1, status_code = NULL, error = 'worker_lost',
        attempts = {LOG} || jsonb_build_object(
            'at', to_char(now() AT TIME ZONE 'UTC', '{WIRE_TIME}'),
            'durationMs', NULL, 'statusCode', NULL, 'error', 'worker_lost', 'answer', NULL)
- WHERE d.id = ANY(%s)
+  FROM due WHERE d.id = due.delivery_id AND due.stage = 2
 """  # noqa: S608 - constants
 END = """
 WITH gone AS (
-    SELECT delivery_id FROM webhooks_pending WHERE {rows} ORDER BY delivery_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    SELECT delivery_id FROM webhooks_pending WHERE {rows} ORDER BY delivery_id LIMIT %(limit)s FOR UPDATE
 ), freed AS (
     DELETE FROM webhooks_pending p USING gone WHERE p.delivery_id = gone.delivery_id RETURNING p.delivery_id
 )
-UPDATE webhooks_webhookdelivery d SET status = %(status)s FROM freed WHERE d.id = freed.delivery_id
+UPDATE webhooks_webhookdelivery d SET status = 'discarded' FROM freed WHERE d.id = freed.delivery_id
 """
-EXPIRED = END.format(rows="expires_at <= now() AND stage <> 2")
-OF_WEBHOOK = END.format(rows="stage IN (0, 1, 2) AND webhook_id = %(webhook)s").replace(" SKIP LOCKED", "")
+OF_WEBHOOK = END.format(rows="stage IN (0, 1, 2) AND webhook_id = %(webhook)s")
 # What was announced while its endpoint was being turned off, or deleted.
 LEFT_OVER = END.format(
     rows="stage = 1 AND webhook_id = ANY(%(webhooks)s) AND NOT (by_hand AND EXISTS ("
@@ -155,7 +159,7 @@ def look(*, after: UUID) -> list[Lane]:
     rows = _fetch(LOOK, {"after": after, "lanes": LANES})
     off = [webhook_id for webhook_id, active, *_ in rows if not active]
     if off:
-        _execute(LEFT_OVER, {"webhooks": off, **_ending(WebhookDelivery.Status.DISCARDED)})
+        _execute(LEFT_OVER, {"webhooks": off, "limit": DISCARD_AT_ONCE})
     return [
         Lane(from_uuid(webhook_id, prefix="wh_"), pace - leased, is_slow=pace < FIRST_PACE)
         for webhook_id, _, pace, leased in rows
@@ -179,19 +183,14 @@ def _claim(delivery: UUID, webhook: UUID, fence: int, attempt: int, *, slow: Col
     return Claim(from_uuid(delivery, prefix="whd_"), webhook_id, fence, attempt, webhook_id in slow)
 
 
-@transaction.atomic
 def promote() -> None:
-    """Make what is due ready, end what is too old, and write down the attempts that were lost with their worker."""
-    _execute(EXPIRED, _ending(WebhookDelivery.Status.EXHAUSTED))
-    lost = [delivery for delivery, stage in _fetch(PROMOTE, [PROMOTE_AT_ONCE]) if stage == 2]
-    if lost:
-        _execute(LOST, [lost])
+    """Make what is due ready and end what is too old."""
+    _execute(PROMOTE, {"limit": PROMOTE_AT_ONCE})
 
 
 def discard(webhook_id: str) -> None:
     """End what waits for an endpoint, at once up to DISCARD_AT_ONCE; the claim ends the rest if it is off."""
-    values = {"webhook": to_uuid(webhook_id, prefix="wh_"), **_ending(WebhookDelivery.Status.DISCARDED)}
-    _execute(OF_WEBHOOK, values)
+    _execute(OF_WEBHOOK, {"webhook": to_uuid(webhook_id, prefix="wh_"), "limit": DISCARD_AT_ONCE})
 
 
 def renew(claims: Collection[Claim]) -> None:
@@ -207,10 +206,6 @@ def lag() -> timedelta | None:
     """
     ((age,),) = _fetch(LAG, [])
     return age  # type: ignore[no-any-return]
-
-
-def _ending(status: WebhookDelivery.Status) -> dict[str, Any]:
-    return {"status": status.value, "limit": DISCARD_AT_ONCE}
 
 
 def _fetch(sql: str, values: Any) -> list[tuple[Any, ...]]:

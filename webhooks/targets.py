@@ -16,7 +16,7 @@ LOOK_UP_SECONDS = 2.0
 
 def rules() -> Rules:
     guard = Guard(allow_private=settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS)
-    return Rules(guard=guard, ports=settings.WEBHOOK_PORTS)
+    return Rules(guard=guard, ports=tuple(settings.WEBHOOK_PORTS))
 
 
 def check_target(url: str) -> None:

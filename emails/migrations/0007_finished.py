@@ -1,4 +1,4 @@
-"""When a recipient and an email were finished; the two indexes that queue/stats reads."""
+"""When a recipient and an email were finished; the indexes that queue/stats reads."""
 
 from django.db import migrations, models
 
@@ -23,11 +23,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             "pending",
-            models.Index(
-                models.F("workspace_id"),
-                models.Case(models.When(stage=3, then="since"), default="due_at"),
-                condition=models.Q(("stage__in", [0, 3])),
-                name="pending_later",
-            ),
+            models.Index(condition=models.Q(("stage", 0)), fields=["workspace_id", "due_at"], name="pending_waiting"),
+        ),
+        migrations.AddIndex(
+            "pending",
+            models.Index(condition=models.Q(("stage", 3)), fields=["workspace_id", "since"], name="pending_scheduled"),
         ),
     ]

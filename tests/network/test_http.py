@@ -283,7 +283,7 @@ def test_a_url_is_read_into_the_one_that_is_called(url, called):
         "https://example.com:443443/",
         "https://example.com:-1/",
         "https://example.com:+443/",
-        "https://example.com:４４３/",
+        "https://example.com:\uff14\uff14\uff13/",
         "https://example.com:/",
         "https://[::1/",
         "https://[::1]x/",

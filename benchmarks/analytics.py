@@ -1,0 +1,148 @@
+"""Figures of a workspace of three million emails, and of a queue of a million, beside a scan that counts the same.
+
+    .venv/bin/python -m benchmarks.analytics [emails]
+
+Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 3 GB.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+from tests.flows.stack import Stack, running_stack
+
+DAYS = 90
+BACKLOG = 1_000_000
+OTHERS_DELTAS = 1_000_000
+CHUNK = 250_000
+FILL = """
+INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
+                          track_opens, track_clicks, created_at, status, retry_count, delivered_at, bounced_at,
+                          opened_at, clicked_at)
+SELECT gen_random_uuid(), %(workspace)s, 'hello@demo.example', 'demo.example', ARRAY['u@example.com'], '{}', '{}', 's',
+       's', '{}', '{}', true, true, created_at, status, 0,
+       CASE WHEN status IN ('delivered', 'opened', 'clicked') THEN created_at END,
+       CASE WHEN status = 'bounced' THEN created_at END,
+       CASE WHEN status IN ('opened', 'clicked') THEN created_at END, CASE WHEN status = 'clicked' THEN created_at END
+  FROM (SELECT now() - (%(count)s - n) * %(days)s * interval '1 day' / %(count)s AS created_at,
+               CASE WHEN n %% 100 < 60 THEN 'delivered' WHEN n %% 100 < 85 THEN 'opened'
+                    WHEN n %% 100 < 97 THEN 'clicked' WHEN n %% 100 < 99 THEN 'bounced' ELSE 'failed' END AS status
+          FROM generate_series(%(start)s::bigint, %(stop)s::bigint) n) made
+"""
+COUNT = """
+INSERT INTO analytics_tally (workspace_id, hour, key, count)
+SELECT workspace_id, date_trunc('hour', created_at, 'UTC'), key, count(*)
+  FROM emails_email CROSS JOIN LATERAL (VALUES ('status.' || status, true),
+       ('reached.delivered', delivered_at IS NOT NULL), ('reached.bounced', bounced_at IS NOT NULL),
+       ('reached.opened', opened_at IS NOT NULL), ('reached.clicked', clicked_at IS NOT NULL)) AS fact (key, holds)
+ WHERE holds GROUP BY 1, 2, 3;
+INSERT INTO analytics_tallyday (workspace_id, day, key, count)
+SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(count) FROM analytics_tally GROUP BY 1, 2, 3;
+INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
+SELECT gen_random_uuid(), now(), 'status.sent', 1 FROM generate_series(1, %(others)s);
+"""
+# Recipients are left out: nothing that is measured here reads them, and they would double the data set.
+QUEUE = """
+SET session_replication_role = replica;
+INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
+SELECT gen_random_uuid(), %(workspace)s, 'example.com', %(stage)s, now() + %(ahead)s, now() + %(ahead)s, 0, 0
+  FROM generate_series(1, %(backlog)s);
+INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
+SELECT %(workspace)s, '1970-01-01 00:00:00+00'::timestamptz, key, %(backlog)s FROM unnest(%(keys)s::text[]) AS key;
+"""
+SCAN = """
+SELECT count(*) FILTER (WHERE status NOT IN ('cancelled', 'scheduled')), count(delivered_at), count(bounced_at),
+       count(opened_at), count(clicked_at)
+  FROM emails_email WHERE workspace_id = %s AND created_at >= now() - %s * interval '1 day'
+"""
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+        fill(stack, count)
+        stack.start("web", WEB_CONCURRENCY="2")
+        since = time.strftime("%Y-%m-%d", time.gmtime(time.time() - DAYS * 86_400))
+        fast = report("analytics, 90 days", times(lambda: read(stack, f"/analytics?from={since}"), 500))
+        report("analytics, all", times(lambda: read(stack, "/analytics"), 500))
+        report("daily, 90 days", times(lambda: read(stack, f"/analytics/daily?days={DAYS}"), 500))
+        slow = report("the scan", times(lambda: scan(stack), 10))
+        print(f"the scan takes {slow / fast:.0f} times as long as the whole request")
+        for name, stage, ahead, keys in (
+            ("ready", 1, "0 s", ["recipients.accepted"]),
+            ("scheduled", 3, "1 hour", ["recipients.accepted", "recipients.delayed"]),
+        ):
+            enqueue(stack, stage=stage, ahead=ahead, keys=keys)
+            report(f"queue, 1 M {name}, first", times(lambda: read(stack, "/queue/stats"), 1, warm=0))
+            report(f"queue, 1 M {name}, kept", times(lambda: read(stack, "/queue/stats"), 200))
+            report(f"queue, 1 M {name}, read", times(lambda: read_again(stack), 10))
+        print(stack.call("GET", "/queue/stats").body)
+
+
+def fill(stack: Stack, count: int) -> None:
+    with psycopg.connect(stack.database, autocommit=True) as connection:
+        (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
+        connection.execute("UPDATE workspaces_workspace SET created_at = now() - interval '1000 days'")
+        for start in range(1, count + 1, CHUNK):
+            stop = min(start + CHUNK - 1, count)
+            values = {"workspace": workspace, "start": start, "stop": stop, "count": count, "days": DAYS}
+            connection.execute(FILL, values)
+        for statement in COUNT.split(";\n")[:-1]:
+            connection.execute(statement, {"others": OTHERS_DELTAS} if "others" in statement else None)
+        connection.execute("VACUUM ANALYZE")
+
+
+def enqueue(stack: Stack, *, stage: int, ahead: str, keys: list[str]) -> None:
+    with psycopg.connect(stack.database, autocommit=True) as connection:
+        (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
+        values = {"workspace": workspace, "stage": stage, "ahead": ahead, "keys": keys, "backlog": BACKLOG}
+        first, *others = QUEUE.split(";\n")[:-1]
+        connection.execute(first)
+        for statement in others:
+            connection.execute(statement, values)
+        connection.execute("ANALYZE emails_pending")
+
+
+def read(stack: Stack, path: str) -> None:
+    reply = stack.call("GET", path)
+    assert reply.status == 200, reply.body
+
+
+def read_again(stack: Stack) -> None:
+    """Read what no process has kept any longer."""
+    time.sleep(1.1)
+    read(stack, "/queue/stats")
+
+
+def scan(stack: Stack) -> None:
+    with psycopg.connect(stack.database) as connection:
+        (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
+        connection.execute(SCAN, [workspace, DAYS]).fetchone()
+
+
+def times(act: Callable[[], None], rounds: int, *, warm: int = 2) -> list[float]:
+    seconds = []
+    for number in range(warm + rounds):
+        started = time.perf_counter()
+        act()
+        if number >= warm:
+            seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def report(name: str, seconds: list[float]) -> float:
+    """Print and return the median, in milliseconds; a rest of a second before a reading is taken off."""
+    rest = 1.1 if name.endswith("read") else 0.0
+    ordered = sorted((one - rest) * 1000 for one in seconds)
+    p50, p99 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    print(f"{name:28} p50 {p50:8.1f} ms   p99 {p99:8.1f} ms   ({len(ordered)} times)", flush=True)
+    return p50
+
+
+if __name__ == "__main__":
+    main()
