@@ -1,6 +1,6 @@
 """Read what was told and write down what it means: after the answer was given, as often as it takes.
 
-A row is claimed, read and settled in the transaction that records it. What breaks on a row stays with that
+A row is claimed, read, and settled in the transaction that records it. What breaks on a row stays with that
 row: it is tried ATTEMPTS times and then left for people to look at.
 """
 
@@ -94,26 +94,27 @@ def _attempt(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
             _attempt(kind, [row], reader)
 
 
-@transaction.atomic
 def _settle(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
+    """Record what rows mean, and settle them in the same transaction.
+
+    Hits have one of their own: both acts lock recipients before emails, so neither may follow the other in one.
+    Reports come first, since they may be told again without harm.
+    """
     if not rows:
         return
     meanings = reader(rows)
-    verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
-    verdicts |= _record({number: one.reported for number, one in meanings.items() if one.reported})
-    queue.settle(kind, verdicts)
+    with transaction.atomic():
+        reports = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Reported)}
+        news = record_reports(list(reports.values()))
+        verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
+        queue.settle(kind, verdicts | {number: NEWS[told] for number, told in zip(reports, news, strict=True)})
+    with transaction.atomic():
+        hits = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Hit)}
+        record_hits(list(hits.values()))
+        queue.settle(kind, dict.fromkeys(hits, Verdict.RECORDED))
     for row in rows:
-        if row.number not in verdicts:
+        if meanings[row.number] == Meaning():
             queue.put_off(kind, [row.number], seconds=_wait(row))
-
-
-def _record(telling: Mapping[int, Reported | Hit]) -> dict[int, Told.Verdict]:
-    reports = {number: told for number, told in telling.items() if isinstance(told, Reported)}
-    hits = {number: told for number, told in telling.items() if isinstance(told, Hit)}
-    news = record_reports(list(reports.values()))
-    record_hits(list(hits.values()))
-    verdicts = {number: NEWS[is_news] for number, is_news in zip(reports, news, strict=True)}
-    return verdicts | dict.fromkeys(hits, Verdict.RECORDED)
 
 
 NEWS = {True: Verdict.RECORDED, False: Verdict.REPEATED, None: Verdict.NOT_OURS}
