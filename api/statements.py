@@ -4,8 +4,8 @@ Each round trip costs about 0.2 ms of both processes; what accepts an email has 
 the first statements before it has sent the last.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
@@ -16,7 +16,7 @@ class Statement:
     """SQL with its values, as cursor.execute takes them."""
 
     sql: str
-    values: dict[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] | Sequence[Any] = ()
 
 
 def run_together(statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:

@@ -75,6 +75,8 @@ class Drain(Generic[J, R]):
         self._inbox: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
         self._unrecorded: list[R] = []
         self._claimed_at = self._renewed_at = self._invited_at = 0.0
+        # A part of the sessions: the others go on while this many are written down and replaced.
+        self._batch = min(max(work.sessions // 2, MINIMUM_CLAIM), RECORD_AT_ONCE)
 
     def run(self) -> None:
         """Empty the queue; where a drain runs already, wake it and return."""
@@ -109,9 +111,10 @@ class Drain(Generic[J, R]):
         return under_way or self._rung.is_set()
 
     def _step(self) -> None:
-        self._record()
+        # New work first: the sessions are busy with it while the results are written down.
         if self._may_claim():
             self._claim()
+        self._record()
         self._collect()
         self._renew()
 
@@ -165,7 +168,7 @@ class Drain(Generic[J, R]):
     def _collect(self) -> None:
         """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS, or none can."""
         wait = LOOK_EVERY_SECONDS if self._in_flight else 0.0
-        while len(self._unrecorded) < RECORD_AT_ONCE:
+        while len(self._unrecorded) < self._batch:
             if not self._in_flight:
                 wait = 0.0
             try:

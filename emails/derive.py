@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from analytics import tally
+from api.statements import Statement, run_together
 from emails.states import PRECEDENCE
 from keys.ids import from_uuid, to_uuid
 
@@ -47,6 +46,9 @@ RETURNING e.id, e.status, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_a
 """
 
 
+Change = tuple[tally.Slot, int]
+
+
 @dataclass(frozen=True)
 class _Before:
     workspace_id: str
@@ -57,21 +59,26 @@ class _Before:
 
 def derive_emails(email_ids: Collection[str]) -> None:
     """Bring emails up to date with their recipients, and count what that changed."""
+    tally.add(derived(email_ids))
+
+
+def derived(email_ids: Collection[str]) -> Iterator[Change]:
+    """Bring emails up to date with their recipients; yield what that changed, to be counted."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [ids])
-        before = {
-            id_: _Before(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
-            for id_, workspace, created_at, status, *times in cursor.fetchall()
-        }
-        cursor.execute(DERIVE, {"ids": ids, "precedence": [state.value for state in PRECEDENCE]})
-        changed = cursor.fetchall()
-    tally.add(change for id_, status, *times in changed for change in _changes(before[id_], status, times))
+    precedence = [state.value for state in PRECEDENCE]
+    # In one round trip, and yet each statement sees what was committed while it waited for the locks before it.
+    locked, changed = run_together([Statement(LOCK, [ids]), Statement(DERIVE, {"ids": ids, "precedence": precedence})])
+    before = {
+        id_: _Before(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
+        for id_, workspace, created_at, status, *times in locked
+    }
+    for id_, status, *times in changed:
+        yield from _changes(before[id_], status, times)
 
 
-def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[tuple[tally.Slot, int]]:
+def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[Change]:
     if status != before.status:
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{before.status}"), -1
         yield tally.Slot(before.workspace_id, before.created_at, f"status.{status}"), 1

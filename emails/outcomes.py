@@ -15,9 +15,10 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from analytics import tally
+from api.statements import Statement, run_together
 from delivery.replies import Outcome, SuppressOn, Verdict
 from emails import health, stats
-from emails.derive import derive_emails
+from emails.derive import derived
 from emails.models import Event
 from emails.queue import LOST_AT_MOST, Claim, park
 from emails.retries import delay_after, max_age
@@ -105,7 +106,8 @@ OUR_FAULTS = frozenset({"internal_error"})
 LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 
 
-@transaction.atomic
+# Without a savepoint: whoever calls this within a transaction does not go on after an error.
+@transaction.atomic(savepoint=False)
 def record(results: Sequence[Result]) -> list[Result]:
     """Record results of claims that are still held, and return those; the others are left to their new holders."""
     ours = [_expired(result) for result in _held(results)]
@@ -116,11 +118,10 @@ def record(results: Sequence[Result]) -> list[Result]:
     tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
     if not tried:
         return ours
-    _move_pending(tried)
     found = _apply(tried)
     add_events([event for result in tried for event in _events(result, found[result.claim.recipient_id])])
-    derive_emails(sorted({recipient.email_id for recipient in found.values()}))
-    tally.add(_counts(tried, found))
+    changes = derived(sorted({recipient.email_id for recipient in found.values()}))
+    tally.add([*changes, *_counts(tried, found)])
     _suppress(tried, found)
     return ours
 
@@ -151,28 +152,25 @@ def _delay(result: Result) -> timedelta:
     return max(delay_after(result.claim.attempt), LEAST_DELAYS.get(result.outcome.reason, timedelta(0)))
 
 
-def _move_pending(results: Sequence[Result]) -> None:
-    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.verdict)]
-    waiting = [result for result in results if not _is_final(result.outcome.verdict)]
-    with connection.cursor() as cursor:
-        cursor.execute(FINISH, [final])
-        if waiting:
-            cursor.execute(WAIT, [list(column) for column in zip(*map(_wait, waiting), strict=True)])
-
-
 def _wait(result: Result) -> tuple[UUID, float, bool]:
     is_outcome = result.outcome.reason not in OUR_FAULTS
     return to_uuid(result.claim.recipient_id), _delay(result).total_seconds(), is_outcome
 
 
 def _apply(results: Sequence[Result]) -> dict[str, _Found]:
-    """Update the recipients; return what each is now."""
-    with connection.cursor() as cursor:
-        cursor.execute(APPLY, [json.dumps([_row(result) for result in results])])
-        return {
-            from_uuid(id_): _Found(from_uuid(email_id), address, State(state))
-            for id_, email_id, address, state in cursor.fetchall()
-        }
+    """Move the queue's rows and the recipients; return what each recipient is now."""
+    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.verdict)]
+    waits = [_wait(result) for result in results if not _is_final(result.outcome.verdict)]
+    *_, updated = run_together(
+        [
+            Statement(FINISH, [final]),
+            Statement(WAIT, [[wait[column] for wait in waits] for column in range(3)]),
+            Statement(APPLY, [json.dumps([_row(result) for result in results])]),
+        ]
+    )
+    return {
+        from_uuid(id_): _Found(from_uuid(email_id), address, State(state)) for id_, email_id, address, state in updated
+    }
 
 
 def _row(result: Result) -> dict[str, Any]:

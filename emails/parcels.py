@@ -1,6 +1,6 @@
 """Turn claimed rows into frozen values that know no database: a few queries for any number of them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -103,11 +103,13 @@ def pack(claims: Sequence[Claim], *, room: int) -> list[Parcel]:
 
     room: bytes of files that may be read; with less than one email has, it alone is read.
     """
-    rows = list(_fitting(list(_read(claims)), room))
+    found = list(_read(claims))
+    weights = _weights({row.content_id for row in found if row.content_id})
+    rows = list(_fitting(found, weights, room))
     known = identities({row.sender for row in rows})
     contents = Content.objects.in_bulk([row.content_id for row in rows if row.content_id])
     versions = TemplateVersion.objects.in_bulk({row.version_id for row in rows if row.version_id})
-    files = _files({row.content_id for row in rows if row.content_id})
+    files = _files(weights.keys() & {row.content_id for row in rows}) if weights else {}
     return [
         Parcel(
             claim=row.claim,
@@ -141,9 +143,8 @@ def _read(claims: Sequence[Claim]) -> Iterator[_Row]:
         )
 
 
-def _fitting(rows: Sequence[_Row], room: int) -> Iterator[_Row]:
+def _fitting(rows: Sequence[_Row], weights: Mapping[str, int], room: int) -> Iterator[_Row]:
     """Leave out what would take more memory than there is; the first heavy one always fits into all of it."""
-    weights = _weights({row.content_id for row in rows if row.content_id})
     taken = 0
     for row in rows:
         weight = weights.get(row.content_id or "", 0)
@@ -155,6 +156,8 @@ def _fitting(rows: Sequence[_Row], room: int) -> Iterator[_Row]:
 
 def _weights(content_ids: Collection[str]) -> dict[str, int]:
     """Return the bytes of files of each content that has some."""
+    if not content_ids:
+        return {}
     weighed = Attachment.objects.filter(content__in=content_ids).order_by().values_list("content_id")
     return dict(weighed.annotate(Sum("size")))
 

@@ -21,7 +21,8 @@ Reason = Suppression.Reason
 
 
 @pytest.fixture
-def sending() -> Sending:
+def sending(monkeypatch) -> Sending:
+    monkeypatch.setattr("emails.sending.PROMOTE_EVERY_SECONDS", 0)
     """A worker's claims; nothing is handed over here."""
     return Sending(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
 
