@@ -264,6 +264,8 @@ class Session:
 
 async def _connect(server: Server, deadline: float, timeouts: Timeouts) -> Wire:
     loop = asyncio.get_running_loop()
+    if loop.time() >= deadline:
+        raise broken(Stage.CONNECT, "There was no time left for this host.")
     context = (server.context or context_for(server.tls)) if server.tls is Tls.IMPLICIT else None
     name = server.name if context else None
     try:
