@@ -109,6 +109,9 @@ OF_HOSTS = Phrases(
         "is not allowed to send from", "sender address*forged",
     )),
     (Reason.PROTOCOL, ("illegal character", "invalid character")),
+    (Reason.POLICY, (
+        "character set", "user does not accept", "user doesnt accept", "recipient does not accept",
+    )),
     (Reason.BLOCKLISTED, (
         "aup#", "spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list",
         "blocklist", "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl",

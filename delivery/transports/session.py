@@ -66,7 +66,7 @@ class Session:
         """Send one message and return the reply to its final dot. Raises Setback, and LeaseLost before the end."""
         self._wire.deadline = deadline
         if self._needs_reset:
-            await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
+            await self._reset()
         self._needs_reset = True
         commands = self._envelope_commands(envelope, message)
         try:
@@ -168,6 +168,14 @@ class Session:
 
     # One message.
 
+    async def _reset(self) -> None:
+        """Let the host forget the last message; one that will not says nothing of the next, but is left."""
+        try:
+            await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
+        except Setback as setback:
+            self._wire.close()
+            raise broken(Stage.MAIL, f"The host did not take RSET: {setback}") from setback
+
     def _envelope_commands(self, envelope: Envelope, message: bytes) -> list[tuple[Stage, bytes]]:
         self._refuse_what_the_host_cannot(envelope, message)
         return [
@@ -264,6 +272,8 @@ class Session:
 
 async def _connect(server: Server, deadline: float, timeouts: Timeouts) -> Wire:
     loop = asyncio.get_running_loop()
+    if loop.time() >= deadline:
+        raise broken(Stage.CONNECT, "There was no time left for this host.")
     context = (server.context or context_for(server.tls)) if server.tls is Tls.IMPLICIT else None
     name = server.name if context else None
     try:

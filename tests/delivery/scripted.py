@@ -138,6 +138,7 @@ class ScriptedServer:
         self.most_open = 0
         self._visits: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
         context = self.tls if self.implicit else None
@@ -146,10 +147,16 @@ class ScriptedServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        # A connection that stands already is only accepted in a turn of the loop; a closed server would drop it open.
+        await asyncio.sleep(0.005)
         self._server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+        # An aborted transport is closed one turn of the loop later.
+        await asyncio.sleep(0.001)
 
     def said(self, verb: str) -> list[str]:
         """Return the commands that begin with a verb."""
@@ -159,6 +166,7 @@ class ScriptedServer:
         task = asyncio.current_task()
         assert task
         self._tasks.add(task)
+        self._writers.append(writer)
         self.connections += 1
         self.open += 1
         self.most_open = max(self.open, self.most_open)

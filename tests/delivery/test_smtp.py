@@ -60,6 +60,18 @@ class TestConnections:
 
         run(work())
 
+    @pytest.mark.parametrize("reply", [b"500 What?\r\n", b"450 Later\r\n", b"421 Bye\r\n"])
+    def test_one_that_cannot_be_reset_is_left(self, reply):
+        async def work() -> None:
+            script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "rset": reply}
+            async with ScriptedServer(script) as server:
+                transport = relay(server)
+                verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(2)]
+                assert verdicts == [Verdict.BOUNCED, Verdict.SENT]
+                assert server.connections == 2
+
+        run(work())
+
     @pytest.mark.parametrize("way", ["closed", "421"])
     def test_one_that_the_host_closed_in_between_costs_no_attempt(self, way):
         async def work() -> None:

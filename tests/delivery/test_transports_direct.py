@@ -145,6 +145,7 @@ class TestTheNextHost:
                     outcome = await transport.deliver(mail(), lease=LEASE)
                     assert asyncio.get_running_loop().time() - began < 2
                     assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+                    assert second.connections == 0
 
         run(work())
 
