@@ -1,6 +1,8 @@
 """A receiver, an endpoint of Alice's that points at it, and a drain that posts what is due."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from drain.engine import Drain
-from drain.loop import submit
+from drain.loop import network_loop
 from keys.ids import new_id
 from network.addresses import Guard
 from network.http import Rules
@@ -25,6 +27,11 @@ from webhooks.services import create_webhook
 
 # Nothing listens there; every question fails at once.
 NO_DNS = Resolver([("127.0.0.1", 9)], lifetime_seconds=0.2)
+
+
+def submit(work: Coroutine[Any, Any, Any]) -> "Future[Any]":
+    """Run a coroutine where the drain runs its jobs."""
+    return asyncio.run_coroutine_threadsafe(work, network_loop())
 
 
 @dataclass

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import pytest
 import trustme
 
-from drain.loop import submit
 from network.addresses import Guard
 from network.http import Rules
 from network.resolver import Resolver
 from tests.network.nameserver import SERVFAIL, SILENCE, NameServer
-from tests.webhooks.conftest import NO_DNS
+from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status
 from webhooks import post
 from webhooks.post import MAX_KEPT_BYTES, MAX_READ_BYTES, Attempt, Poster

@@ -8,11 +8,10 @@ from django.db import connection
 
 from drain import stopping
 from drain.engine import Drain
-from drain.loop import submit
 from network.addresses import Guard
 from network.http import Rules
 from tests.flows.stack import wait_for
-from tests.webhooks.conftest import NO_DNS, make_endpoint, tell, tell_many
+from tests.webhooks.conftest import NO_DNS, make_endpoint, submit, tell, tell_many
 from tests.webhooks.receiver import Receiver, drip, silence
 from webhooks import post
 from webhooks.models import Pending, Webhook, WebhookDelivery
