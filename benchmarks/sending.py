@@ -15,6 +15,7 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -22,10 +23,13 @@ from uuid import uuid4
 import psycopg
 
 from benchmarks.sinks import distant_sink, smtp_sink
-from tests.flows.stack import REPOSITORY, Stack, running_stack
+from tests.flows.stack import REPOSITORY, Stack, running_stack, wait_for
+from tests.standards.postfix import Postfix
 
 ROUNDS = 3
 WORKERS = 2
+CONCURRENCY = 32
+SBIN = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"}
 # A real welcome mail with six links, and paragraphs up to 10 kB.
 WELCOME = (REPOSITORY / "tests" / "corpus" / "welcome.html").read_text(encoding="utf-8")
 SENTENCE = "Your account is ready, and everything that you need to begin is explained on the pages behind these links."
@@ -46,12 +50,15 @@ def main() -> None:
         python = installed(folder)
         near = [(ours(folder, smtp_sink, count), post_office(folder, python, smtp_sink, count)) for _ in range(ROUNDS)]
         relay = [postfix(count) for _ in range(ROUNDS)]
+        single = [accepted_and_delivered(folder, 1000) for _ in range(ROUNDS)]
         far = [(ours(folder, distant_sink, count), post_office(folder, python, distant_sink, 300)) for _ in range(2)]
     print(f"HTML of {len(HTML)} bytes, {count} emails, medians of {ROUNDS} rounds")
     report("from a filled queue", near, at_least=3.5)
     print(f"  Postfix's relay {statistics.median(relay):.0f}/s: ratio ", end="")
     print(f"{statistics.median(mine for mine, _ in near) / statistics.median(relay):.2f} (at least 3)")
     report("with round trips of 100 ms", far, at_least=15)
+    ours_single, theirs_single = (statistics.median(column) for column in zip(*single, strict=True))
+    print(f"accepted over HTTP and delivered: {ours_single:.0f}/s, by Postfix over SMTP {theirs_single:.0f}/s")
 
 
 def report(what: str, rounds: list[tuple[float, float]], *, at_least: float) -> None:
@@ -96,7 +103,7 @@ def drained(stack: Stack, count: int) -> float:
             row = connection.execute("SELECT count(*) FROM emails_pending").fetchone()
             return int(row[0]) if row else 0
 
-        stack.start(*(f"worker-{number}" for number in range(WORKERS)), DELIVERY_CONNECTIONS="100")
+        stack.start(*(f"worker-{number}" for number in range(WORKERS)), DELIVERY_CONNECTIONS="200")
         deadline = time.monotonic() + 300
         while (first := left()) == count and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -148,7 +155,48 @@ def running_database() -> Iterator[str]:
 
 def postfix(count: int) -> float:
     """Return messages per second that Postfix relays from a filled queue."""
-    raise NotImplementedError
+    with smtp_sink() as port, Postfix(routes={"*": port}, settings={"defer_transports": "smtp"}) as relay:
+        inject(relay, count)
+        relay.set("defer_transports", "")
+        started = time.perf_counter()
+        relay.flush()
+        wait_for(lambda: relayed(relay) >= count, seconds=300, what="Postfix relays everything")
+        return count / (time.perf_counter() - started)
+
+
+def accepted_and_delivered(folder: Path, count: int) -> tuple[float, float]:
+    """Return single sends per second, from the first call until the last is handed over: ours, and Postfix'."""
+    with smtp_sink() as port:
+        transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
+        with running_stack(folder, **transport) as stack:
+            stack.start("web", *(f"worker-{number}" for number in range(WORKERS)), WEB_CONCURRENCY="5")
+            stack.send()
+            wait_for(lambda: left_in(stack) == 0, seconds=60, what="warm workers")
+            started = time.perf_counter()
+            with ThreadPoolExecutor(CONCURRENCY) as pool:
+                replies = pool.map(lambda number: stack.send(to=f"u{number}@example.com", html=HTML), range(count))
+                assert {reply.status for reply in replies} == {202}
+            wait_for(lambda: left_in(stack) == 0, seconds=300, what="everything is handed over")
+            ours = count / (time.perf_counter() - started)
+    with smtp_sink() as port, Postfix(routes={"*": port}) as relay:
+        started = time.perf_counter()
+        inject(relay, count)
+        wait_for(lambda: relayed(relay) >= count, seconds=300, what="Postfix relays everything")
+        return ours, count / (time.perf_counter() - started)
+
+
+def inject(relay: Postfix, count: int) -> None:
+    """Hand messages of 10 kB to Postfix, over as many connections as we are called on."""
+    options = ["-s", str(CONCURRENCY), "-m", str(count), "-l", "10240", "-f", "a@demo.example", "-t", "u@example.com"]
+    subprocess.run(["smtp-source", *options, f"127.0.0.1:{relay.port}"], check=True, env=SBIN)
+
+
+def relayed(relay: Postfix) -> int:
+    return relay.log().count("status=sent")
+
+
+def left_in(stack: Stack) -> int:
+    return int(stack.query("SELECT count(*) FROM emails_pending")[0][0])
 
 
 if __name__ == "__main__":

@@ -95,6 +95,11 @@ class Postfix:
         """Try again at once what was deferred."""
         self._run("postqueue", "-f")
 
+    def set(self, name: str, value: str) -> None:
+        """Change a line of main.cf while it runs."""
+        self._run("postconf", "-e", f"{name} = {value}")
+        self._run(self._postfix, "reload")
+
     def log(self) -> str:
         path = self._directory / "log"
         return path.read_text() if path.exists() else ""
