@@ -169,7 +169,7 @@ class TestWhatStays:
             work(outcome)
         before = api.get("/analytics").json(), api.get("/analytics/daily").json(), api.get("/queue/stats").json()
         # Time does not pass here: moved into another hour, emails would not be those that were counted.
-        for _ in retention.expired_emails(Workspace.objects.get().id, timedelta(seconds=-1)):
+        for _ in retention.expired_emails(Workspace.objects.get().id, timedelta(hours=-1)):
             pass
         assert not Email.objects.exists()
         after = api.get("/analytics").json(), api.get("/analytics/daily").json(), api.get("/queue/stats").json()
@@ -227,6 +227,23 @@ class TestTemplateVersions:
         api.delete(f"/templates/{template_id}")
         expire()
         assert TemplateVersion.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_the_oldest_are_found_by_the_index_of_lists():
+    """No index serves retention alone, and none is scanned for it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        values = {
+            "workspace": UUID(int=1),
+            "age": LONG_AGO,
+            "created_at": timezone.now(),
+            "id": UUID(int=2),
+            "limit": 9,
+        }
+        cursor.execute(f"EXPLAIN {retention.EXPIRED}", values)
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    assert "Index Scan Backward using email_newest" in plan
 
 
 @pytest.mark.django_db

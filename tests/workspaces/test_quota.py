@@ -75,7 +75,7 @@ class TestMonths:
         api.delete(f"/emails/{scheduled(api)}")
         api.post("/emails/send", mail())
         before = quota(api)["used"]
-        for _ in expired_emails(alice.workspace.id, timedelta(seconds=-1)):
+        for _ in expired_emails(alice.workspace.id, timedelta(hours=-1)):
             pass
         assert (Email.objects.count(), quota(api)["used"]) == (1, before)
 
