@@ -76,8 +76,8 @@ class Sending:
         return Result(posting.claim, fault_of_ours("internal_error"))
 
     def record(self, results: Sequence[Result]) -> None:
-        record(results)
         self._slow -= {result.claim.delivery_id for result in results}
+        record(results)
 
     def renew(self, postings: Collection[Posting]) -> None:
         queue.renew([posting.claim for posting in postings])
