@@ -45,7 +45,7 @@ class Work(Protocol[J, R]):
 
     @property
     def held_back(self) -> bool:
-        """Whether the last claim left ready work behind, which has to wait for what is under way."""
+        """Whether ready work may wait for what is under way, so that every result is worth another claim."""
 
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""

@@ -155,6 +155,12 @@ class WebhookDelivery(models.Model):
     def __str__(self) -> str:
         return self.id
 
+    @property
+    def next_attempt_at(self) -> datetime | None:
+        """When it is tried next; None at the end, and while an attempt is under way."""
+        pending: Pending | None = getattr(self, "pending", None)
+        return pending.due_at if pending and pending.stage != Pending.Stage.LEASED else None
+
 
 class Pending(models.Model):
     """The queue: one narrow row while a delivery has attempts left, deleted at its end."""

@@ -13,7 +13,7 @@ from django.db import connection
 
 from drain.leases import LEASE_SECONDS
 from keys.ids import from_uuid, to_uuid
-from webhooks.turns import FIRST_PACE, Lane, deal, open_lanes
+from webhooks.turns import FIRST_PACE, SLOW_PACE, Lane, deal, open_lanes
 
 # How many endpoints a claim looks at; those behind have their turn in the next.
 LANES = 200
@@ -21,7 +21,8 @@ PROMOTE_AT_ONCE = 1000
 DISCARD_AT_ONCE = 10_000
 FIRST = UUID(int=0)
 
-# Endpoints with ready work, by a loose index scan: ten thousand deliveries of one cost no more than its first.
+# Endpoints with ready work that may have more under way, by a loose index scan: ten thousand deliveries of one cost no
+# more than its first, and however many are full, the one behind them is found.
 LOOK = """
 WITH RECURSIVE lane AS (
     (SELECT webhook_id FROM webhooks_pending WHERE stage = 1 AND webhook_id > %(after)s ORDER BY webhook_id LIMIT 1)
@@ -30,11 +31,15 @@ WITH RECURSIVE lane AS (
         SELECT webhook_id FROM webhooks_pending
          WHERE stage = 1 AND webhook_id > lane.webhook_id ORDER BY webhook_id LIMIT 1) further
 )
-SELECT looked.webhook_id, w.active, w.pace,
-       (SELECT count(*) FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = looked.webhook_id)
-  FROM (SELECT webhook_id FROM lane LIMIT %(lanes)s) looked
-  LEFT JOIN webhooks_webhook w ON w.id = looked.webhook_id
- ORDER BY looked.webhook_id
+SELECT * FROM (
+    SELECT lane.webhook_id, w.active, w.pace, w.pace - held.leased AS room
+      FROM lane
+      LEFT JOIN webhooks_webhook w ON w.id = lane.webhook_id
+      CROSS JOIN LATERAL (
+        SELECT count(*) AS leased FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = lane.webhook_id) held
+     WHERE w.active IS NOT TRUE OR (w.pace > held.leased AND w.pace >= %(least_pace)s)
+     LIMIT %(lanes)s) looked
+ ORDER BY webhook_id
 """
 TAKE = """
 WITH picked AS MATERIALIZED (
@@ -127,8 +132,6 @@ class Cursor:
 
     def __init__(self) -> None:
         self.after = FIRST
-        # Whether something was ready when we last looked; what was left there waits for what is under way.
-        self.saw_work = False
 
     def claim(self, limit: int, *, slow_limit: int) -> list[Claim]:
         """Lease up to limit ready deliveries, up to slow_limit of them of slow endpoints."""
@@ -140,9 +143,8 @@ class Cursor:
         return self._claim(limit, slow_limit=slow_limit)
 
     def _claim(self, limit: int, *, slow_limit: int) -> list[Claim]:
-        looked = look(after=self.after)
+        looked = look(after=self.after, least_pace=SLOW_PACE if slow_limit > 0 else FIRST_PACE)
         lanes = open_lanes(looked, limit=limit, slow_limit=slow_limit)
-        self.saw_work = bool(looked)
         self.after = _next_after(looked, lanes, limit)
         return take(lanes, limit=limit)
 
@@ -154,15 +156,15 @@ def _next_after(looked: Sequence[Lane], lanes: Sequence[Lane], limit: int) -> UU
     return to_uuid(looked[-1].webhook_id, prefix="wh_") if len(looked) == LANES else FIRST
 
 
-def look(*, after: UUID) -> list[Lane]:
+def look(*, after: UUID, least_pace: int) -> list[Lane]:
     """Return up to LANES endpoints with ready work behind `after`; throw away what those that are off still have."""
-    rows = _fetch(LOOK, {"after": after, "lanes": LANES})
+    rows = _fetch(LOOK, {"after": after, "least_pace": least_pace, "lanes": LANES})
     off = [webhook_id for webhook_id, active, *_ in rows if not active]
     if off:
         _execute(LEFT_OVER, {"webhooks": off, "limit": DISCARD_AT_ONCE})
     return [
-        Lane(from_uuid(webhook_id, prefix="wh_"), pace - leased, is_slow=pace < FIRST_PACE)
-        for webhook_id, _, pace, leased in rows
+        Lane(from_uuid(webhook_id, prefix="wh_"), room, is_slow=pace < FIRST_PACE)
+        for webhook_id, _, pace, room in rows
         if pace is not None
     ]
 

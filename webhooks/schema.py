@@ -30,9 +30,6 @@ show_as(KindField, KIND)
 refine(WebhookInput, properties={"events": {"minItems": 1}})
 refine(WebhookChanges, properties={"events": {"minItems": 1}})
 refine(AttemptSerializer, properties={"at": MOMENT})
-NEXT = {"nextAttemptAt": {"anyOf": [MOMENT, {"type": "null"}]}}
-refine(DeliveryItemSerializer, properties=NEXT)
-refine(DeliverySerializer, properties=NEXT)
 
 
 class WebhookWithSecret(WebhookSerializer):

@@ -47,6 +47,8 @@ class Sending:
     """Webhook deliveries, as drain.engine.Work sees them."""
 
     kind = "webhooks"
+    # What an endpoint's pace holds back may go as soon as a result is in.
+    held_back = True
 
     def __init__(self, poster: Poster, *, sessions: int) -> None:
         self.sessions = sessions
@@ -54,10 +56,6 @@ class Sending:
         self._cursor = queue.Cursor()
         # Deliveries of slow endpoints that this process has under way.
         self._slow: set[str] = set()
-
-    @property
-    def held_back(self) -> bool:
-        return self._cursor.saw_work
 
     def claim(self, limit: int) -> list[Posting]:
         queue.promote()
@@ -78,8 +76,8 @@ class Sending:
         return Result(posting.claim, fault_of_ours("internal_error"))
 
     def record(self, results: Sequence[Result]) -> None:
-        record(results)
         self._slow -= {result.claim.delivery_id for result in results}
+        record(results)
 
     def renew(self, postings: Collection[Posting]) -> None:
         queue.renew([posting.claim for posting in postings])

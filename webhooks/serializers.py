@@ -4,11 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import StrictBooleanField, StrictSerializer, TextField, WireTimeField, wire_time
+from api.fields import StrictBooleanField, StrictSerializer, TextField, WireTimeField
 from network.addresses import TargetRefused
 from network.http import read_target
 from webhooks.kinds import KINDS, PREFIX
-from webhooks.models import Pending, Webhook, WebhookDelivery
+from webhooks.models import Webhook, WebhookDelivery
 from webhooks.targets import FORBIDDEN, rules, sentence_for
 
 MAX_EVENTS_NAMED = 100
@@ -93,7 +93,7 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
     attemptCount = serializers.IntegerField(source="attempt_count")  # noqa: N815
     statusCode = serializers.IntegerField(source="status_code", allow_null=True)  # noqa: N815
     error = serializers.SerializerMethodField()
-    nextAttemptAt = serializers.SerializerMethodField()  # noqa: N815
+    nextAttemptAt = WireTimeField(source="next_attempt_at", allow_null=True)  # noqa: N815
     createdAt = WireTimeField(source="created_at")  # noqa: N815
     succeededAt = WireTimeField(source="succeeded_at", allow_null=True)  # noqa: N815
 
@@ -116,11 +116,6 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 
     def get_error(self, delivery: WebhookDelivery) -> str | None:
         return delivery.error or None
-
-    def get_nextAttemptAt(self, delivery: WebhookDelivery) -> str | None:  # noqa: N802
-        """Null at the end, and while an attempt is under way."""
-        pending: Pending | None = getattr(delivery, "pending", None)
-        return wire_time(pending.due_at) if pending and pending.stage != Pending.Stage.LEASED else None
 
 
 class AttemptSerializer(serializers.Serializer[Any]):

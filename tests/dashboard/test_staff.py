@@ -5,25 +5,31 @@ from django.contrib.admin.utils import quote
 from config.staff import StaffSite
 from tests.conftest import PASSWORD, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
+from webhooks.models import WebhookSecret
+from webhooks.services import create_webhook, send_test
 from workspaces.models import ApiKey, User, Workspace
 
 
 @pytest.fixture
 def rows(alice):
     make_key(alice.workspace)
+    webhook, _ = create_webhook(alice.workspace, url="http://127.0.0.1:9/hook", events=["sent"])
     return {
         "workspaces/user": alice.owner,
         "workspaces/workspace": alice.workspace,
         "workspaces/membership": alice.workspace.memberships.get(),
         "workspaces/apikey": ApiKey.objects.get(),
         "domains/domain": make_domain(alice.workspace, "alice.example"),
+        "webhooks/webhook": webhook,
+        "webhooks/webhookdelivery": send_test(webhook),
         "emails/email": make_email(alice.workspace, html="<p>Private matter</p>"),
         "inbox/caughtmail": make_caught(None, b"Subject: x\r\n\r\nOf the service"),
     }
 
 
 KINDS = ["user", "workspace", "membership", "apikey"]
-PAGES = [*(f"workspaces/{kind}" for kind in KINDS), "domains/domain", "emails/email", "inbox/caughtmail"]
+HOOKS = ["webhooks/webhook", "webhooks/webhookdelivery"]
+PAGES = [*(f"workspaces/{kind}" for kind in KINDS), "domains/domain", *HOOKS, "emails/email", "inbox/caughtmail"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -34,7 +40,8 @@ def test_the_pages_load(staff, rows, page):
     assert (listed.status_code, detail.status_code) == (200, 200)
     shown = listed.content.decode() + detail.content.decode()
     key = ApiKey.objects.get()
-    for secret in (key.secret_hash, rows["workspaces/user"].password, "Private matter"):
+    sealed = WebhookSecret.objects.get().sealed_secret
+    for secret in (key.secret_hash, rows["workspaces/user"].password, "Private matter", sealed, "whsec_"):
         assert secret not in shown
 
 

@@ -21,11 +21,13 @@ RULES = {
     "too_large": "metadata is counted in bytes of JSON",
     "unsafe": "a file name of dots alone",
     "invalid_domain": "the grammar of IDNA",
+    "forbidden_target": "where a URL may lead",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},
     "templates": {"name": "Hello", "subject": "Hello {{name}}", "htmlContent": "<p>{{name}}</p>"},
     "suppressions": {"email": "nobody@example.com"},
+    "webhooks": {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]},
 }
 ADDRESSES = st.from_regex(r"[a-z][a-z0-9]{0,12}@demo\.example", fullmatch=True)
 NAMED = ADDRESSES.map(lambda address: f"Demo <{address}>")
@@ -64,6 +66,8 @@ def before_call(context, case, kwargs):
     resource = case.operation.path.split("/")[2]
     if turn % 2 and resource in CREATED and "id" in case.path_parameters and follows(case, ParameterLocation.PATH):
         case.path_parameters["id"] = new_id(resource)
+    if turn % 2 and "webhook_id" in case.path_parameters and follows(case, ParameterLocation.PATH):
+        case.path_parameters["webhook_id"] = new_id(resource)
     if isinstance(case.body, dict):
         settle_keys(case, turn)
     if isinstance(case.body, dict) and follows(case, ParameterLocation.BODY):
@@ -90,6 +94,9 @@ def settle_body(body: dict[str, Any]) -> None:
         body["from"] = "hello@demo.example"
     if body.get("scheduledFor"):
         body["scheduledFor"] = moment(60)
+    # Nobody listens there.
+    if "url" in body:
+        body["url"] = CREATED["webhooks"]["url"]
     # A blocked address would be refused in every email after.
     if "email" in body:
         body["email"] = "nobody@example.com"
@@ -106,13 +113,16 @@ def follows(case: Any, location: ParameterLocation) -> bool:
 
 
 def new_id(resource: str) -> str:
+    # A workspace has 20 of them at most.
+    if resource == "webhooks" and (existing := call("webhooks?limit=1")["data"]):
+        return existing[0]["id"]
     path = "emails/send" if resource == "emails" else resource
     later = {"scheduledFor": moment(24 * 60)} if resource == "emails" else {}
     return call(path, {**CREATED[resource], **later})["id"]
 
 
-def call(path: str, body: dict[str, Any]) -> Any:
+def call(path: str, body: dict[str, Any] | None = None) -> Any:
     headers = {"Authorization": f"Bearer {os.environ['API_KEY']}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{os.environ['API_URL']}/v1/{path}", json.dumps(body).encode(), headers)
+    request = urllib.request.Request(f"{os.environ['API_URL']}/v1/{path}", body and json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)

@@ -367,6 +367,19 @@ def test_slow_endpoints_share_half_of_the_sessions(alice, bob, receiver, sending
     assert {posting.claim.webhook_id for posting in sending.claim(2)} == {quick.webhook.id}
 
 
+def test_an_endpoint_is_found_behind_any_number_that_are_full(alice, receiver, monkeypatch):
+    monkeypatch.setattr(queue, "LANES", 2)
+    for number in range(6):
+        make_endpoint(alice, receiver.url(f"/{number}"))
+    Webhook.objects.update(pace=SLOW_PACE)
+    last = Webhook.objects.order_by("id").last()
+    Webhook.objects.filter(id=last.id).update(pace=FULL_PACE)
+    tell_many(alice, 3)
+    claims = queue.Cursor().claim(100, slow_limit=0)
+    assert {held.webhook_id for held in claims} == {last.id}
+    assert len(claims) == 3
+
+
 def test_recording_and_packing_take_a_fixed_number_of_statements(alice, bob, receiver, django_assert_max_num_queries):
     for account in (alice, bob):
         make_endpoint(account, receiver.url("/one"))
@@ -408,7 +421,7 @@ def test_the_claim_reads_the_indexes(alice, endpoint):
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.LOOK, {"after": START, "lanes": 200})
+        cursor.execute("EXPLAIN " + queue.LOOK, {"after": START, "least_pace": 2, "lanes": 200})
         look = "\n".join(row[0] for row in cursor.fetchall())
         cursor.execute("EXPLAIN " + queue.TAKE, [[], [], 60])
         take = "\n".join(row[0] for row in cursor.fetchall())
