@@ -13,9 +13,11 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from dashboard.acts import Question
 from dashboard.choice import current_workspace
 from dashboard.paginator import CappedPaginator
 from workspaces.models import Workspace
@@ -100,6 +102,10 @@ class ScopedAdmin(ModelAdmin):
         response: HttpResponse = self.admin_site.page(request, template, section=self, **context)
         return response
 
+    def ask(self, request: HttpRequest, title: str, question: Question, **context: Any) -> HttpResponse:
+        """Return the page that asks before an act; its form posts to the same address."""
+        return self.page(request, "dashboard/confirm.html", title=title, question=question, **context)
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {"section": self, "title": self.title, **(extra_context or {})}
         response: HttpResponse = super().changelist_view(request, context)
@@ -111,6 +117,10 @@ class ScopedAdmin(ModelAdmin):
     def routes(self) -> list[URLPattern]:
         """Return the section's URLs beside its list; a route with an object takes it as <str:object_id>."""
         return []
+
+    def act_route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+        """Return a route for what has no page of its own: only a POST reaches it."""
+        return self.route(route, name, require_POST(view))
 
     def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
         guarded: Callable[..., HttpResponseBase] = self.admin_site.admin_view(view)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard import paginator
+from dashboard import listing
 from emails.models import Event
 from tests.dashboard.conftest import make_email
 from workspaces.models import Usage
@@ -28,14 +28,18 @@ def test_the_list_filters_by_status(owner, alice):
     assert "Arrived" not in page
 
 
-def test_the_list_ends_somewhere(owner, alice, monkeypatch):
-    monkeypatch.setattr(paginator, "MAX_ROWS", 30)
-    for number in range(31):
+def test_the_list_has_pages_and_ends_somewhere(owner, alice, monkeypatch):
+    monkeypatch.setattr(listing, "MAX_PAGES", 2)
+    for number in range(51):
         make_email(alice.workspace, subject=f"Number {number}")
 
-    assert "Page 1 of 2; the API has all of it" in owner.get("/dashboard/emails/").content.decode()
-    assert owner.get("/dashboard/emails/?p=2").context["cl"].result_list.count() == 5
-    assert owner.get("/dashboard/emails/?p=3").status_code == 302
+    first, last, beyond = (owner.get(f"/dashboard/emails/?p={number}") for number in (1, 2, 3))
+
+    assert [len(page.context["listing"].rows) for page in (first, last, beyond)] == [25, 25, 25]
+    assert "Older" in first.content.decode()
+    assert "Page 2; the API has all of it" in last.content.decode()
+    assert "Older" not in last.content.decode()
+    assert beyond.context["listing"].number == 2
 
 
 def test_the_list_costs_the_same_for_many(owner, alice, django_assert_max_num_queries):
