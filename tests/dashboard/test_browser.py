@@ -4,43 +4,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.conftest import PASSWORD, make_account, make_domain
-from tests.dashboard.browser import CHROMIUM, Visit, chromium, listener
+from tests.dashboard.browser import listener, sign_in
 from tests.dashboard.conftest import make_caught, make_email
 from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM.exists():
-        pytest.fail(f"The browser tests need {CHROMIUM}; on Debian, apt-get install chromium brings it.")
-    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
-    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        yield opened
-
-
-@pytest.fixture
-def visit(browser, live_server):
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    yield Visit(context, live_server.url)
-    context.close()
-
-
-@pytest.fixture
-def phone(browser, live_server):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    yield Visit(context, live_server.url)
-    context.close()
-
-
-def sign_in(visit: Visit, email: str) -> None:
-    page = visit.go("/dashboard/login/")
-    page.get_by_label("Email address").fill(email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Latest emails")).to_be_visible()
 
 
 def test_a_newcomer_gets_from_signing_up_to_reading_mail(visit):
