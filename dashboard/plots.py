@@ -24,7 +24,7 @@ def bars(labels: Sequence[str], lines: Sequence[Line]) -> str:
 
 def curves(labels: Sequence[str], lines: Sequence[Line]) -> str:
     """Return the data of a line chart as JSON."""
-    return _chart(labels, [{**_dataset(line), "tension": 0.25} for line in lines])
+    return _chart(labels, [{**_dataset(line), "cubicInterpolationMode": "monotone"} for line in lines])
 
 
 def _dataset(line: Line) -> dict[str, object]:

@@ -57,6 +57,14 @@ def _moment(event: Event) -> Moment:
 
 
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:
-    reply = " ".join(str(payload[name]) for name in ("code", "enhancedCode", "message") if payload.get(name))
-    found = (reply, payload.get("reason"), payload.get("url"), payload.get("scheduledFor"))
+    # A reason that has a sentence stands there as that.
+    reason = "" if sentence_for(payload.get("reason")) else payload.get("reason")
+    found = (_reply(payload), reason, payload.get("url"), payload.get("scheduledFor"))
     return tuple(str(detail) for detail in found if detail)
+
+
+def _reply(payload: dict[str, Any]) -> str:
+    """Return code, enhanced code and sentence; many servers' sentences begin with the enhanced code."""
+    code, enhanced, message = (str(payload.get(name) or "") for name in ("code", "enhancedCode", "message"))
+    parts = (code, "" if message.startswith(enhanced) else enhanced, message)
+    return " ".join(part for part in parts if part)

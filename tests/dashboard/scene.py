@@ -142,16 +142,16 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
         tally.add((tally.Slot(workspace.id, at, key), count) for key, count in counts.items())
 
 
-def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> list[str]:
-    """Return every address of the site that a GET answers with a page, those of objects with these."""
+def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
+    """Return every address of the site that a GET answers with a page, by its route; those of objects with these."""
     without = {"logout", "login", "signup", "jsi18n", "search", "switch_workspace", "suppressions_suppression_export"}
-    found = []
+    found = {}
     for name, route in routes.items():
         kind, _, act = name.rpartition("_")
         if name in without or act in {"verify", "test", "enable", "replay", "check", "preview", "source"}:
             continue
         if "<" not in route:
-            found.append(route)
+            found[name] = route
         elif kind in objects:
-            found.append(route.replace("<str:object_id>", objects[kind].pk))
+            found[name] = route.replace("<str:object_id>", objects[kind].pk)
     return found
