@@ -1,5 +1,6 @@
 """Send an email again from its page: once, however often the button is pressed."""
 
+import re
 import secrets
 
 from django.contrib import messages
@@ -13,7 +14,7 @@ from emails.models import Email
 from workspaces.errors import WorkspaceSuspended
 from workspaces.models import Workspace
 
-MAX_NONCE = 64
+NONCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def new_nonce() -> str:
@@ -39,7 +40,7 @@ def _resent(workspace: Workspace, email: Email, *, nonce: str) -> str:
 
 
 def _key(email: Email, nonce: str) -> Key | None:
-    """Return an idempotency key of the form; callers of the API cannot guess it."""
-    if not nonce:
+    """Return an idempotency key of the form, None for what no form of ours sends."""
+    if not NONCE.fullmatch(nonce):
         return None
-    return Key(f"dashboard {nonce[:MAX_NONCE]}", operation="resend", fingerprint=email.id, strict=True)
+    return Key(f"dashboard {nonce}", operation="resend", fingerprint=email.id, strict=True)

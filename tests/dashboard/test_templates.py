@@ -123,7 +123,8 @@ def test_deleting_asks_first(owner):
 
 def test_a_sample_has_a_value_for_every_variable(owner):
     content = Content(
-        "{{user.name}}", "{{#if vip}}{{code}}{{/if}}{{#each items}}{{title}} {{@index}}{{/each}}{{#each x}}{{this}}{{/each}}"
+        "{{user.name}}",
+        "{{#if vip}}{{code}}{{/if}}{{#each items}}{{title}} {{@index}}{{/each}}{{#each x}}{{this}}{{/each}}",
     )
 
     sample = json.loads(sample_of(content))
