@@ -1,7 +1,5 @@
 """Small things that several pages say alike."""
 
-from datetime import UTC, datetime
-
 from django.utils.translation import gettext_lazy as _
 
 # What a status means to the eye: the variants of unfold's labels.
@@ -16,17 +14,8 @@ TONES = {
     "failed": "danger",
     "cancelled": "default",
 }
-
-
-def moment(at: datetime | None) -> str:
-    """Write a time as the lists do, in UTC; a dash for none."""
-    return f"{at.astimezone(UTC):%-d %b %Y, %H:%M}" if at else "-"
-
-
-def shortened(text: str, *, to: int = 70) -> str:
-    return text if len(text) <= to else f"{text[: to - 1]}…"
-
-
+# The same for a domain and each of its records.
+DOMAIN_TONES = {"verified": "success", "pending": "warning", "failed": "danger", "temporary_failure": "danger"}
 # The same for a delivery to a webhook.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
 

@@ -8,13 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from dashboard.acts import Question, succeeded
 from dashboard.choice import current_workspace
 from dashboard.scoping import ScopedAdmin
-from dashboard.words import moment
+from dashboard.words import DOMAIN_TONES
 from domains.checking import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
@@ -23,13 +22,6 @@ from domains.records import records_of, warnings_of
 from domains.services import delete_domain, register_domain, rotate_dkim_key
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
-
-TONES = {
-    Domain.Status.VERIFIED.value: "success",
-    Domain.Status.PENDING.value: "warning",
-    Domain.Status.FAILED.value: "danger",
-    Domain.Status.TEMPORARY_FAILURE.value: "danger",
-}
 
 
 class DomainForm(forms.Form):
@@ -60,12 +52,10 @@ class DomainForm(forms.Form):
 class DomainPages(ScopedAdmin):
     slug, title = "domains", "Domains"
     empty = ("dns", "No domains yet", "Register the domain that your mail comes from, then publish its records.")
-    add_label = "New domain"
-    list_display = ("name", "state", "created")
     ordering = ("-created_at", "-id")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+    def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
+        return super().page(request, template, tones=DOMAIN_TONES, **context)
 
     def routes(self) -> list[URLPattern]:
         return [
@@ -92,11 +82,8 @@ class DomainPages(ScopedAdmin):
             "dashboard/domains/detail.html",
             title=domain.name,
             domain=domain,
-            state=self.state(domain),
-            tone=TONES[domain.status],
             records=records_of(domain),
             warnings=warnings_of(domain),
-            tones=TONES,
             urls={name: self.url(name, domain.id) for name in ("verify", "rotate", "delete")},
         )
 
@@ -137,11 +124,3 @@ class DomainPages(ScopedAdmin):
             messages.success(request, _("%(name)s is verified.") % {"name": domain.name})
             return
         messages.warning(request, _("Not everything is in place yet; see the records below."))
-
-    @display(description="Status", label={status.replace("_", " "): tone for status, tone in TONES.items()})
-    def state(self, domain: Domain) -> str:
-        return domain.status.replace("_", " ")
-
-    @display(description="Registered (UTC)")
-    def created(self, domain: Domain) -> str:
-        return moment(domain.created_at)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
@@ -22,7 +21,6 @@ from dashboard.scoping import ScopedAdmin
 from dashboard.timeline import MAX_EVENTS, moments
 from dashboard.words import TONES
 from emails.filters import EmailFilters
-from emails.models import Email
 from emails.scheduling import cancel_email
 from emails.states import State
 from emails.wording import wording_of
@@ -37,9 +35,6 @@ class EmailPages(ScopedAdmin):
     empty = ("mail", "No emails here", "What your programs send through this workspace is listed here, newest first.")
     ordering = ("-created_at", "-id")
     statuses = tuple(State.values)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Email]:
-        return super().get_queryset(request).order_by(*self.ordering)
 
     def routes(self) -> list[URLPattern]:
         return [

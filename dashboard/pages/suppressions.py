@@ -68,9 +68,6 @@ class SuppressionPages(ScopedAdmin):
     add_label = "Add addresses"
     ordering = ("-created_at", "-id")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
-
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),

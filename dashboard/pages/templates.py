@@ -75,11 +75,8 @@ class TemplatePages(ScopedAdmin):
     add_label = "New template"
     ordering = ("-created_at", "-id")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
-        return super().get_queryset(request).select_related("version").order_by(*self.ordering)
+        return super().get_queryset(request).select_related("version")
 
     def routes(self) -> list[URLPattern]:
         return [

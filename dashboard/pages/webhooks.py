@@ -57,11 +57,7 @@ class WebhookForm(WireForm):
 class WebhookPages(ScopedAdmin):
     slug, title = "webhooks", "Webhooks"
     empty = ("webhook", "No webhooks yet", "Your server is told what becomes of an email the moment it happens.")
-    add_label = "New webhook"
     ordering = ("-created_at", "-id")
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
 
     def routes(self) -> list[URLPattern]:
         return [
@@ -77,7 +73,7 @@ class WebhookPages(ScopedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         # At most 20 of them: no pages.
-        rows = self.get_queryset(request).order_by(*self.ordering)
+        rows = self.get_queryset(request)
         return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows)
 
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
