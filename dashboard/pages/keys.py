@@ -64,7 +64,8 @@ class KeyPages(ScopedAdmin):
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        return super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))
+        keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))
+        return keys
 
     def routes(self) -> list[URLPattern]:
         return [
