@@ -7,6 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.urls import reverse, reverse_lazy
+from django.utils.translation import gettext as _
 
 from dashboard.choice import current_workspace, workspaces_of
 
@@ -14,21 +15,30 @@ PRODUCT = "Postrider"
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    inbox = [_item("Inbox", "inbox", "inbox_caughtmail_changelist")] if settings.DELIVERY_TRANSPORT == "inbox" else []
+    inbox = (
+        [_item(_("Inbox"), "inbox", "inbox_caughtmail_changelist")] if settings.DELIVERY_TRANSPORT == "inbox" else []
+    )
     return [
         {
             "items": [
-                {**_item("Overview", "space_dashboard", "index"), "active": request.path == reverse("dashboard:index")},
-                _item("Emails", "mail", "emails_email_changelist"),
+                {
+                    **_item(_("Overview"), "space_dashboard", "index"),
+                    "active": request.path == reverse("dashboard:index"),
+                },
+                _item(_("Emails"), "mail", "emails_email_changelist"),
                 *inbox,
             ]
         },
         {
-            "title": "Set up",
+            "title": _("Set up"),
             "separator": True,
             "items": [
-                _item("Domains", "dns", "domains_domain_changelist"),
-                _item("API keys", "key", "workspaces_apikey_changelist"),
+                _item(_("Templates"), "draft", "templates_app_template_changelist"),
+                _item(_("Domains"), "dns", "domains_domain_changelist"),
+                _item(_("Webhooks"), "webhook", "webhooks_webhook_changelist"),
+                _item(_("Suppressions"), "block", "suppressions_suppression_changelist"),
+                _item(_("API keys"), "key", "workspaces_apikey_changelist"),
+                _item(_("Usage"), "data_usage", "usage"),
             ],
         },
     ]

@@ -1,4 +1,4 @@
-"""The first page: where the workspace stands, what to do next, how to send."""
+"""The first page: what to do next, how to send, and what became of what was sent."""
 
 import json
 import shlex
@@ -8,12 +8,16 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from dashboard.choice import current_workspace
+from dashboard.figures import figures, queue_words, read_period
+from dashboard.pages.usage import percent_used
 from dashboard.words import TONES
 from emails.models import Email
+from emails.stats import read_stats
 from workspaces.models import Workspace
-from workspaces.quota import Quota, read_quota
+from workspaces.quota import read_quota
 
 RECENT = 6
 
@@ -36,7 +40,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     return {
         "workspace": workspace,
         "quota": quota,
-        "quota_percent": _percent(quota),
+        "quota_percent": percent_used(quota),
+        "queue": queue_words(read_stats(workspace)),
+        **figures(workspace, period=read_period(request.GET.get("days"))),
         "recent": recent,
         "steps": steps,
         "is_ready": all(step.is_done for step in steps),
@@ -75,11 +81,7 @@ def _steps(workspace: Workspace, *, has_sent: bool) -> list[Step]:
     domains = reverse("dashboard:domains_domain_changelist")
     has_key = workspace.api_keys.filter(revoked_at=None).exists()
     return [
-        Step("Issue an API key", "Your program shows it with every call.", keys, has_key),
-        Step("Register a domain", "The one your mail comes from.", domains, workspace.domains.exists()),
-        Step("Send your first email", "Paste the command below into a shell.", "#send", has_sent),
+        Step(_("Issue an API key"), _("Your program shows it with every call."), keys, has_key),
+        Step(_("Register a domain"), _("The one your mail comes from."), domains, workspace.domains.exists()),
+        Step(_("Send your first email"), _("Paste the command below into a shell."), "#send", has_sent),
     ]
-
-
-def _percent(quota: Quota) -> int:
-    return 0 if not quota.limit else min(100, round(100 * quota.used / quota.limit))

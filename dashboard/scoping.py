@@ -1,23 +1,23 @@
 """The one place that decides which rows an owner's page may touch: those of the current workspace.
 
 A page is a ModelAdmin that inherits ScopedAdmin. It begins closed: nothing can be added, changed or
-deleted, nothing is looked up by the address bar but its `filters`, and its only URLs are those it names.
+deleted, nothing is looked up by the address bar, and its only URLs are those it names.
 An object of another workspace does not exist here: Http404, as for an id that nobody has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.contrib import admin
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
-from unfold.views import ChangeList
 
+from dashboard.acts import Question
 from dashboard.choice import current_workspace
-from dashboard.paginator import CappedPaginator
+from dashboard.listing import listed, refuse_unknown
 from workspaces.models import Workspace
 
 
@@ -29,31 +29,15 @@ def within(workspace: Workspace, rows: QuerySet[Any]) -> QuerySet[Any]:
     return rows.filter(workspace=workspace)
 
 
-class ScopedList(ChangeList):
-    def url_for_result(self, result: Model) -> str:
-        # Django would quote the underscore of the ids away.
-        return str(self.model_admin.url("change", result.pk))
-
-
 class ScopedAdmin(ModelAdmin):
     """A section of the dashboard: /dashboard/<slug>/ with its list, and what its `urls()` adds."""
 
     slug: ClassVar[str]
     title: ClassVar[str]
-    filters: ClassVar[Sequence[str]] = ()
     # What the list says while it has no rows: an icon, a title, a sentence.
     empty: ClassVar[tuple[str, str, str]]
 
     actions = None
-    change_list_template = "dashboard/list.html"
-    paginator = CappedPaginator
-    list_per_page = 25
-    list_max_show_all = 0
-    list_fullwidth = False
-    show_facets = admin.ShowFacets.NEVER
-    show_full_result_count = False
-    preserve_filters = False
-    sortable_by = ()
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return bool(self.admin_site.has_permission(request))
@@ -81,13 +65,10 @@ class ScopedAdmin(ModelAdmin):
         return within(current_workspace(request), db_field.remote_field.model.objects.all() if rows is None else rows)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return lookup in self.filters
+        return False
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         return False
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return ScopedList
 
     def find(self, request: HttpRequest, object_id: str) -> Any:
         """Return the workspace's object. Raises Http404 for any other."""
@@ -100,10 +81,15 @@ class ScopedAdmin(ModelAdmin):
         response: HttpResponse = self.admin_site.page(request, template, section=self, **context)
         return response
 
+    def ask(self, request: HttpRequest, title: str, question: Question, **context: Any) -> HttpResponse:
+        """Return the page that asks before an act; its form posts to the same address."""
+        return self.page(request, "dashboard/confirm.html", title=title, question=question, **context)
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {"section": self, "title": self.title, **(extra_context or {})}
-        response: HttpResponse = super().changelist_view(request, context)
-        return response
+        """Answer with a page of the list, along the index that the section's ordering follows."""
+        refuse_unknown(request, set())
+        listing = listed(request, self.get_queryset(request))
+        return self.page(request, f"dashboard/{self.slug}/list.html", title=self.title, listing=listing)
 
     def get_urls(self) -> list[URLPattern]:
         return [self.route("", "changelist", self.changelist_view), *self.routes()]
@@ -111,6 +97,10 @@ class ScopedAdmin(ModelAdmin):
     def routes(self) -> list[URLPattern]:
         """Return the section's URLs beside its list; a route with an object takes it as <str:object_id>."""
         return []
+
+    def act_route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+        """Return a route for what has no page of its own: only a POST reaches it."""
+        return self.route(route, name, require_POST(view))
 
     def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
         guarded: Callable[..., HttpResponseBase] = self.admin_site.admin_view(view)

@@ -13,6 +13,7 @@ from unfold.sites import UnfoldAdminSite
 
 from dashboard.choice import workspaces_of
 from dashboard.overview import overview
+from dashboard.pages.usage import usage
 from dashboard.signup import sign_up
 from dashboard.switch import switch_workspace
 
@@ -37,6 +38,7 @@ class DashboardSite(UnfoldAdminSite):
             path("password/", self.admin_view(self.password_change), name="password_change"),
             path("password/done/", self.admin_view(self.password_change_done), name="password_change_done"),
             path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
+            path("usage/", self.admin_view(self.usage), name="usage"),
             path("search/", self.admin_view(self.search), name="search"),
             path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
             *(path(f"{section.slug}/", include(section.urls)) for section in self._registry.values()),
@@ -52,6 +54,9 @@ class DashboardSite(UnfoldAdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return self.page(request, "dashboard/overview.html", title="Overview", **overview(request))
+
+    def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        return self.page(request, "dashboard/usage.html", title="Usage", **usage(request))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Find nothing: unfold keeps what it finds per user and term, whatever the workspace.

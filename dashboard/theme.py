@@ -35,6 +35,10 @@ def copy_script(request: HttpRequest) -> str:
     return static("dashboard/copy.js")
 
 
+def editor_script(request: HttpRequest) -> str:
+    return static("dashboard/editor.js")
+
+
 def landscape(request: HttpRequest) -> str:
     return static("dashboard/landscape.svg")
 
@@ -65,7 +69,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.navigation.workspace_menu",
-    "SCRIPTS": [copy_script],
+    "SCRIPTS": [copy_script, editor_script],
     "SIDEBAR": {"navigation": "dashboard.navigation.sidebar"},
     "LOGIN": {"form": "dashboard.signin.SignInForm", "image": landscape},
 }

@@ -50,6 +50,21 @@ class RenderedContent:
 @functools.lru_cache(maxsize=COMPILED_KEPT)
 def compile_content(content: Content) -> CompiledContent:
     """Compile all three texts. Raises TemplateSyntaxInvalid naming field, line and column."""
+    return _compile(content)
+
+
+def preview_draft(content: Content, *, data: Mapping[str, Any]) -> RenderedContent:
+    """Render what is still being written. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
+
+    Compiled for this once: every keystroke is another text, and would push out what is sent.
+    """
+    try:
+        return render_content(_compile(content), data)
+    except OutputTooLarge as error:
+        raise TemplateOutputTooLarge(str(error)) from error
+
+
+def _compile(content: Content) -> CompiledContent:
     return CompiledContent(
         subject=_compiled("subject", content.subject),
         html=_compiled("htmlContent", content.html),

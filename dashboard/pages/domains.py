@@ -1,4 +1,4 @@
-"""Domains: register one, copy the records that it needs."""
+"""Domains: register one, copy the records that it needs, see what the DNS says of them."""
 
 from typing import Any
 
@@ -7,26 +7,21 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
-from unfold.decorators import display
+from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from dashboard.acts import Question, succeeded
 from dashboard.choice import current_workspace
 from dashboard.scoping import ScopedAdmin
-from dashboard.words import moment
+from dashboard.words import DOMAIN_TONES
+from domains.checking import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, registrable_name
-from domains.records import records_of
-from domains.services import register_domain
+from domains.records import records_of, warnings_of
+from domains.services import delete_domain, register_domain, rotate_dkim_key
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
-
-TONES = {
-    Domain.Status.VERIFIED.value: "success",
-    Domain.Status.PENDING.value: "warning",
-    Domain.Status.FAILED.value: "danger",
-    Domain.Status.TEMPORARY_FAILURE.value: "danger",
-}
 
 
 class DomainForm(forms.Form):
@@ -57,17 +52,18 @@ class DomainForm(forms.Form):
 class DomainPages(ScopedAdmin):
     slug, title = "domains", "Domains"
     empty = ("dns", "No domains yet", "Register the domain that your mail comes from, then publish its records.")
-    add_label = "New domain"
-    list_display = ("name", "state", "created")
     ordering = ("-created_at", "-id")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+    def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
+        return super().page(request, template, tones=DOMAIN_TONES, **context)
 
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
+            self.act_route("<str:object_id>/verify/", "verify", self.verify_view),
+            self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
+            self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
@@ -86,15 +82,45 @@ class DomainPages(ScopedAdmin):
             "dashboard/domains/detail.html",
             title=domain.name,
             domain=domain,
-            state=self.state(domain),
-            tone=TONES[domain.status],
             records=records_of(domain),
+            warnings=warnings_of(domain),
+            urls={name: self.url(name, domain.id) for name in ("verify", "rotate", "delete")},
         )
 
-    @display(description="Status", label={status.replace("_", " "): tone for status, tone in TONES.items()})
-    def state(self, domain: Domain) -> str:
-        return domain.status.replace("_", " ")
+    def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        if succeeded(request, lambda: verify_domain(domain)):
+            domain.refresh_from_db()
+            self._tell(request, domain)
+        return redirect(self.url("change", domain.id))
 
-    @display(description="Registered (UTC)")
-    def created(self, domain: Domain) -> str:
-        return moment(domain.created_at)
+    def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        back = self.url("change", domain.id)
+        if request.method != "POST":
+            lead = _("A second key is made. The old one signs until the record of the new one is found in the DNS.")
+            question = Question(lead, _("Make a new key"), back, about=domain.name)
+            return self.ask(request, _("Rotate the DKIM key"), question)
+        if succeeded(request, lambda: rotate_dkim_key(domain)):
+            self.log_change(request, domain, "Rotated the DKIM key.")
+            messages.success(request, _("Publish the new DKIM record, and keep the old one for now."))
+        return redirect(back)
+
+    def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        if request.method != "POST":
+            lead = _(
+                "Mail from it is refused from now on, what waits is not sent, and its DKIM keys are gone for good."
+            )
+            question = Question(lead, _("Delete domain"), self.url("change", domain.id), domain.name, is_danger=True)
+            return self.ask(request, _("Delete domain"), question)
+        name = domain.name
+        if succeeded(request, lambda: delete_domain(domain)):
+            messages.success(request, _("%(name)s is deleted.") % {"name": name})
+        return redirect(self.list_url)
+
+    def _tell(self, request: HttpRequest, domain: Domain) -> None:
+        if domain.status == Domain.Status.VERIFIED:
+            messages.success(request, _("%(name)s is verified.") % {"name": domain.name})
+            return
+        messages.warning(request, _("Not everything is in place yet; see the records below."))

@@ -8,11 +8,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
-from unfold.decorators import display
 
 from dashboard.preview import preview_response, source_response
 from dashboard.scoping import ScopedAdmin
-from dashboard.words import moment, shortened
 from inbox.models import CaughtMail
 from inbox.reading import read_mail, shown
 
@@ -22,7 +20,6 @@ MAX_SHOWN_BYTES = 256 * 1024
 class InboxPages(ScopedAdmin):
     slug, title = "inbox", "Inbox"
     empty = ("inbox", "Nothing caught yet", "Every email sent here lands in this inbox; nothing leaves the machine.")
-    list_display = ("mail", "to", "received")
     ordering = ("-received_at", "-id")
 
     def routes(self) -> list[URLPattern]:
@@ -64,18 +61,6 @@ class InboxPages(ScopedAdmin):
     def source_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         mail = self.find(request, object_id)
         return source_response(bytes(mail.source), filename=f"{mail.id}.eml")
-
-    @display(description="Mail", header=True)
-    def mail(self, mail: CaughtMail) -> list[str]:
-        return [shortened(mail.subject) or "(no subject)", shortened(f"from {mail.sender}")]
-
-    @display(description="To")
-    def to(self, mail: CaughtMail) -> str:
-        return shortened(mail.recipient, to=50)
-
-    @display(description="Received (UTC)")
-    def received(self, mail: CaughtMail) -> str:
-        return moment(mail.received_at)
 
 
 def _where_mail_is_caught(view: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,17 +4,16 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils import timezone
-from django.utils.html import format_html
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from dashboard.choice import current_workspace
 from dashboard.scoping import ScopedAdmin
-from dashboard.words import moment
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Workspace
 from workspaces.secrets import KeySecret
@@ -62,13 +61,11 @@ class KeyForm(forms.Form):
 class KeyPages(ScopedAdmin):
     slug, title = "keys", "API keys"
     empty = ("key", "No keys yet", "A program needs one to send email through this workspace.")
-    add_label = "New API key"
-    list_display = ("key", "access", "state", "created", "used", "expires", "revoke")
-    list_display_links = None
     ordering = ("-created_at", "-id")
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))
+        return keys
 
     def routes(self) -> list[URLPattern]:
         return [
@@ -94,35 +91,3 @@ class KeyPages(ScopedAdmin):
         self.log_change(request, key, "Revoked.")
         messages.success(request, f"{key.name} is revoked; calls with it are refused from now on.")
         return redirect(self.list_url)
-
-    @display(description="Key", header=True)
-    def key(self, key: ApiKey) -> list[str]:
-        return [key.name, f"pr_…{key.last_four}"]
-
-    @display(description="Access")
-    def access(self, key: ApiKey) -> str:
-        return key.get_scope_display()
-
-    @display(description="State", label={"active": "success", "expired": "warning", "revoked": "danger"})
-    def state(self, key: ApiKey) -> str:
-        if key.is_revoked:
-            return "revoked"
-        return "expired" if key.expires_at and key.expires_at <= timezone.now() else "active"
-
-    @display(description="Created")
-    def created(self, key: ApiKey) -> str:
-        return moment(key.created_at)
-
-    @display(description="Last used")
-    def used(self, key: ApiKey) -> str:
-        return moment(key.last_used_at) if key.last_used_at else "never"
-
-    @display(description="Expires")
-    def expires(self, key: ApiKey) -> str:
-        return moment(key.expires_at) if key.expires_at else "never"
-
-    @display(description="")
-    def revoke(self, key: ApiKey) -> str:
-        if key.is_revoked:
-            return ""
-        return format_html('<a class="pr-row-action" href="{}">Revoke</a>', self.url("revoke", key.id))

@@ -1,13 +1,14 @@
 """Debian's Chromium, with an ear for everything that goes wrong on a page."""
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+
+from tests.conftest import PASSWORD
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -20,7 +21,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SCREENSHOTS = Path(__file__).parent / "screenshots"
+# For people to look at; git ignores it.
+SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 
 
 class Visit:
@@ -44,9 +46,16 @@ class Visit:
         return self.page
 
     def keep_screenshot(self, name: str) -> None:
-        if os.environ.get("SCREENSHOTS"):
-            SCREENSHOTS.mkdir(exist_ok=True)
-            self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+def sign_in(visit: Visit, email: str) -> None:
+    page = visit.go("/dashboard/login/")
+    page.get_by_label("Email address").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Latest emails")).to_be_visible()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from django.test import Client
 from emails.models import Content, Email, Event, Recipient
 from inbox.models import CaughtMail
 from tests.conftest import Account
+from tests.dashboard.browser import CHROMIUM, Visit, chromium
 from workspaces.models import User, Workspace
 
 
@@ -73,3 +74,27 @@ def staff(db: None) -> Client:
 def _inbox_transport(settings: Any) -> None:
     settings.DELIVERY_TRANSPORT = "inbox"
     settings.SIGNUP = "open"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.fail(f"The browser tests need {CHROMIUM}; on Debian, apt-get install chromium brings it.")
+    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
+    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield opened
+
+
+@pytest.fixture
+def visit(browser, live_server):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    yield Visit(context, live_server.url)
+    context.close()
+
+
+@pytest.fixture
+def phone(browser, live_server):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    yield Visit(context, live_server.url)
+    context.close()

@@ -1,7 +1,14 @@
-import pytest
+from dataclasses import asdict
 
+import pytest
+from django.db.models.functions import Now
+
+from api.errors import RateLimitExceeded
 from domains.models import Domain
+from domains.records import records_of
 from tests.conftest import make_domain
+from tests.domains.conftest import Zone
+from tests.network.nameserver import NameServer
 
 
 def test_registers_one_and_shows_its_record(owner, alice):
@@ -48,3 +55,67 @@ def test_the_list_shows_status(owner, alice):
 
     assert "mail.example.com" in page
     assert "pending" in page
+
+
+@pytest.fixture
+def domain(alice, settings):
+    settings.RETURN_PATH_DOMAIN = "bounce.postrider.example"
+    return make_domain(alice.workspace, "mail.example.com")
+
+
+def test_verifying_tells_found_against_expected(owner, domain, settings):
+    settings.SPF_MECHANISMS = "ip4:192.0.2.1"
+    with NameServer({domain.name: {"TXT": ['"v=spf1 -all"']}}) as server:
+        settings.DNS_SERVERS = [server.address]
+        response = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True)
+
+    page = response.content.decode()
+    assert "Not everything is in place yet" in page
+    assert "v=spf1 ip4:192.0.2.1" in page
+    assert "v=spf1 -all" in page
+    assert [record.record for record in response.context["records"] if record.error]
+
+
+def test_verifying_finds_what_is_published(owner, domain, settings):
+    with NameServer() as server:
+        settings.DNS_SERVERS = [server.address]
+        zone = Zone(server)
+        for record in records_of(domain):
+            zone.publish(asdict(record))
+        page = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
+
+    assert "mail.example.com is verified." in page
+    assert Domain.objects.get().status == "verified"
+
+
+def test_too_many_checks_are_a_message(owner, domain, monkeypatch):
+    def refuse(_):
+        raise RateLimitExceeded("Ask again in a minute.")
+
+    monkeypatch.setattr("dashboard.pages.domains.verify_domain", refuse)
+
+    assert (
+        "Ask again in a minute." in owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
+    )
+
+
+def test_rotating_asks_first_and_shows_both_keys(owner, domain):
+    owner.get(f"/dashboard/domains/{domain.id}/rotate/")
+    assert domain.dkim_keys.count() == 1
+    domain.dkim_keys.update(seen_at=Now())
+
+    page = owner.post(f"/dashboard/domains/{domain.id}/rotate/", follow=True).content.decode()
+
+    assert domain.dkim_keys.count() == 2
+    for selector in domain.dkim_keys.values_list("selector", flat=True):
+        assert f"{selector}._domainkey" in page
+
+
+def test_deleting_asks_first(owner, domain):
+    assert "refused from now on" in owner.get(f"/dashboard/domains/{domain.id}/delete/").content.decode()
+    assert Domain.objects.exists()
+
+    page = owner.post(f"/dashboard/domains/{domain.id}/delete/", follow=True).content.decode()
+
+    assert "mail.example.com is deleted." in page
+    assert not Domain.objects.exists()

@@ -2,8 +2,17 @@ import pytest
 from django.urls import URLPattern, URLResolver
 
 from dashboard.site import dashboard_site
+from domains.models import DkimKey, Domain
+from emails.models import Email
+from inbox.models import CaughtMail
+from suppressions.models import Suppression
+from suppressions.services import suppress_address
+from templates_app.models import Template
+from templates_app.services import Content, create_template
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email, signed_in
+from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
+from webhooks.services import create_webhook, send_test
 from workspaces.models import ApiKey, Membership
 from workspaces.services import create_workspace
 
@@ -20,14 +29,29 @@ def routes(patterns, prefix: str = "/dashboard/") -> dict[str, str]:
 
 
 ROUTES = routes(dashboard_site.get_urls())
+POST_ONLY = ("_verify", "_test", "_enable", "_replay")
 WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in route}
 
 
 @pytest.fixture
-def bobs(bob):
+def bobs(bob, settings):
     """One object of Bob's for each kind that has pages."""
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     make_key(bob.workspace)
+    webhook, _ = create_webhook(bob.workspace, url="https://bobs-secret.example/", events=["delivered"])
+    template = create_template(
+        bob.workspace,
+        name="Bob's secret",
+        content=Content("Bob's secret", "<p>secret</p>"),
+        alias="bobs-secret",
+        strict_variables=False,
+    )
+    suppression, _ = suppress_address(bob.workspace, address="secret@bob.example", reason="manual")
     return {
+        "templates_app_template": template.id,
+        "webhooks_webhook": webhook.id,
+        "webhooks_webhookdelivery": send_test(webhook).id,
+        "suppressions_suppression": suppression.id,
         "emails_email": make_email(bob.workspace, subject="Bob's secret plan").id,
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
         "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
@@ -35,40 +59,54 @@ def bobs(bob):
     }
 
 
-def test_every_route_with_an_object_is_known_here():
-    kinds = {"emails_email", "inbox_caughtmail", "domains_domain", "workspaces_apikey"}
-    assert {name.rsplit("_", 1)[0] for name in WITH_OBJECT} == kinds
+METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"]
+
+
+def test_every_route_with_an_object_is_known_here(bobs):
+    assert {name.rsplit("_", 1)[0] for name in WITH_OBJECT} == set(bobs)
     # An object goes by this name alone, or this walk would pass it by.
     others = {name: route for name, route in ROUTES.items() if "<" in route and name not in WITH_OBJECT}
     assert not others
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
+def rows_of(account) -> list[str]:
+    """All that a workspace has, as SQL sees it: a change of any column shows."""
+    kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Suppression, WebhookDelivery]
+    found = [repr(sorted(kind.objects.filter(workspace=account.workspace).values_list())) for kind in kinds]
+    return [*found, repr(list(WebhookSecret.objects.values_list("id", "expires_at"))), repr(DkimKey.objects.count())]
+
+
 @pytest.mark.parametrize("name", WITH_OBJECT)
-def test_an_object_of_others_is_not_found(owner, bobs, name, method):
+def test_an_object_of_others_is_not_found_and_not_changed(owner, bob, bobs, name):
     route = WITH_OBJECT[name]
     foreign = route.replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
     unknown = route.replace("<str:object_id>", "nothing-like-an-id")
+    before = rows_of(bob)
 
-    answers = [getattr(owner, method)(path) for path in (foreign, unknown)]
+    for method in METHODS:
+        answers = [getattr(owner, method)(path) for path in (foreign, unknown)]
+        # 405: the route takes no such method, whoever asks.
+        assert {answer.status_code for answer in answers} <= {404, 405}, method
+        assert answers[0].status_code == answers[1].status_code
+        assert b"secret" not in answers[0].content
 
-    assert [answer.status_code for answer in answers] == [404, 404]
-    assert answers[0].content == answers[1].content
-    assert ApiKey.objects.get().revoked_at is None
+    assert rows_of(bob) == before
 
 
 @pytest.mark.parametrize("name", WITH_OBJECT)
 def test_its_owner_finds_it(bob, bobs, name):
     path = WITH_OBJECT[name].replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
 
-    assert signed_in(bob.owner).get(path).status_code == 200
+    # 405: what only a POST reaches.
+    assert signed_in(bob.owner).get(path).status_code == (405 if name.endswith(POST_ONLY) else 200)
 
 
 @pytest.mark.parametrize("name", [name for name in ROUTES if name not in WITH_OBJECT])
 def test_no_page_shows_what_others_have(owner, bobs, name):
-    page = owner.get(ROUTES[name]).content.decode()
+    response = owner.get(ROUTES[name])
+    page = b"".join(response).decode()
 
-    assert "secret" not in page
+    assert "secret" not in page.replace("signed with a secret", "")
     assert "bob" not in page
 
 
@@ -83,6 +121,7 @@ def test_no_page_shows_what_others_have(owner, bobs, name):
         ("domains", "dkim_keys__sealed_private_key__startswith=a"),
         ("emails", "content__html__contains=secret"),
         ("emails", "status__startswith=d"),
+        ("suppressions", "workspace__name=bob"),
         ("emails", "workspace__name=bob"),
         ("inbox", "source__contains=x"),
         ("keys", "_to_field=secret_hash"),

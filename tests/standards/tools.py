@@ -52,15 +52,20 @@ def program(name: str, *, package: str) -> str:
     return _found(name) or _installed(name, package)
 
 
-@_once
 def node_modules() -> Path:
     """Return the directory with npm's verifiers, after installing them once for this machine."""
+    return npm_modules(*MODULES)
+
+
+@_once
+def npm_modules(*modules: str) -> Path:
+    """Return the directory with modules of npm, after installing them once for this machine."""
     npm = program("npm", package="npm")
-    directory = CACHE / "-".join(module.replace("@", "_") for module in MODULES)
+    directory = CACHE / "-".join(module.replace("@", "_") for module in modules)
     with _locked("npm"):
         if not (directory / "done").exists():
             directory.mkdir(parents=True, exist_ok=True)
-            _run(npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", *MODULES)
+            _run(npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", *modules)
             (directory / "done").touch()
     return directory / "node_modules"
 

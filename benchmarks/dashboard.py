@@ -1,0 +1,96 @@
+"""Pages of the dashboard on a workspace of three million emails.
+
+    .venv/bin/python -m benchmarks.dashboard [emails]
+
+Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 4 GB.
+"""
+
+import http.cookiejar
+import json
+import re
+import statistics
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.lists import fill
+from tests.flows.stack import Stack, running_stack
+
+DAYS = """
+INSERT INTO analytics_tallyday (workspace_id, day, key, count)
+SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(count) FROM analytics_tally GROUP BY 1, 2, 3
+"""
+PAGES = {
+    "overview": "",
+    "overview, 90 days": "?days=90",
+    "emails": "emails/",
+    "emails, page 200": "emails/?p=200",
+    "failed": "emails/?status=failed",
+    "search one": "emails/?search=%23123456",
+    "search what is rare": "emails/?search=user77%40corp",
+    "search what all have": "emails/?search=example",
+    "search two letters": "emails/?search=qx",
+    "search nothing has": "emails/?search=nowhere-at-all",
+    "a tag nothing has": "emails/?tag=none",
+    "search + status": "emails/?search=%23123456&status=delivered",
+    "usage": "usage/",
+    "suppressions": "suppressions/",
+}
+RUNS, WARM = 20, 3
+LIMIT_MILLISECONDS = 300
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+        fill(stack, count)
+        count_days(stack)
+        demo = json.loads(stack.manage("create_demo"))
+        stack.start("web", WEB_CONCURRENCY="2")
+        opener = signed_in(stack, email=demo["dashboardEmail"], password=demo["dashboardPassword"])
+        for name, path in PAGES.items():
+            report(name, measured(opener, f"{stack.url}/dashboard/{path}"))
+
+
+def count_days(stack: Stack) -> None:
+    with psycopg.connect(stack.database, autocommit=True) as connection:
+        connection.execute(DAYS)
+
+
+def signed_in(stack: Stack, *, email: str, password: str) -> urllib.request.OpenerDirector:
+    """Return an opener with the session of the owner."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+    address = f"{stack.url}/dashboard/login/"
+    with opener.open(address) as page:
+        (token,) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.read().decode())[:1]
+    form = {"csrfmiddlewaretoken": token, "username": email, "password": password}
+    request = urllib.request.Request(address, urllib.parse.urlencode(form).encode(), {"Referer": address})
+    with opener.open(request) as page:
+        assert page.url.endswith("/dashboard/"), page.url
+    return opener
+
+
+def measured(opener: urllib.request.OpenerDirector, url: str) -> list[float]:
+    seconds = []
+    for number in range(RUNS + WARM):
+        started = time.perf_counter()
+        with opener.open(url) as page:
+            page.read()
+        if number >= WARM:
+            seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def report(name: str, seconds: list[float]) -> None:
+    p50, slowest = statistics.median(seconds) * 1000, max(seconds) * 1000
+    verdict = "" if slowest <= LIMIT_MILLISECONDS else "   over the limit"
+    print(f"{name:24} p50 {p50:6.1f} ms   slowest of {RUNS} {slowest:6.1f} ms{verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Suppressions: the addresses that nothing is sent to; look, add, import, export, remove."""
+
+import csv
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from api.fields import wire_time
+from dashboard.acts import Question, succeeded
+from dashboard.addresses import Found, UnreadableFile, read_addresses
+from dashboard.choice import current_workspace
+from dashboard.forms import WireForm
+from dashboard.listing import listed, refuse_unknown
+from dashboard.scoping import ScopedAdmin
+from emails.export import safe_cell
+from suppressions.models import Suppression, SuppressionQuerySet
+from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput
+from suppressions.services import suppress_addresses, unblock_address
+from workspaces.models import Workspace
+
+TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
+EXPORT_ROWS = 100_000
+PAGE_ROWS = 1_000
+
+
+class AddressesForm(WireForm):
+    serializer, wire = SuppressionInput, {"addresses": "emails"}
+
+    addresses = forms.CharField(
+        label=gettext_lazy("Addresses"),
+        max_length=300_000,
+        widget=UnfoldAdminTextareaWidget({"rows": 6, "placeholder": "ada@example.com\nbo@example.com"}),
+        help_text=gettext_lazy("One a line, 1,000 at most."),
+    )
+
+    def on_the_wire(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        lines = (line.strip(" ,;\t") for line in cleaned["addresses"].splitlines())
+        return {"emails": [line for line in lines if line]}
+
+
+class ImportForm(forms.Form):
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        widget=forms.FileInput({"accept": ".csv,.txt,text/csv,text/plain", "class": "pr-file"}),
+        help_text=gettext_lazy("CSV with a column email, or one address a line; 10,000 rows and 1 MiB at most."),
+    )
+
+    def clean_file(self) -> Found:
+        try:
+            return read_addresses(self.cleaned_data["file"].read())
+        except UnreadableFile as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class SuppressionPages(ScopedAdmin):
+    slug, title = "suppressions", "Suppressions"
+    empty = ("block", "Nothing suppressed", "Addresses that bounce, complain or unsubscribe come here by themselves.")
+    add_label = "Add addresses"
+    ordering = ("-created_at", "-id")
+
+    def routes(self) -> list[URLPattern]:
+        return [
+            self.route("add/", "add", self.add_view),
+            self.route("import/", "import", self.import_view),
+            self.route("export/", "export", self.export_view),
+            self.route("<str:object_id>/delete/", "delete", self.remove_view),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        refuse_unknown(request, {"reason", "search"})
+        reason, search = request.GET.get("reason", ""), request.GET.get("search", "")[:MAX_SEARCH_LENGTH]
+        rows = Suppression.objects.filter(workspace=current_workspace(request)).order_by(*self.ordering)
+        return self.page(
+            request,
+            "dashboard/suppressions/list.html",
+            title=self.title,
+            listing=listed(request, rows.matching(reason=reason, search=search.replace("\0", ""))),
+            reasons=Suppression.Reason.values,
+            asked={"reason": reason, "search": search},
+            tones=TONES,
+            urls={name: self.url(name) for name in ("add", "import", "export")},
+        )
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
+        form = AddressesForm(request.POST or None)
+        if not form.is_valid():
+            lead = _("Nothing is sent to these addresses from now on; mail that waits for them is not sent either.")
+            return self.page(request, "dashboard/suppressions/new.html", title=self.add_label, form=form, lead=lead)
+        self._block(request, form.values.addresses)
+        return redirect(self.list_url)
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        form = ImportForm(request.POST or None, request.FILES or None)
+        if not form.is_valid():
+            return self.page(request, "dashboard/suppressions/import.html", title=_("Import"), form=form)
+        found: Found = form.cleaned_data["file"]
+        self._block(request, found.addresses)
+        if not found.fault_count:
+            return redirect(self.list_url)
+        return self.page(request, "dashboard/suppressions/imported.html", title=_("Import"), found=found)
+
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+        headers = {"Content-Disposition": 'attachment; filename="suppressions.csv"'}
+        lines = csv_lines(Suppression.objects.filter(workspace=current_workspace(request)))
+        return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)
+
+    def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suppression = self.find(request, object_id)
+        if request.method != "POST":
+            lead = _("Mail goes to this address again. Who asked not to get any has the right not to.")
+            question = Question(lead, _("Remove"), self.list_url, suppression.email, _("Keep it"), is_danger=True)
+            return self.ask(request, _("Remove an address"), question)
+        if succeeded(request, lambda: unblock_address(suppression)):
+            messages.success(request, _("%(address)s is removed.") % {"address": suppression.email})
+        return redirect(self.list_url)
+
+    def _block(self, request: HttpRequest, addresses: tuple[str, ...]) -> None:
+        new = block(current_workspace(request), addresses)
+        values = {"new": new, "known": len(addresses) - new}
+        messages.success(request, _("%(new)s added, %(known)s were there already.") % values)
+
+
+def block(workspace: Workspace, addresses: tuple[str, ...]) -> int:
+    """Suppress any number of addresses, as many at once as a call of the API may; return how many were new."""
+    chunks = (addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES))
+    made = (
+        found
+        for chunk in chunks
+        for found in suppress_addresses(workspace, addresses=chunk, reason=Suppression.Reason.MANUAL)
+    )
+    return len({suppression.id for suppression, is_new in made if is_new})
+
+
+def csv_lines(suppressions: SuppressionQuerySet) -> Iterator[str]:
+    """Write the newest suppressions, at most EXPORT_ROWS, one line each behind a line of names."""
+    writer = csv.writer(_Line())
+    yield writer.writerow(["email", "reason", "createdAt"])
+    for row in itertools.islice(_newest_first(suppressions.order_by("-created_at", "-id")), EXPORT_ROWS):
+        yield writer.writerow([safe_cell(row.email), row.reason, wire_time(row.created_at)])
+
+
+class _Line:
+    """What csv writes to: hands each line back instead of keeping it."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _newest_first(suppressions: SuppressionQuerySet) -> Iterator[Suppression]:
+    page = list(suppressions[:PAGE_ROWS])
+    while page:
+        yield from page
+        last = page[-1]
+        older = Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, id__lt=last.id)
+        page = list(suppressions.filter(older, created_at__lte=last.created_at)[:PAGE_ROWS])

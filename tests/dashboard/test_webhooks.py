@@ -1,0 +1,152 @@
+import pytest
+
+from tests.dashboard.conftest import signed_in
+from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
+from webhooks.services import create_webhook, send_test, update_webhook
+
+
+@pytest.fixture(autouse=True)
+def _anywhere(settings):
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+
+
+@pytest.fixture
+def webhook(alice):
+    made, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
+    return made
+
+
+def add(owner, **fields):
+    return owner.post("/dashboard/webhooks/add/", {"url": "https://shop.example/h", "events": ["sent"], **fields})
+
+
+def test_the_secret_is_shown_once(owner, alice):
+    page = add(owner).content.decode()
+
+    webhook = Webhook.objects.get()
+    secret = WebhookSecret.objects.get().secret()
+    assert (webhook.workspace, webhook.events) == (alice.workspace, ["sent"])
+    assert secret in page
+    assert secret not in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "ftp://shop.example/", "https://user:pass@shop.example/"])
+def test_a_bad_url_is_a_form_error(owner, url):
+    assert add(owner, url=url).context["form"].errors["url"]
+    assert not Webhook.objects.exists()
+
+
+def test_an_address_inside_is_refused(owner, settings):
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
+
+    assert add(owner, url="https://127.0.0.1/").context["form"].errors["url"]
+
+
+@pytest.mark.parametrize("events", [[], ["nonsense"], ["queued"]])
+def test_bad_events_are_a_form_error(owner, events):
+    assert add(owner, events=events).context["form"].errors["events"]
+
+
+def test_a_21st_is_a_form_error(owner, alice):
+    for number in range(20):
+        create_webhook(alice.workspace, url=f"https://shop.example/{number}", events=["sent"])
+
+    assert "at most 20" in add(owner).content.decode()
+    assert Webhook.objects.count() == 20
+
+
+def test_it_can_be_changed(owner, webhook):
+    response = owner.post(
+        f"/dashboard/webhooks/{webhook.id}/edit/", {"url": "https://other.example/", "events": ["opened", "clicked"]}
+    )
+
+    webhook.refresh_from_db()
+    assert response.url == f"/dashboard/webhooks/{webhook.id}/"
+    assert (webhook.url, webhook.events) == ("https://other.example/", ["opened", "clicked"])
+
+
+def test_it_is_turned_off_and_on(owner, webhook):
+    owner.post(f"/dashboard/webhooks/{webhook.id}/disable/")
+    assert not Webhook.objects.get().active
+    assert "turned off by hand" in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+
+    owner.post(f"/dashboard/webhooks/{webhook.id}/enable/")
+    assert Webhook.objects.get().active
+
+
+def test_why_it_is_off_is_shown(owner, webhook):
+    update_webhook(webhook, changes={"active": False})
+    Webhook.objects.update(disabled_reason="The endpoint answered 410 Gone.")
+
+    for path in ("/dashboard/webhooks/", f"/dashboard/webhooks/{webhook.id}/"):
+        assert "410 Gone" in owner.get(path).content.decode()
+
+
+def test_rotating_shows_a_new_secret(owner, webhook):
+    before = WebhookSecret.objects.get().secret()
+
+    page = owner.post(f"/dashboard/webhooks/{webhook.id}/rotate/").content.decode()
+
+    assert WebhookSecret.objects.get(expires_at=None).secret() in page
+    assert before not in page
+    assert WebhookSecret.objects.count() == 2
+
+
+def test_a_test_and_a_replay_are_deliveries(owner, webhook):
+    owner.post(f"/dashboard/webhooks/{webhook.id}/test/")
+    delivery = WebhookDelivery.objects.get()
+    assert delivery.is_test
+
+    WebhookDelivery.objects.update(status="exhausted")
+    owner.post(f"/dashboard/deliveries/{delivery.id}/replay/")
+
+    delivery.refresh_from_db()
+    assert delivery.status == "pending"
+
+
+def test_a_delivery_shows_what_was_posted_and_answered(owner, webhook):
+    delivery = send_test(webhook)
+    delivery.attempts = [
+        {"at": "2026-11-21T06:20:00.000Z", "durationMs": 5, "statusCode": 500, "error": "status", "answer": "<b>no"},
+        {"at": "nonsense", "durationMs": None, "statusCode": None, "error": "from_tomorrow", "answer": None},
+    ]
+    delivery.save()
+
+    page = owner.get(f"/dashboard/deliveries/{delivery.id}/").content.decode()
+
+    for words in ("The endpoint answered with an error", "&lt;b&gt;no", "21 Nov 2026, 06:20:00", "from_tomorrow"):
+        assert words in page
+    assert "A test of your webhook" in page
+
+
+def test_the_log_is_filtered_and_has_pages(owner, webhook):
+    for _ in range(26):
+        send_test(webhook)
+    WebhookDelivery.objects.filter(id=WebhookDelivery.objects.first().id).update(status="exhausted")
+
+    whole = owner.get(f"/dashboard/webhooks/{webhook.id}/").context["listing"]
+    exhausted = owner.get(f"/dashboard/webhooks/{webhook.id}/?status=exhausted").context["listing"]
+
+    assert (len(whole.rows), whole.has_next) == (25, True)
+    assert (len(exhausted.rows), exhausted.has_next) == (1, False)
+
+
+def test_deleting_asks_first_and_takes_the_log_along(owner, webhook):
+    delivery = send_test(webhook)
+    assert "goes with it" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
+    assert Webhook.objects.exists()
+
+    owner.post(f"/dashboard/webhooks/{webhook.id}/delete/")
+
+    assert not Webhook.objects.exists()
+    assert owner.get(f"/dashboard/deliveries/{delivery.id}/").status_code == 404
+
+
+def test_a_delivery_of_others_is_not_replayed(webhook, bob):
+    delivery = send_test(webhook)
+    WebhookDelivery.objects.update(status="exhausted")
+
+    assert signed_in(bob.owner).post(f"/dashboard/deliveries/{delivery.id}/replay/").status_code == 404
+
+    delivery.refresh_from_db()
+    assert delivery.status == "exhausted"
