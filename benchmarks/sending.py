@@ -26,9 +26,12 @@ from tests.flows.stack import REPOSITORY, Stack, running_stack
 
 ROUNDS = 3
 WORKERS = 2
-LINK = '<p>Hello {{name}}, <a href="https://shop.example/orders/%d">order %d</a> is on its way to you.</p>\n'
-HTML = "<html><body>" + "".join(LINK % (n, n) for n in range(20)) + "<p>Thank you for your order.</p>\n" * 265
-HTML += "</body></html>"
+# A real welcome mail with six links, and paragraphs up to 10 kB.
+WELCOME = (REPOSITORY / "tests" / "corpus" / "welcome.html").read_text(encoding="utf-8")
+SENTENCE = "Your account is ready, and everything that you need to begin is explained on the pages behind these links."
+FILLING = f"<p>Dear {{{{name}}}}, {SENTENCE} {SENTENCE}</p>\n" * 16
+HTML = WELCOME.replace("</body>", f"{FILLING}</body>")
+TEXT = f"Dear {{{{name}}}},\n\n{SENTENCE}\n" * 8
 PEER = REPOSITORY / "benchmarks" / "peers" / "send_queued.py"
 
 Sink = Callable[[], AbstractContextManager[int]]
@@ -39,6 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "mail.html").write_text(HTML)
+        (folder / "mail.txt").write_text(TEXT)
         python = installed(folder)
         near = [(ours(folder, smtp_sink, count), post_office(folder, python, smtp_sink, count)) for _ in range(ROUNDS)]
         relay = [postfix(count) for _ in range(ROUNDS)]
@@ -67,7 +71,13 @@ def ours(folder: Path, sink: Sink, count: int) -> float:
 
 def fill(stack: Stack, count: int) -> None:
     stack.start("web", WEB_CONCURRENCY="1")
-    template = {"name": "Receipt", "subject": "Your receipt, {{name}}", "htmlContent": HTML, "alias": "receipt"}
+    template = {
+        "name": "Receipt",
+        "subject": "Your receipt, {{name}}",
+        "htmlContent": HTML,
+        "textContent": TEXT,
+        "alias": "receipt",
+    }
     stack.call("POST", "/templates", template)
     for start in range(0, count, 500):
         recipients = [
@@ -110,7 +120,15 @@ def installed(folder: Path) -> Path:
 
 def post_office(folder: Path, python: Path, sink: Sink, count: int) -> float:
     with sink() as port, tempfile.TemporaryDirectory() as logs, running_database() as database:
-        command = [str(python), str(PEER), database, str(port), str(count), str(folder / "mail.html")]
+        command = [
+            str(python),
+            str(PEER),
+            database,
+            str(port),
+            str(count),
+            str(folder / "mail.html"),
+            str(folder / "mail.txt"),
+        ]
         run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=logs)
     assert run.returncode == 0, run.stderr
     return count / float(run.stdout.split()[-1])

@@ -20,7 +20,7 @@ from drain.stopping import is_stopping, seconds_left
 
 log = logging.getLogger("postrider.drain")
 
-RECORD_AT_ONCE = 50
+RECORD_AT_ONCE = 100
 IDLE_SECONDS = 0.02
 LOOK_EVERY_SECONDS = 0.1
 RENEW_EVERY_SECONDS = 15.0

@@ -1,6 +1,7 @@
 """The work of a drain: claim, pack, hand over, record."""
 
 import functools
+import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 
@@ -24,6 +25,8 @@ from suppressions.services import blocked_pairs
 # One workspace's slow mail leaves a fifth of the sessions to the others.
 WORKSPACE_SHARE = 0.8
 MAKE_ROOM_SECONDS = 1.0
+# What is due may wait this much longer; a busy drain claims many times a second.
+PROMOTE_EVERY_SECONDS = 0.1
 
 SUPPRESSED = Outcome(Verdict.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed")
 UNREGISTERED = Outcome(
@@ -47,10 +50,13 @@ class Sending:
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         # What this process holds: rows by workspace, bytes of files by recipient.
         self._busy: Counter[str] = Counter()
+        self._promoted_at = float("-inf")
         self._weights: dict[str, int] = {}
 
     def claim(self, limit: int) -> list[Parcel]:
-        promote_due()
+        if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
+            self._promoted_at = time.monotonic()
+            promote_due()
         claims = self._cursor.claim(limit, cap=self._cap, busy=self._busy)
         packed = pack(claims, room=MEMORY_BYTES - sum(self._weights.values())) if claims else []
         self._put_back(claims, packed)

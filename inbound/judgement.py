@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from delivery.bounce_codes import ENHANCED
-from delivery.bounce_phrases import MESSAGES, RECIPIENTS, SENDERS
+from delivery.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_RECIPIENTS, OF_SENDERS
 from delivery.classification import Stage, classify, plain_text
 from delivery.phrases import Phrases
 from delivery.reasons import RECIPIENT_FAULTS, Reason
@@ -87,7 +87,7 @@ def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
     text = plain_text(diagnostic)
     own = WORDS.find(text)
     # RFC 3463, x.7.x: somebody may not; "recipient rejected: access denied" does not say that there is nobody.
-    if status[2:4] == "7." and found.is_recipient_fault and status[2:] not in ENHANCED and not RECIPIENTS.find(text):
+    if status[2:4] == "7." and found.is_recipient_fault and status[2:] not in ENHANCED and not OF_RECIPIENTS.find(text):
         own = Reason.POLICY
     if not own:
         return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
@@ -106,12 +106,13 @@ def judge_notice(notice: str) -> Judgement:
 def reason_of(line: str) -> Reason | None:
     """Return what a line of a notice says of the recipient or of the sender, None when it says nothing."""
     text = _telling(line)
-    return WORDS.find(text) or SENDERS.find(text) or RECIPIENTS.find(text)
+    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or OF_RECIPIENTS.find(text)
 
 
 def reason_of_message(line: str) -> Reason | None:
     """Return what a line of a notice says of the message or of the way; its words are used for much else, too."""
-    return MESSAGES.find(_telling(line))
+    text = _telling(line)
+    return OF_CONTENTS.find(text) or CIRCUMSTANCES.find(text)
 
 
 def _telling(line: str) -> str:

@@ -5,12 +5,14 @@ index. On the wire an id is 22 characters of base 62, after a prefix where the k
 See docs/decisions/0002.
 """
 
+import functools
 import secrets
 import time
 import uuid
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LENGTH = 22
+REMEMBERED = 8192
 _VALUES = {character: value for value, character in enumerate(ALPHABET)}
 _LIMIT = 1 << 128
 
@@ -24,6 +26,8 @@ def new_id(prefix: str = "") -> str:
     return prefix + base62((int(time.time()) << 96) | secrets.randbits(96), length=LENGTH)
 
 
+# A worker turns each id over some ten times on an email's way; what is remembered costs a hundredth.
+@functools.lru_cache(maxsize=REMEMBERED)
 def to_uuid(text: str, *, prefix: str = "") -> uuid.UUID:
     """Return the sixteen bytes behind an id. Raises InvalidId for anything else."""
     body = text.removeprefix(prefix)
@@ -37,6 +41,7 @@ def to_uuid(text: str, *, prefix: str = "") -> uuid.UUID:
     return uuid.UUID(int=number)
 
 
+@functools.lru_cache(maxsize=REMEMBERED)
 def from_uuid(value: uuid.UUID, *, prefix: str = "") -> str:
     return prefix + base62(value.int, length=LENGTH)
 

@@ -1,7 +1,7 @@
 """django-post-office by its own book: emails stored, then `send_queued_mail` with its defaults.
 
 Run by the benchmark with the interpreter of an environment of its own:
-    send_queued.py DATABASE_URL SMTP_PORT COUNT HTML_FILE
+    send_queued.py DATABASE_URL SMTP_PORT COUNT HTML_FILE TEXT_FILE
 It prints the seconds that sending took.
 """
 
@@ -43,14 +43,14 @@ def configure(database_url: str, smtp_port: int) -> None:
 
 
 def main() -> None:
-    database_url, smtp_port, count, html_file = sys.argv[1:]
+    database_url, smtp_port, count, html_file, text_file = sys.argv[1:]
     configure(database_url, int(smtp_port))
     call_command("migrate", verbosity=0)
     # Its models can be imported only now.
     from post_office import mail  # type: ignore[import-not-found]  # noqa: PLC0415
     from post_office.models import STATUS, Email  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    html = Path(html_file).read_text(encoding="utf-8")
+    html, text = Path(html_file).read_text(encoding="utf-8"), Path(text_file).read_text(encoding="utf-8")
     for start in range(0, int(count), MANY):
         mail.send_many(
             [
@@ -58,7 +58,7 @@ def main() -> None:
                     "recipients": [f"user{number}@example.com"],
                     "sender": "hello@demo.example",
                     "subject": f"Your receipt {number}",
-                    "message": "Thank you for your order.",
+                    "message": text,
                     "html_message": html,
                 }
                 for number in range(start, min(start + MANY, int(count)))

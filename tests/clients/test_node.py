@@ -30,6 +30,12 @@ def n8n(node, tmp_path_factory):
     return package
 
 
+@pytest.fixture(scope="module")
+def project(javascript, tmp_path_factory):
+    """An empty project into which the packed JavaScript library is installed."""
+    return installed(javascript, into=tmp_path_factory.mktemp("project"))
+
+
 def test_the_javascript_library(javascript, service):
     node_test(javascript, service)
 
@@ -48,8 +54,7 @@ def node_test(package: Path, service) -> None:
     run("node", "--test", "--test-timeout=120000", *files, cwd=package, env=environment)
 
 
-def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonjs(javascript, service, tmp_path):
-    project = installed(javascript, into=tmp_path)
+def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonjs(project, service):
     use = "new Postrider().me().then((me) => console.log(me.workspace.id));\n"
     (project / "module.mjs").write_text('import { Postrider } from "postrider";\n' + use)
     (project / "common.cjs").write_text('const { Postrider } = require("postrider");\n' + use)
@@ -57,8 +62,7 @@ def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonj
         assert run("node", name, cwd=project, env=service.environment).startswith("ws_")
 
 
-def test_the_types_of_the_packed_library_are_found_and_right(javascript, tmp_path):
-    project = installed(javascript, into=tmp_path)
+def test_the_types_of_the_packed_library_are_found_and_right(javascript, project):
     program = (
         'import { Postrider, QuotaExceededError, type Accepted } from "postrider";\n'
         "const client = new Postrider();\n"

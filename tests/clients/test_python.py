@@ -192,17 +192,17 @@ def test_domains_are_registered_and_listed(client):
     assert domain.id in [one.id for one in client.domains.list(limit=2)]
 
 
-def test_a_domain_is_verified_which_it_fails_in_the_tests_world_and_deleted(client, service):
-    need(service, "/v1/domains/{id}/verify")
+def test_a_domain_is_verified_which_it_fails_in_the_tests_world_and_deleted(client):
     domain = client.domains.create(f"v{uuid4().hex}.example")
     checked = client.domains.verify(domain.id)
     assert checked.status != "verified"
     assert checked.last_checked_at is not None
+    # The first key was not seen in the DNS yet, so there is nothing to take its place.
+    assert client.domains.rotate_dkim(domain.id).records == checked.records
     assert client.domains.delete(domain.id).deleted
 
 
-def test_analytics_count_what_was_sent_in_all_and_by_day(client, service):
-    need(service, "/v1/analytics")
+def test_analytics_count_what_was_sent_in_all_and_by_day(client):
     before = client.analytics.get()
     email = client.emails.send(**letter())
     wait_for(lambda: delivered(client, email.id), seconds=20, what="the delivery")
@@ -216,17 +216,10 @@ def test_analytics_count_what_was_sent_in_all_and_by_day(client, service):
     assert len(client.analytics.daily()) == 14
 
 
-def test_the_queues_numbers_are_numbers(client, service):
-    need(service, "/v1/queue/stats")
+def test_the_queues_numbers_are_numbers(client):
     stats = client.queue.stats()
     assert min(stats.waiting, stats.active, stats.delayed, stats.failed, stats.paused) >= 0
     assert stats.completed > 0
-
-
-def need(service, path):
-    """Skip where the running service does not have this path by its own description."""
-    if path not in service.stack.call("GET", "/openapi.json").body["paths"]:
-        pytest.skip(f"this service has no {path}")
 
 
 def test_me_tells_workspace_key_and_quota(client):

@@ -224,6 +224,7 @@ export interface DomainRecord {
   status: DomainStatus;
   found: string | null;
   error: string | null;
+  note: string | null;
 }
 
 export interface Domain {

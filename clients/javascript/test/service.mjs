@@ -27,9 +27,3 @@ export async function until(condition, what, seconds = 20) {
   }
   throw new Error(`not within ${seconds} s: ${what}`);
 }
-
-/** Return whether the running service has a path, by its own description. */
-export async function has(path) {
-  const { paths } = await (await fetch(`${process.env.POSTRIDER_URL}/v1/openapi.json`)).json();
-  return path in paths;
-}

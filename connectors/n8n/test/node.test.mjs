@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { credentialOf, execute, loader, loadOptions, testCredential } from "./harness/n8n.mjs";
 
@@ -135,4 +136,11 @@ test("a node that is set to go on answers with the error for the item that faile
   const answers = await execute(send({ from: "={{ $json.from }}" }), { items, onError: "continueRegularOutput" });
   assert.match(answers[0].json.error, /domain_not_registered/);
   assert.equal(answers[1].json.status, "queued");
+});
+
+test("the example's node does what it says", async () => {
+  const { nodes } = JSON.parse(readFileSync(new URL("../examples/thank-you.json", import.meta.url), "utf8"));
+  const { parameters } = nodes.find(({ type }) => type === "n8n-nodes-postrider.postrider");
+  const [sent] = await execute(parameters, { items: [{ json: { name: "Ada", email: someone() } }] });
+  assert.equal((await api(`/emails/${sent.json.id}`)).subject, "Thank you, Ada");
 });

@@ -27,6 +27,11 @@ export class Domains {
     return this.#transport.json({ method: "POST", path: ["domains", id, "verify"], isRepeatable: true, options });
   }
 
+  /** Make a new DKIM key, unless one waits to be seen in the DNS; the answer has the record to publish. */
+  rotateDkim(id: string, options?: RequestOptions): Promise<Domain> {
+    return this.#transport.json({ method: "POST", path: ["domains", id, "rotate-dkim"], isRepeatable: true, options });
+  }
+
   delete(id: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ method: "DELETE", path: ["domains", id], options });
   }

@@ -216,6 +216,7 @@ class DomainRecord:
     status: str
     found: Optional[str]
     error: Optional[str]
+    note: Optional[str]
 
 
 @dataclass(frozen=True)

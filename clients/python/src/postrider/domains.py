@@ -26,5 +26,10 @@ class Domains:
         """Look at the DNS now; the answer says what was found and what to change."""
         return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "verify"], is_repeatable=True)))
 
+    def rotate_dkim(self, domain_id: str) -> Domain:
+        """Make a new DKIM key, unless one waits to be seen in the DNS; the answer has the record to publish."""
+        call = Call("POST", ["domains", domain_id, "rotate-dkim"], is_repeatable=True)
+        return read(Domain, self._transport.json(call))
+
     def delete(self, domain_id: str) -> Deleted:
         return read(Deleted, self._transport.json(Call("DELETE", ["domains", domain_id])))

@@ -7,8 +7,8 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Mapping
-from typing import Optional, Union
+from collections.abc import Iterable
+from typing import Optional, Protocol, Union
 
 from postrider.answers import WebhookEvent
 from postrider.errors import WebhookVerificationError
@@ -18,9 +18,15 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - what all secrets begin with
 TOLERANCE_SECONDS = 300
 
 
+class Headers(Protocol):
+    """All headers of a request: a dict, or what Django, Flask, Starlette or http.server have."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+
 def verify_webhook(
     raw_body: Union[bytes, str],
-    header: Union[str, Mapping[str, str]],
+    header: Union[str, Headers],
     secret: str,
     *,
     tolerance_seconds: float = TOLERANCE_SECONDS,
@@ -61,7 +67,7 @@ def _check_signature(body: bytes, header: str, secret: str) -> None:
         raise WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.")
 
 
-def _check_standard_signature(body: bytes, headers: Mapping[str, str], secret: str, tolerance_seconds: float) -> None:
+def _check_standard_signature(body: bytes, headers: Headers, secret: str, tolerance_seconds: float) -> None:
     given = {name.lower(): value for name, value in headers.items()}
     for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
         if not given.get(name):

@@ -1,11 +1,11 @@
 """`client.webhooks`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Optional, Union
 
 from postrider.answers import Deleted, Webhook, WebhookDelivery, WebhookEvent
 from postrider.listing import Listing
-from postrider.signatures import TOLERANCE_SECONDS, verify_webhook
+from postrider.signatures import TOLERANCE_SECONDS, Headers, verify_webhook
 from postrider.transport import Call, Transport
 from postrider.wire import body_of, read
 
@@ -72,7 +72,7 @@ class Webhooks:
     @staticmethod
     def verify(
         raw_body: Union[bytes, str],
-        header: Union[str, Mapping[str, str]],
+        header: Union[str, Headers],
         secret: str,
         *,
         tolerance_seconds: float = TOLERANCE_SECONDS,

@@ -29,7 +29,6 @@ const idempotencyKey: INodeProperties = {
 	displayName: 'Idempotency Key',
 	name: 'idempotencyKey',
 	type: 'string',
-	typeOptions: { password: false },
 	default: '',
 	description: 'Of one key only one email is accepted. By default each item of an execution has its own, so that retrying sends nothing twice.',
 };
