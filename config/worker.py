@@ -12,6 +12,7 @@ from drain import stopping
 from drain.engine import Drain
 from drain.timer import start_timer
 from emails.sending import emails_drain
+from system_mail.sending import system_mail_drain
 from webhooks.sending import webhooks_drain
 
 # The process id of manage.py worker, handed down to the processes that it starts.
@@ -20,7 +21,7 @@ PARENT_EVERY_SECONDS = 1.0
 
 
 def drains() -> list[Drain[Any, Any]]:
-    return [emails_drain(), webhooks_drain()]
+    return [emails_drain(), webhooks_drain(), system_mail_drain()]
 
 
 @celeryd_after_setup.connect

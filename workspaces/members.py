@@ -8,6 +8,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from keys.ids import from_uuid, to_uuid
@@ -152,3 +153,7 @@ def _keep_an_owner(membership: Membership) -> None:
 
 def _lock(workspace: Workspace) -> None:
     Workspace.objects.select_for_update(no_key=True).only("id").get(id=workspace.id)
+
+
+def expired_invitations() -> QuerySet[Invitation]:
+    return Invitation.objects.filter(expires_at__lte=Now())
