@@ -8,10 +8,11 @@ from typing import Any
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 
 from config.checks import refuse_unsafe_start
+from config.presence import start_presence
 from drain import stopping
 from drain.engine import Drain
 from drain.timer import start_timer
-from emails.sending import emails_drain
+from emails.sending import emails_drain, emails_transport
 from system_mail.sending import system_mail_drain
 from webhooks.sending import webhooks_drain
 
@@ -30,6 +31,7 @@ def start(**_: Any) -> None:
     refuse_unsafe_start()
     for drain in drains():
         start_timer(drain)
+    start_presence(lambda: emails_transport().trouble)
 
 
 @celeryd_after_setup.connect

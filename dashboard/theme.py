@@ -57,6 +57,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": "Staff",
     "SHOW_HISTORY": True,
     "SIDEBAR": {"show_all_applications": False},
+    "ACCOUNT": {"navigation": "dashboard.navigation.staff_account_links"},
 }
 
 DASHBOARD: dict[str, Any] = {
@@ -67,5 +68,6 @@ DASHBOARD: dict[str, Any] = {
     "SITE_DROPDOWN": "dashboard.navigation.workspace_menu",
     "SCRIPTS": [copy_script],
     "SIDEBAR": {"navigation": "dashboard.navigation.sidebar"},
+    "ACCOUNT": {"navigation": "dashboard.navigation.account_links"},
     "LOGIN": {"form": "dashboard.signin.SignInForm", "image": landscape},
 }

@@ -1,10 +1,12 @@
 """The work of a drain of system mail: claim, hand over by the transport of all mail, record."""
 
 import functools
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from cryptography.exceptions import InvalidTag
 from django.conf import settings
 
 from api.addresses import parse_address
@@ -18,10 +20,13 @@ from domains.models import MAY_SEND, Domain
 from drain.engine import Drain
 from drain.leases import Lease
 from emails.retries import delay_after, max_age
-from emails.transports import chosen_transport
+from emails.sending import emails_transport
+from keys.keyring import UnknownKey
 from system_mail import queue
 from system_mail.models import SystemMail
 from system_mail.queue import Claim
+
+log = logging.getLogger("postrider.system_mail")
 
 KIND = "system_mail"
 SESSIONS = 8
@@ -65,7 +70,7 @@ class Sending:
     def claim(self, limit: int) -> list[Parcel]:
         mails = queue.claim(limit)
         key = signing_key() if mails else None
-        return [_parcel(mail, key) for mail in mails]
+        return [parcel for mail in mails if (parcel := _packed(mail, key))]
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
         try:
@@ -96,6 +101,21 @@ def _record(held: Claim, outcome: Outcome) -> None:
         queue.finish(held, state=ENDS.get(outcome.verdict, State.FAILED), reply=reply)
 
 
+def _packed(mail: SystemMail, key: SigningKey | None) -> Parcel | None:
+    """Return a parcel; a mail whose seal nobody can open any more ends here, and holds up no other."""
+    try:
+        return _parcel(mail, key)
+    except (InvalidTag, UnknownKey) as error:
+        known = {"mail": mail.id, "error": type(error).__name__}
+        log.error("a system mail cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
+        queue.finish(_claim_of(mail), state=State.FAILED, reply="Its key has left APP_KEYS.")
+        return None
+
+
+def _claim_of(mail: SystemMail) -> Claim:
+    return Claim(mail.id, mail.fence, mail.attempts, mail.created_at)
+
+
 def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
     sender = parse_address(settings.SYSTEM_FROM)
     letter = Letter(
@@ -111,8 +131,7 @@ def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
     )
     # Failures come back to the operator's own mailbox.
     envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
-    claim = Claim(mail.id, mail.fence, mail.attempts, mail.created_at)
-    return Parcel(claim, Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
+    return Parcel(_claim_of(mail), Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
 
 
 def signing_key() -> SigningKey | None:
@@ -131,4 +150,4 @@ def signing_key() -> SigningKey | None:
 @functools.lru_cache(maxsize=1)
 def system_mail_drain() -> Drain[Parcel, Result]:
     """Return this process's drain of system mail."""
-    return Drain(Sending(chosen_transport()))
+    return Drain(Sending(emails_transport()))

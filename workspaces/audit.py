@@ -7,7 +7,6 @@ thread serves, and `note` reads from it. Outside of one, in a task or a command,
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -19,11 +18,11 @@ Act = AuditEntry.Act
 Actor = AuditEntry.Actor
 
 STAFF_SITE = "/admin/"
-KEPT = timedelta(days=400)
+KEPT_DAYS = 400
 PURGE_AT_ONCE = 5_000
 PURGE = """
 DELETE FROM workspaces_auditentry WHERE id IN (
-    SELECT id FROM workspaces_auditentry WHERE created_at < now() - %s ORDER BY created_at LIMIT %s)
+    SELECT id FROM workspaces_auditentry WHERE created_at < now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)
 """
 
 _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default=None)
@@ -74,11 +73,11 @@ def named_key(key: ApiKey) -> str:
 
 
 def expired_entries() -> Iterator[None]:
-    """Delete what is older than KEPT, in batches; yields after each."""
+    """Delete what is older than KEPT_DAYS, in batches; yields after each."""
     deleted = PURGE_AT_ONCE
     while deleted == PURGE_AT_ONCE:
         with connection.cursor() as cursor:
-            cursor.execute(PURGE, [KEPT, PURGE_AT_ONCE])
+            cursor.execute(PURGE, [KEPT_DAYS, PURGE_AT_ONCE])
             deleted = cursor.rowcount
         yield
 

@@ -14,9 +14,7 @@ from workspaces.secrets import KeySecret, hash_secret, new_secret
 
 
 @transaction.atomic
-def open_account(
-    *, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True
-) -> Workspace:
+def open_account(*, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True) -> Workspace:
     """Create an account with a workspace that it owns. Raises IntegrityError for an address in use.
 
     is_proven: whether the address is known to be theirs; if not, no key works before it is.

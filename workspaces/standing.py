@@ -53,6 +53,11 @@ def must_prove_address() -> bool:
     return settings.SIGNUP == "open" and not settings.EMBEDDED
 
 
+def must_have_second_factor(user: User) -> bool:
+    """Tell whether an account may not do without a second factor."""
+    return user.is_staff and settings.STAFF_SECOND_FACTOR == "required"
+
+
 def refuse_unproven(workspace: Workspace) -> None:
     """Raises WorkspaceSuspended while nobody has proved the address of the account (docs/decisions/0055)."""
     if not workspace.is_proven:

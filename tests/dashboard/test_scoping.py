@@ -32,11 +32,12 @@ def bobs(bob):
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
         "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
         "workspaces_apikey": ApiKey.objects.get().id,
+        "workspaces_membership": str(bob.workspace.memberships.get().pk),
     }
 
 
 def test_every_route_with_an_object_is_known_here():
-    kinds = {"emails_email", "inbox_caughtmail", "domains_domain", "workspaces_apikey"}
+    kinds = {"emails_email", "inbox_caughtmail", "domains_domain", "workspaces_apikey", "workspaces_membership"}
     assert {name.rsplit("_", 1)[0] for name in WITH_OBJECT} == kinds
     # An object goes by this name alone, or this walk would pass it by.
     others = {name: route for name, route in ROUTES.items() if "<" in route and name not in WITH_OBJECT}
@@ -68,7 +69,7 @@ def test_its_owner_finds_it(bob, bobs, name):
 def test_no_page_shows_what_others_have(owner, bobs, name):
     page = owner.get(ROUTES[name]).content.decode()
 
-    assert "secret" not in page
+    assert "secret plan" not in page
     assert "bob" not in page
 
 

@@ -2,76 +2,165 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import keys.fields
 from django.conf import settings
 from django.db import migrations, models
 
+import keys.fields
+
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('workspaces', '0001_initial'),
+        ("workspaces", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='SecondFactor',
+            name="SecondFactor",
             fields=[
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='second_factor', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('sealed_secret', models.TextField(editable=False)),
-                ('last_step', models.BigIntegerField(default=0, editable=False)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="second_factor",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("sealed_secret", models.TextField(editable=False)),
+                ("last_step", models.BigIntegerField(default=0, editable=False)),
             ],
         ),
         migrations.AddField(
-            model_name='user',
-            name='second_factor_at',
+            model_name="user",
+            name="second_factor_at",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='workspace',
-            name='is_proven',
-            field=models.BooleanField(db_default=True, default=True, verbose_name='proven'),
+            model_name="workspace",
+            name="is_proven",
+            field=models.BooleanField(db_default=True, default=True, verbose_name="proven"),
         ),
         migrations.CreateModel(
-            name='RecoveryCode',
+            name="RecoveryCode",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code_hash', models.CharField(editable=False, max_length=100)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recovery_codes', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code_hash", models.CharField(editable=False, max_length=100)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="recovery_codes",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('act', models.CharField(choices=[('key_created', 'API key created'), ('key_revoked', 'API key revoked'), ('domain_added', 'Domain Added'), ('domain_deleted', 'Domain Deleted'), ('domain_rotated', 'Domain key rotated'), ('domain_verified', 'Domain Verified'), ('webhook_created', 'Webhook Created'), ('webhook_changed', 'Webhook Changed'), ('webhook_deleted', 'Webhook Deleted'), ('webhook_rotated', 'Webhook secret rotated'), ('suppression_added', 'Suppression Added'), ('suppression_removed', 'Suppression Removed'), ('member_invited', 'Member Invited'), ('invitation_withdrawn', 'Invitation Withdrawn'), ('member_joined', 'Member Joined'), ('member_role', "Member's role changed"), ('member_removed', 'Member Removed'), ('member_left', 'Member Left'), ('workspace_created', 'Workspace Created'), ('workspace_proven', 'Address confirmed'), ('workspace_suspended', 'Workspace Suspended'), ('suspension_lifted', 'Suspension Lifted'), ('plan_changed', 'Plan Changed')], max_length=24)),
-                ('about', models.CharField(blank=True, max_length=320)),
-                ('actor_kind', models.CharField(choices=[('person', 'Person'), ('key', 'API key'), ('staff', 'Staff'), ('service', 'Service')], max_length=8)),
-                ('actor', models.CharField(blank=True, max_length=320)),
-                ('address', models.GenericIPAddressField(null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='audit', to='workspaces.workspace')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "act",
+                    models.CharField(
+                        choices=[
+                            ("key_created", "API key created"),
+                            ("key_revoked", "API key revoked"),
+                            ("domain_added", "Domain Added"),
+                            ("domain_deleted", "Domain Deleted"),
+                            ("domain_rotated", "Domain key rotated"),
+                            ("domain_verified", "Domain Verified"),
+                            ("webhook_created", "Webhook Created"),
+                            ("webhook_changed", "Webhook Changed"),
+                            ("webhook_deleted", "Webhook Deleted"),
+                            ("webhook_rotated", "Webhook secret rotated"),
+                            ("suppression_added", "Suppression Added"),
+                            ("suppression_removed", "Suppression Removed"),
+                            ("member_invited", "Member Invited"),
+                            ("invitation_withdrawn", "Invitation Withdrawn"),
+                            ("member_joined", "Member Joined"),
+                            ("member_role", "Member's role changed"),
+                            ("member_removed", "Member Removed"),
+                            ("member_left", "Member Left"),
+                            ("workspace_created", "Workspace Created"),
+                            ("workspace_proven", "Address confirmed"),
+                            ("workspace_suspended", "Workspace Suspended"),
+                            ("suspension_lifted", "Suspension Lifted"),
+                            ("plan_changed", "Plan Changed"),
+                        ],
+                        max_length=24,
+                    ),
+                ),
+                ("about", models.CharField(blank=True, max_length=320)),
+                (
+                    "actor_kind",
+                    models.CharField(
+                        choices=[("person", "Person"), ("key", "API key"), ("staff", "Staff"), ("service", "Service")],
+                        max_length=8,
+                    ),
+                ),
+                ("actor", models.CharField(blank=True, max_length=320)),
+                ("address", models.GenericIPAddressField(null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="audit",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'audit entry',
-                'verbose_name_plural': 'audit log',
-                'indexes': [models.Index(fields=['workspace', '-id'], name='audit_newest'), models.Index(fields=['created_at'], name='audit_age')],
+                "verbose_name": "audit entry",
+                "verbose_name_plural": "audit log",
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="audit_newest"),
+                    models.Index(fields=["created_at"], name="audit_age"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Invitation',
+            name="Invitation",
             fields=[
-                ('id', keys.fields.IdField('inv_', editable=False, primary_key=True, serialize=False)),
-                ('email', models.EmailField(max_length=254)),
-                ('role', models.CharField(choices=[('owner', 'Owner'), ('member', 'Member')], default='member', max_length=16)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('expires_at', models.DateTimeField(editable=False)),
-                ('invited_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='workspaces.workspace')),
+                ("id", keys.fields.IdField("inv_", editable=False, primary_key=True, serialize=False)),
+                ("email", models.EmailField(max_length=254)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("owner", "Owner"), ("member", "Member")], default="member", max_length=16
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("expires_at", models.DateTimeField(editable=False)),
+                (
+                    "invited_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="workspaces.workspace",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['email'], name='invitation_email')],
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'email'), name='one_invitation_each')],
+                "indexes": [models.Index(fields=["email"], name="invitation_email")],
+                "constraints": [models.UniqueConstraint(fields=("workspace", "email"), name="one_invitation_each")],
             },
         ),
     ]
