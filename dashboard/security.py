@@ -67,7 +67,7 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
         if codes:
             update_session_auth_hash(request, user)
             # Shown in this very answer and kept nowhere as they are.
-            return page(request, "dashboard/recovery_codes.html", title="Recovery codes", codes=codes)
+            return page(request, "dashboard/recovery_codes.html", title="Recovery codes", codes="\n".join(codes))
         form.add_error("code", WRONG)
     secret = begin_enrolment(user)
     return page(

@@ -18,7 +18,7 @@ from system_mail.models import SystemMail
 CLAIM = """
 UPDATE system_mail_systemmail
    SET due_at = now() + make_interval(secs => %s), fence = fence + 1, attempts = attempts + 1
- WHERE id IN (SELECT id FROM system_mail_systemmail WHERE state = 'waiting' AND due_at <= now()
+ WHERE id IN (SELECT id FROM system_mail_systemmail WHERE state = 'waiting' AND due_at <= statement_timestamp()
                ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
 RETURNING id
 """

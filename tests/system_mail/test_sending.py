@@ -35,6 +35,7 @@ def inbox(settings):
     def run():
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
+        loop.run_until_complete(_hang_up())
 
     task = loop.create_task(serve(settings.INBOX_PORT))
     thread = threading.Thread(target=run)
@@ -44,6 +45,15 @@ def inbox(settings):
     loop.call_soon_threadsafe(task.cancel)
     thread.join()
     loop.close()
+
+
+async def _hang_up():
+    """End the sessions that the transport keeps open for the next mail."""
+    sessions = asyncio.all_tasks() - {asyncio.current_task()}
+    for session in sessions:
+        session.cancel()
+    await asyncio.gather(*sessions, return_exceptions=True)
+    await asyncio.sleep(0.02)
 
 
 def write(**fields):

@@ -48,7 +48,10 @@ def test_domains(alice, api):
     api.delete(f"/domains/{domain_id}")
 
     # The first key is still to be seen, so that rotating made none.
-    assert entries(alice.workspace) == [("domain_added", "mail.alice.example"), ("domain_deleted", "mail.alice.example")]
+    assert entries(alice.workspace) == [
+        ("domain_added", "mail.alice.example"),
+        ("domain_deleted", "mail.alice.example"),
+    ]
 
 
 def test_webhooks(alice, api, settings):

@@ -94,7 +94,9 @@ def test_another_accounts_codes_are_worth_nothing(alice, bob, secret, step):
 def test_nothing_is_stored_as_it_is(alice, secret, step):
     codes = confirm_enrolment(alice.owner, code=code_at(secret, step=step))
 
-    stored = SecondFactor.objects.get().sealed_secret + "".join(RecoveryCode.objects.values_list("code_hash", flat=True))
+    stored = SecondFactor.objects.get().sealed_secret + "".join(
+        RecoveryCode.objects.values_list("code_hash", flat=True)
+    )
     for plain in (spelled(secret).replace(" ", ""), *codes, *(code.replace("-", "") for code in codes)):
         assert plain not in stored
 
