@@ -12,7 +12,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from api.client_address import client_address
-from workspaces.models import ApiKey, AuditEntry, Workspace
+from workspaces.models import ApiKey, AuditEntry, User, Workspace
 
 Act = AuditEntry.Act
 Actor = AuditEntry.Actor
@@ -51,12 +51,12 @@ class AuditMiddleware:
             _request.reset(token)
 
 
-def note(workspace: Workspace, act: Act, *, about: str = "") -> None:
+def note(workspace: Workspace, act: Act, *, about: str = "", person: User | None = None) -> None:
     """Write down an act, in the transaction that does it.
 
-    about: what was acted on, as people call it. Never a secret.
+    about: what was acted on, as people call it. Never a secret. person: who acts, where a link says it and no session.
     """
-    party = _acting()
+    party = _acting(person)
     AuditEntry.objects.create(
         workspace_id=workspace.id,
         act=act,
@@ -82,7 +82,7 @@ def expired_entries() -> Iterator[None]:
         yield
 
 
-def _acting() -> Party:
+def _acting(person: User | None) -> Party:
     request = _request.get()
     if request is None:
         return Party(Actor.SERVICE)
@@ -94,7 +94,7 @@ def _acting() -> Party:
     if request.user.is_authenticated:
         kind = Actor.STAFF if request.path_info.startswith(STAFF_SITE) else Actor.PERSON
         return Party(kind, request.user.email, address)
-    return Party(Actor.SERVICE, address=address)
+    return Party(Actor.PERSON, person.email, address) if person else Party(Actor.SERVICE, address=address)
 
 
 def _plain(text: str) -> str:

@@ -91,7 +91,7 @@ def accept_invitation(invitation: Invitation, *, user: User) -> Membership:
     membership, _ = Membership.objects.get_or_create(
         workspace=invitation.workspace, user=user, defaults={"role": invitation.role}
     )
-    note(invitation.workspace, Act.MEMBER_JOINED, about=user.email)
+    note(invitation.workspace, Act.MEMBER_JOINED, about=user.email, person=user)
     return membership
 
 

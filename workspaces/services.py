@@ -27,7 +27,7 @@ def open_account(*, email: str, password: str, workspace_name: str, plan: str, i
 def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = True) -> Workspace:
     workspace = Workspace.objects.create(name=name, plan=plan, is_proven=is_proven)
     Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
-    note(workspace, Act.WORKSPACE_CREATED, about=f"{name}, {plan}, by {owner.email}")
+    note(workspace, Act.WORKSPACE_CREATED, about=f"{name}, {plan}, of {owner.email}", person=owner)
     return workspace
 
 

@@ -90,7 +90,7 @@ def prove_address(user: User) -> None:
     owned = Workspace.objects.filter(memberships__user=user, memberships__role=Membership.Role.OWNER)
     for workspace in owned.filter(is_proven=False):
         if Workspace.objects.filter(id=workspace.id, is_proven=False).update(is_proven=True):
-            note(workspace, Act.WORKSPACE_PROVEN, about=user.email)
+            note(workspace, Act.WORKSPACE_PROVEN, about=user.email, person=user)
 
 
 def _mark(email: str) -> bytes:

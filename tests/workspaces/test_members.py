@@ -90,6 +90,18 @@ class TestInvitations:
         assert user.check_password(PASSWORD)
         assert user.memberships.get().workspace == alice.workspace
 
+    def test_who_joins_by_a_link_is_who_joined(self, alice, client, rf):
+        from django.contrib.auth.models import AnonymousUser
+
+        from workspaces.audit import AuditMiddleware
+
+        request, invitation = rf.post("/", REMOTE_ADDR="192.0.2.7"), invite(alice)
+        request.user = AnonymousUser()
+        AuditMiddleware(lambda _: sign_up_invited(invitation, password=PASSWORD))(request)
+
+        entry = AuditEntry.objects.latest("id")
+        assert (entry.act, entry.actor, entry.address) == ("member_joined", "new@example.com", "192.0.2.7")
+
     def test_a_link_that_was_withdrawn_makes_no_account(self, alice):
         invitation = invite(alice)
         withdraw_invitation(invitation)
