@@ -22,7 +22,8 @@ KEPT_DAYS = 400
 PURGE_AT_ONCE = 5_000
 PURGE = """
 DELETE FROM workspaces_auditentry WHERE id IN (
-    SELECT id FROM workspaces_auditentry WHERE created_at < now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)
+    SELECT id FROM workspaces_auditentry WHERE created_at < now() - make_interval(days => %s)
+     ORDER BY created_at LIMIT %s)
 """
 
 _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default=None)

@@ -75,9 +75,11 @@ class TestInvitation:
         invite(owner)
         stranger = signed_in(bob.owner)
 
-        page = stranger.post(path_of(last_link("invitation")))
+        path = path_of(last_link("invitation"))
+        page = stranger.post(path)
 
         assert b"another address" in page.content
+        assert stranger.post("/dashboard/logout/", {"next": path}).url == path
         assert alice.workspace.memberships.count() == 1
 
     def test_looking_at_it_accepts_nothing(self, owner, bob):

@@ -16,14 +16,14 @@ from workspaces.second_factor import begin_enrolment, code_at
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def sign_in(visit: Visit, email: str) -> None:
-    page = visit.go("/dashboard/login/")
+def sign_in(guest: Visit, email: str) -> None:
+    page = guest.go("/dashboard/login/")
     page.get_by_label("Email address").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
 
-def link_of(visit: Visit) -> str:
+def link_of(guest: Visit) -> str:
     (url,) = re.findall(r"https?://\S+", SystemMail.objects.latest("created_at").text)
     return url[url.index("/dashboard/") :]
 

@@ -47,7 +47,7 @@ HOSTILE = [
     "@click=alert(1)",
     "<meta http-equiv=refresh>",
     "`${alert(1)}`",
-    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 ʼ ﷽",
+    "\U0001d518\U0001d52b \u02bc \ufdfd",
 ]
 
 

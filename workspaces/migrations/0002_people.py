@@ -2,9 +2,10 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import keys.fields
 from django.conf import settings
 from django.db import migrations, models
+
+import keys.fields
 
 
 class Migration(migrations.Migration):
