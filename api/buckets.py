@@ -39,13 +39,13 @@ MEMORY_SIZE = 10_000
 class Limit:
     """Tokens that grow a second, and how many the bucket holds."""
 
-    per_second: int
+    per_second: float
     burst: int
 
     @property
     def step(self) -> int:
         """Microseconds that one token takes to grow."""
-        return SECOND // self.per_second
+        return round(SECOND / self.per_second)
 
     @property
     def room(self) -> int:

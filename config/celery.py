@@ -35,6 +35,13 @@ app.config_from_object(
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
             "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},
             "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
+            "system mail": {"task": "system_mail.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
+            "expire-system-mail": {
+                "task": "system_mail.tasks.expire",
+                "schedule": 3600.0,
+                "options": {"expires": 3600},
+            },
+            "expire-accounts": {"task": "workspaces.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "old reports": {"task": "inbound.tasks.purge", "schedule": 3600.0, "options": {"expires": 3600}},
         },
     }

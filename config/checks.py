@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core import checks
 
+from api.addresses import InvalidAddress, parse_address
 from config import env
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
 from delivery.transports.smtp_url import BadSmtpUrl, parse_smtp_url
@@ -51,9 +52,10 @@ def _missing() -> Iterator[str]:
         "SECRET_KEY": "to 50 or more random characters",
         "APP_KEYS": "such as k1:$(openssl rand -base64 32)",
         "PUBLIC_URL": "to the address under which recipients reach this service, such as https://mail.example.com",
+        "SYSTEM_FROM": "to the sender of invitations and password resets, such as Example Mail <no-reply@example.com>",
         "SPF_MECHANISMS": "to what passes the servers that mail leaves from, such as include:_spf.example.com",
     }
-    optional = {"PUBLIC_URL", "SPF_MECHANISMS"} if settings.EMBEDDED else set()
+    optional = {"PUBLIC_URL", "SPF_MECHANISMS", "SYSTEM_FROM"} if settings.EMBEDDED else set()
     for name, hint in hints.items():
         if name not in optional and not env.is_set(name):
             yield f"Set {name} {hint}."
@@ -71,6 +73,10 @@ def _keys() -> Iterator[str]:
 
 
 def _addresses() -> Iterator[str]:
+    try:
+        parse_address(settings.SYSTEM_FROM or "unset@example.com")
+    except InvalidAddress as error:
+        yield f"SYSTEM_FROM must be such as Example Mail <no-reply@example.com>: {error}"
     url = urlsplit(settings.PUBLIC_URL)
     if url.scheme not in {"http", "https"} or not url.hostname or url.path or url.query or url.fragment:
         yield f"PUBLIC_URL must be https://host with no path, not {settings.PUBLIC_URL!r}."

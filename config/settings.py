@@ -23,6 +23,12 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
 DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
+# Whether staff must have a second factor, or may.
+STAFF_SECOND_FACTOR = env.choice(
+    "STAFF_SECOND_FACTOR", "optional" if EMBEDDED else "required", options=["required", "optional"]
+)
+# Whom mail of the service itself comes from: invitations, password resets, confirmations
+SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
@@ -122,6 +128,7 @@ INSTALLED_APPS = [
     "inbox",
     "inbound",
     "tracking",
+    "system_mail",
     "dashboard",
 ]
 
@@ -134,6 +141,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "workspaces.audit.AuditMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -159,6 +167,7 @@ TEMPLATES = [
 LOGIN_REDIRECT_URL = "dashboard:index"
 AUTH_USER_MODEL = "workspaces.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+PASSWORD_RESET_TIMEOUT = 3600
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

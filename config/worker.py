@@ -9,10 +9,12 @@ from typing import Any
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 
 from config.checks import refuse_unsafe_start
+from config.presence import start_presence
 from drain import stopping
 from drain.engine import Drain
 from drain.timer import start_timer
-from emails.sending import emails_drain
+from emails.sending import emails_drain, emails_transport
+from system_mail.sending import system_mail_drain
 from webhooks.sending import webhooks_drain
 
 # The process id of manage.py worker, handed down to the processes that it starts.
@@ -24,7 +26,7 @@ SWITCH_SECONDS = 0.0002
 
 
 def drains() -> list[Drain[Any, Any]]:
-    return [emails_drain(), webhooks_drain()]
+    return [emails_drain(), webhooks_drain(), system_mail_drain()]
 
 
 @celeryd_after_setup.connect
@@ -34,6 +36,7 @@ def start(**_: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     for drain in drains():
         start_timer(drain)
+    start_presence(lambda: emails_transport().trouble)
 
 
 @celeryd_after_setup.connect

@@ -1,8 +1,9 @@
 """Which workspace a page is about: the one chosen in the session, among those of who is signed in."""
 
+from django.db.models import F
 from django.http import Http404, HttpRequest
 
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 
 SESSION_KEY = "workspace"
 
@@ -33,8 +34,14 @@ def choose_workspace(request: HttpRequest, workspace_id: str) -> None:
     request.session[SESSION_KEY] = workspace_id
 
 
+def is_owner(request: HttpRequest) -> bool:
+    """Tell whether the user owns the current workspace."""
+    return bool(workspaces_of(request)) and getattr(current_workspace(request), "role", "") == Membership.Role.OWNER
+
+
 def _memberships(request: HttpRequest) -> list[Workspace]:
     user = request.user
     if not user.is_authenticated or not user.is_active:
         return []
-    return list(Workspace.objects.filter(memberships__user=user).order_by("name", "id"))
+    mine = Workspace.objects.filter(memberships__user=user)
+    return list(mine.annotate(role=F("memberships__role")).order_by("name", "id"))

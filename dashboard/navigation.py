@@ -9,7 +9,7 @@ from django.middleware.csrf import get_token
 from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext as _
 
-from dashboard.choice import current_workspace, workspaces_of
+from dashboard.choice import current_workspace, is_owner, workspaces_of
 
 PRODUCT = "Postrider"
 
@@ -41,7 +41,29 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Usage"), "data_usage", "usage"),
             ],
         },
+        {"title": "Workspace", "separator": True, "items": _people(request)},
     ]
+
+
+def account_links(request: HttpRequest) -> list[dict[str, Any]]:
+    return _account("dashboard")
+
+
+def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
+    return _account("admin")
+
+
+def _account(site: str) -> list[dict[str, Any]]:
+    return [
+        {"title": "Security", "link": reverse(f"{site}:security")},
+        {"title": "Change password", "link": reverse(f"{site}:password_change")},
+    ]
+
+
+def _people(request: HttpRequest) -> list[dict[str, Any]]:
+    members = _item("Members", "group", "workspaces_membership_changelist")
+    audit = _item("Audit log", "history", "workspaces_auditentry_changelist")
+    return [members, audit] if is_owner(request) else [members]
 
 
 def workspace_name(request: HttpRequest) -> str:

@@ -1,24 +1,25 @@
 """Sign up: an account with a workspace of its own, where SIGNUP allows it."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth import login, password_validation
-from django.db import IntegrityError
+from django.contrib.auth import login
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
 from dashboard.choice import workspaces_of
+from dashboard.doors import SIGN_UP, remember_browser, too_fast, wait_seconds
+from dashboard.letters import send_proof
+from dashboard.passwords import judge_password, new_password_field
+from dashboard.rendering import PageRenderer
 from workspaces.models import User
 from workspaces.services import open_account
+from workspaces.standing import must_prove_address
 
 IN_USE = "An account with this address exists already. Sign in instead."
-
-
-class PageRenderer(Protocol):
-    def __call__(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse: ...
 
 
 class SignUpForm(forms.Form):
@@ -27,13 +28,7 @@ class SignUpForm(forms.Form):
         max_length=254,
         widget=UnfoldAdminEmailInputWidget({"autocomplete": "email", "autofocus": True}),
     )
-    # As long as Argon2 may be made to work on at the cost of one request.
-    password = forms.CharField(
-        max_length=1024,
-        strip=False,
-        widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
-        help_text="At least 10 characters.",
-    )
+    password = new_password_field()
     workspace_name = forms.CharField(
         label="Workspace",
         max_length=100,
@@ -48,25 +43,25 @@ class SignUpForm(forms.Form):
         return email
 
     def clean(self) -> dict[str, Any] | None:
-        values = self.cleaned_data
-        if "password" in values:
-            self._judge(values["password"], email=values.get("email", ""))
-        return values
-
-    def _judge(self, password: str, *, email: str) -> None:
-        try:
-            password_validation.validate_password(password, User(email=email))
-        except forms.ValidationError as error:
-            self.add_error("password", error)
+        judge_password(self, email=self.cleaned_data.get("email", ""))
+        return self.cleaned_data
 
     def open_account(self) -> User | None:
-        """Return the new account; None, with the form's error, when another request was first."""
+        """Return the new account; None, with the form's error, when another request was first.
+
+        Where an address has to be proven, the link is on its way with the same commit.
+        """
+        is_proven = not must_prove_address()
         try:
-            workspace = open_account(**self.cleaned_data, plan=settings.DEFAULT_PLAN)
+            with transaction.atomic():
+                workspace = open_account(**self.cleaned_data, plan=settings.DEFAULT_PLAN, is_proven=is_proven)
+                user = workspace.users.get()
+                if not is_proven:
+                    send_proof(user)
         except IntegrityError:
             self.add_error("email", IN_USE)
             return None
-        return workspace.users.get()
+        return user
 
 
 def sign_up(request: HttpRequest, page: PageRenderer) -> HttpResponse:
@@ -76,9 +71,18 @@ def sign_up(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         response = page(request, "dashboard/sign_up_closed.html", title="Sign-up is closed")
         response.status_code = 403
         return response
+    wait = wait_seconds(request, SIGN_UP) if request.method == "POST" else 0
+    if wait:
+        response = page(
+            request, "dashboard/sign_up.html", title="Create your account", form=SignUpForm(), refusal=too_fast(wait)
+        )
+        response.status_code = 429
+        return response
     form = SignUpForm(request.POST or None)
     user = form.open_account() if form.is_valid() else None
     if user is None:
         return page(request, "dashboard/sign_up.html", title="Create your account", form=form)
     login(request, user)
-    return redirect("dashboard:index")
+    response = redirect("dashboard:index")
+    remember_browser(response, user)
+    return response

@@ -1,6 +1,5 @@
 """The owners' site, at /dashboard/: the Django admin, scoped to the workspace of who is signed in."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -9,20 +8,22 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, include, path, re_path, reverse_lazy
 from django.views.decorators.cache import never_cache
-from unfold.sites import UnfoldAdminSite
 
-from dashboard.choice import workspaces_of
+from dashboard.choice import current_workspace, workspaces_of
+from dashboard.gate import GatedSite
+from dashboard.invitation import invitation
 from dashboard.overview import overview
 from dashboard.pages.usage import usage
+from dashboard.proof import ask_for_proof, prove
+from dashboard.reset import new_password, reset
 from dashboard.signup import sign_up
 from dashboard.switch import switch_workspace
 
 
-class DashboardSite(UnfoldAdminSite):
+class DashboardSite(GatedSite):
     """Lists every URL itself: what the admin brings beyond them (autocompletion, shortcuts) stays out."""
 
     settings_name = "DASHBOARD"
-    login_template = "dashboard/sign_in.html"
     password_change_template = "dashboard/password.html"  # noqa: S105 - a template's name
     password_change_done_template = "dashboard/password_done.html"  # noqa: S105
 
@@ -34,7 +35,13 @@ class DashboardSite(UnfoldAdminSite):
             path("", self.admin_view(self.index), name="index"),
             path("login/", self.login, name="login"),
             path("logout/", self.logout, name="logout"),
+            *self.gate_urls(),
             path("signup/", never_cache(self.as_page(sign_up)), name="signup"),
+            path("invitation/", never_cache(self.as_page(invitation)), name="invitation"),
+            path("reset/", never_cache(self.as_page(reset)), name="reset"),
+            path("reset/new/", never_cache(self.as_page(new_password)), name="new_password"),
+            path("proof/", never_cache(self.as_page(prove)), name="proof"),
+            path("proof/again/", self.admin_view(ask_for_proof), name="ask_for_proof"),
             path("password/", self.admin_view(self.password_change), name="password_change"),
             path("password/done/", self.admin_view(self.password_change_done), name="password_change_done"),
             path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
@@ -50,7 +57,11 @@ class DashboardSite(UnfoldAdminSite):
         return []
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().each_context(request), "is_signup_open": settings.SIGNUP == "open"}
+        return {
+            **super().each_context(request),
+            "is_signup_open": settings.SIGNUP == "open",
+            "is_unproven": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
+        }
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return self.page(request, "dashboard/overview.html", title="Overview", **overview(request))
@@ -67,14 +78,6 @@ class DashboardSite(UnfoldAdminSite):
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return LogoutView.as_view(next_page=reverse_lazy("dashboard:login"))(request)
-
-    def page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
-        request.current_app = self.name  # what the admin's templates read
-        return TemplateResponse(request, template, {**self.each_context(request), **context})
-
-    def as_page(self, view: Callable[..., HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-        """Hand the site to a view that strangers may see."""
-        return lambda request: view(request, self.page)
 
 
 dashboard_site = DashboardSite(name="dashboard")

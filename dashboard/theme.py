@@ -61,6 +61,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": "Staff",
     "SHOW_HISTORY": True,
     "SIDEBAR": {"show_all_applications": False},
+    "ACCOUNT": {"navigation": "dashboard.navigation.staff_account_links"},
 }
 
 DASHBOARD: dict[str, Any] = {
@@ -71,5 +72,6 @@ DASHBOARD: dict[str, Any] = {
     "SITE_DROPDOWN": "dashboard.navigation.workspace_menu",
     "SCRIPTS": [copy_script, editor_script],
     "SIDEBAR": {"navigation": "dashboard.navigation.sidebar"},
+    "ACCOUNT": {"navigation": "dashboard.navigation.account_links"},
     "LOGIN": {"form": "dashboard.signin.SignInForm", "image": landscape},
 }

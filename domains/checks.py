@@ -16,6 +16,7 @@ from domains.findings import Finding, Sight, Verdict, to_json
 from domains.lifecycle import OLD_KEY_KEPT, Outcome, next_status, next_wait, outcome_of
 from domains.models import MAY_SEND, Domain
 from keys.ids import from_uuid
+from workspaces.audit import Act, note
 from workspaces.models import Workspace
 
 # A check holds a web process for up to five seconds; a few for a workspace leave the others theirs.
@@ -80,13 +81,16 @@ def record_check(ticket: Ticket, sight: Sight) -> None:
     if domain is None:
         return
     _record_keys(domain, sight)
+    changes = _changes(domain, outcome_of(sight), domain.clock)
+    if changes["verified_at"] != domain.verified_at:
+        note(domain.workspace, Act.DOMAIN_VERIFIED, about=domain.name)
     Domain.objects.filter(id=domain.id).update(
         checks_recorded=ticket.number,
         last_checked_at=Now(),
         checking_until=None,
         findings=to_json(sight),
         return_path_seen_at=_since("return_path_seen_at", sight.return_path),
-        **_changes(domain, outcome_of(sight), domain.clock),
+        **changes,
     )
 
 

@@ -14,6 +14,7 @@ from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVe
 from domains.models import MAY_SEND, DkimKey, Domain
 from domains.records import missing_records
 from keys.ids import to_uuid
+from workspaces.audit import Act, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
@@ -37,6 +38,7 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
         _refuse(workspace, name)
         domain.save(force_insert=True)
         key.save(force_insert=True)
+        note(workspace, Act.DOMAIN_ADDED, about=name)
     domain.refresh_from_db()
     return domain
 
@@ -46,7 +48,8 @@ def delete_domain(domain: Domain) -> None:
     with transaction.atomic():
         # The domain before its keys, as a check that is written down locks them.
         Domain.objects.select_for_update().filter(id=domain.id).first()
-        domain.delete()
+        if domain.delete()[0]:
+            note(domain.workspace, Act.DOMAIN_DELETED, about=domain.name)
 
 
 def rotate_dkim_key(domain: Domain) -> None:
@@ -63,6 +66,7 @@ def rotate_dkim_key(domain: Domain) -> None:
             return
         key.save(force_insert=True)
         Domain.objects.filter(id=domain.id).update(watched_since=Now(), check_due_at=Now())
+        note(domain.workspace, Act.DOMAIN_ROTATED, about=domain.name)
 
 
 def new_dkim_key(domain: Domain, *, selector: str) -> DkimKey:

@@ -120,4 +120,10 @@ def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:
 @functools.lru_cache(maxsize=1)
 def emails_drain() -> Drain[Parcel, Result]:
     """Return this process's drain of emails."""
-    return Drain(Sending(chosen_transport(), sessions=settings.DELIVERY_CONNECTIONS))
+    return Drain(Sending(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS))
+
+
+@functools.lru_cache(maxsize=1)
+def emails_transport() -> Transport:
+    """Return this process's transport; its `trouble` says why nothing can leave."""
+    return chosen_transport()

@@ -4,10 +4,13 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from django.db import transaction
+
 from api.errors import NotFound
 from api.statements import Statement, run_together
 from keys.ids import from_uuid, new_id, to_uuid
 from suppressions.models import Suppression, key_of
+from workspaces.audit import Act, note
 from workspaces.models import Workspace
 
 # Known rows are read, not written again: an importer may post the same thousand every night. Two
@@ -58,6 +61,7 @@ def suppress_address(workspace: Workspace, *, address: str, reason: str) -> tupl
     return found
 
 
+@transaction.atomic
 def suppress_addresses(
     workspace: Workspace, *, addresses: Sequence[str], reason: str
 ) -> list[tuple[Suppression, bool]]:
@@ -75,14 +79,19 @@ def suppress_addresses(
         "keys": list(by_key),
     }
     rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
+    added = [row.email for row in rows.values() if row.id in ids]
+    if added and reason == Suppression.Reason.MANUAL:
+        note(workspace, Act.SUPPRESSION_ADDED, about=added[0] if len(added) == 1 else f"{len(added)} addresses")
     return [(row, row.id in ids) for row in (rows[key_of(address)] for address in addresses)]
 
 
+@transaction.atomic
 def unblock_address(suppression: Suppression) -> None:
     """Remove an address from the list. Raises NotFound when somebody else was faster."""
     removed, _ = Suppression.objects.filter(id=suppression.id).delete()
     if not removed:
         raise NotFound("There is nothing here, or it is not yours.")
+    note(suppression.workspace, Act.SUPPRESSION_REMOVED, about=suppression.email)
 
 
 def blocked(workspace_id: str, addresses: Collection[str]) -> dict[str, Block]:

@@ -17,6 +17,7 @@ from webhooks.queue import discard, lag
 from webhooks.samples import sample_for
 from webhooks.signing import new_secret
 from webhooks.targets import check_target
+from workspaces.audit import Act, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
@@ -50,6 +51,7 @@ def create_webhook(workspace: Workspace, *, url: str, events: Sequence[str]) -> 
             raise PlanLimitReached(detail, resource="webhooks", limit=MAX_WEBHOOKS)
         webhook.save(force_insert=True)
         WebhookSecret(webhook=webhook).with_secret(secret).save(force_insert=True)
+        note(workspace, Act.WEBHOOK_CREATED, about=url)
     webhook.refresh_from_db()
     return webhook, secret
 
@@ -70,6 +72,8 @@ def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
             discard(webhook.id)
         if fields and not Webhook.objects.filter(id=webhook.id).update(**fields):
             raise _gone()
+        if fields:
+            note(webhook.workspace, Act.WEBHOOK_CHANGED, about=f"{webhook.url}: {', '.join(changes)}")
     webhook.refresh_from_db()
     return webhook
 
@@ -84,6 +88,7 @@ def delete_webhook(webhook: Webhook) -> None:
     _, deleted = Webhook.objects.filter(id=webhook.id).delete()
     if not deleted.get("webhooks.Webhook"):
         raise _gone()
+    note(webhook.workspace, Act.WEBHOOK_DELETED, about=webhook.url)
 
 
 @transaction.atomic
@@ -98,6 +103,7 @@ def rotate_secret(webhook: Webhook) -> str:
     secrets.exclude(id__in=list(kept)).delete()
     secret = new_secret()
     WebhookSecret(webhook=webhook).with_secret(secret).save(force_insert=True)
+    note(webhook.workspace, Act.WEBHOOK_ROTATED, about=webhook.url)
     return secret
 
 

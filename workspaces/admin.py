@@ -4,18 +4,22 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth import password_validation
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
-from django.db.models.functions import Now
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
+from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
-from workspaces.models import ApiKey, Membership, User, Workspace
+from workspaces.audit import Act, note
+from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
+from workspaces.second_factor import end_second_factor
+from workspaces.standing import change_plan, lift_suspension, suspend_workspace
 
 admin.site.unregister(Group)
 
@@ -89,16 +93,39 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
     search_fields = ("email",)
     ordering = ("email",)
     filter_horizontal = ()
-    readonly_fields = ("created_at", "last_login")
+    readonly_fields = ("created_at", "last_login", "second_factor_at")
     inlines = (MembershipInline,)
+    actions = ("end_second_factors",)
     # No password: not even a masked hash helps anybody here.
-    fieldsets = ((None, {"fields": ("email", "is_active", "is_staff", "is_superuser", "created_at", "last_login")}),)
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "email",
+                    "is_active",
+                    "is_staff",
+                    "is_superuser",
+                    "second_factor_at",
+                    "created_at",
+                    "last_login",
+                )
+            },
+        ),
+    )
     add_fieldsets = ((None, {"fields": ("email", "password", "is_staff")}),)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001
         if not change:
             obj.set_password(form.cleaned_data["password"])
         super().save_model(request, obj, form, change)
+
+    @admin.action(description="Turn off the second factor (a lost phone)", permissions=["change"])
+    def end_second_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        for user in users:
+            end_second_factor(user)
+            self.log_change(request, user, "Turned off the second factor.")
+        messages.success(request, "Their passwords alone sign them in now.")
 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
@@ -110,7 +137,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 
     class Meta:
         model = Workspace
-        fields = ("name", "plan", "suspended_reason")
+        fields = ("name", "plan", "is_proven", "suspended_reason")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -125,12 +152,12 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 @admin.register(Workspace)
 class WorkspaceAdmin(StrictAdmin):
     form = WorkspaceForm
-    list_display = ("name", "plan", "suspended", "created_at")
-    list_filter = ("plan",)
+    list_display = ("name", "plan", "suspended", "is_proven", "created_at")
+    list_filter = ("plan", "is_proven")
     search_fields = ("name",)
     ordering = ("name",)
-    fields = ("id", "name", "plan", "suspended", "suspended_reason", "created_at")
-    add_fieldsets = ((None, {"fields": ("name", "plan", "suspended", "suspended_reason")}),)
+    fields = ("id", "name", "plan", "is_proven", "suspended", "suspended_reason", "created_at")
+    add_fieldsets = ((None, {"fields": ("name", "plan", "is_proven", "suspended", "suspended_reason")}),)
     readonly_fields = ("id", "created_at")
     inlines = (MembershipInline,)
 
@@ -139,9 +166,16 @@ class WorkspaceAdmin(StrictAdmin):
         return workspace.is_suspended
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
-        if form.cleaned_data["suspended"] != obj.is_suspended:
-            obj.suspended_at = Now() if form.cleaned_data["suspended"] else None
-        super().save_model(request, obj, form, change)
+        if not change:
+            super().save_model(request, obj, form, change)
+            note(obj, Act.WORKSPACE_CREATED, about=f"{obj.name}, {obj.plan}")
+        else:
+            Workspace.objects.filter(id=obj.id).update(name=obj.name, is_proven=obj.is_proven)
+        change_plan(obj, plan=form.cleaned_data["plan"])
+        if form.cleaned_data["suspended"]:
+            suspend_workspace(obj, reason=form.cleaned_data["suspended_reason"])
+        else:
+            lift_suspension(obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Suspend instead: everything a workspace ever sent hangs on it."""
@@ -163,3 +197,14 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_select_related = ("workspace",)
     ordering = ("-created_at",)
     fields = ("id", "workspace", "name", "scope", "last_four", "created_at", "last_used_at", "expires_at", "revoked_at")
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    paginator = InfinitePaginator
+    show_full_result_count = False
+    list_display = ("created_at", "workspace", "act", "about", "actor_kind", "actor", "address")
+    list_filter = ("act", "actor_kind")
+    list_select_related = ("workspace",)
+    sortable_by = ()
+    ordering = ("-id",)

@@ -1,5 +1,7 @@
 """Who uses the service: people, their workspaces, and the keys and quota of each workspace."""
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
@@ -32,6 +34,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField("staff", default=False, help_text="May sign in to the staff admin.")
     is_active = models.BooleanField("active", default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Since when signing in takes a code as well (workspaces.second_factor).
+    second_factor_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = UserManager()
 
@@ -40,6 +44,17 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def get_session_auth_hash(self) -> str:
+        """Bind a session to the second factor as to the password: turning it on or off ends all others."""
+        return _bound(super().get_session_auth_hash(), self.second_factor_at)
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return (_bound(known, self.second_factor_at) for known in super().get_session_auth_fallback_hash())
+
+
+def _bound(session_hash: str, second_factor_at: datetime | None) -> str:
+    return f"{session_hash}:{second_factor_at.timestamp():.0f}" if second_factor_at else session_hash
 
 
 class Workspace(models.Model):
@@ -52,6 +67,8 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
+    # False from an open sign-up in production until its owner has proved an address (docs/decisions/0055).
+    is_proven = models.BooleanField("proven", default=True, db_default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -82,6 +99,106 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.workspace}"
+
+
+class Invitation(models.Model):
+    """An open invitation; accepting or withdrawing it deletes the row, so that its link works once."""
+
+    id = IdField("inv_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=16, choices=Membership.Role.choices, default=Membership.Role.MEMBER)
+    invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "email"], name="one_invitation_each")]
+        indexes = [models.Index(fields=["email"], name="invitation_email")]
+
+    def __str__(self) -> str:
+        return f"{self.email} into {self.workspace}"
+
+
+class SecondFactor(models.Model):
+    """The secret behind an account's codes (RFC 6238); in force while the account's second_factor_at is set.
+
+    last_step is the newest 30 s step whose code was taken: no code is taken twice.
+    """
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor")
+    sealed_secret = models.TextField(editable=False)
+    last_step = models.BigIntegerField(default=0, editable=False)
+
+    def __str__(self) -> str:
+        return f"the second factor of {self.user}"
+
+
+class RecoveryCode(models.Model):
+    """One code for a lost phone, kept as a keyed hash and deleted when it is used."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=100, editable=False)
+
+    def __str__(self) -> str:
+        return f"a recovery code of {self.user}"
+
+
+class AuditEntry(models.Model):
+    """Who did what to a workspace, when and from where: written by workspaces.audit, never changed.
+
+    actor and about are written out, so that they say the same when what they name is gone.
+    """
+
+    class Act(models.TextChoices):
+        KEY_CREATED = "key_created", "API key created"
+        KEY_REVOKED = "key_revoked", "API key revoked"
+        DOMAIN_ADDED = "domain_added", "Domain added"
+        DOMAIN_DELETED = "domain_deleted", "Domain deleted"
+        DOMAIN_ROTATED = "domain_rotated", "Domain key rotated"
+        DOMAIN_VERIFIED = "domain_verified", "Domain verified"
+        WEBHOOK_CREATED = "webhook_created", "Webhook created"
+        WEBHOOK_CHANGED = "webhook_changed", "Webhook changed"
+        WEBHOOK_DELETED = "webhook_deleted", "Webhook deleted"
+        WEBHOOK_ROTATED = "webhook_rotated", "Webhook secret rotated"
+        SUPPRESSION_ADDED = "suppression_added", "Suppression added"
+        SUPPRESSION_REMOVED = "suppression_removed", "Suppression removed"
+        MEMBER_INVITED = "member_invited", "Member invited"
+        INVITATION_WITHDRAWN = "invitation_withdrawn", "Invitation withdrawn"
+        MEMBER_JOINED = "member_joined", "Member joined"
+        MEMBER_ROLE = "member_role", "Member's role changed"
+        MEMBER_REMOVED = "member_removed", "Member removed"
+        MEMBER_LEFT = "member_left", "Member left"
+        WORKSPACE_CREATED = "workspace_created", "Workspace created"
+        WORKSPACE_PROVEN = "workspace_proven", "Address confirmed"
+        WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
+        SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
+        PLAN_CHANGED = "plan_changed", "Plan changed"
+
+    class Actor(models.TextChoices):
+        PERSON = "person"
+        KEY = "key", "API key"
+        STAFF = "staff"
+        SERVICE = "service"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="audit", db_index=False)
+    act = models.CharField(max_length=24, choices=Act.choices)
+    about = models.CharField(max_length=320, blank=True)
+    actor_kind = models.CharField(max_length=8, choices=Actor.choices)
+    actor = models.CharField(max_length=320, blank=True)
+    address = models.GenericIPAddressField(null=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = "audit entry"
+        verbose_name_plural = "audit log"
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="audit_newest"),
+            models.Index(fields=["created_at"], name="audit_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_act_display()} {self.about}".strip()
 
 
 class ApiKey(models.Model):

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
+from workspaces.audit import Act, named_key, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
@@ -13,16 +14,20 @@ from workspaces.secrets import KeySecret, hash_secret, new_secret
 
 
 @transaction.atomic
-def open_account(*, email: str, password: str, workspace_name: str, plan: str) -> Workspace:
-    """Create an account with a workspace that it owns. Raises IntegrityError for an address in use."""
+def open_account(*, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True) -> Workspace:
+    """Create an account with a workspace that it owns. Raises IntegrityError for an address in use.
+
+    is_proven: whether the address is known to be theirs; if not, no key works before it is.
+    """
     user = User.objects.create_user(email=email, password=password)
-    return create_workspace(name=workspace_name, plan=plan, owner=user)
+    return create_workspace(name=workspace_name, plan=plan, owner=user, is_proven=is_proven)
 
 
 @transaction.atomic
-def create_workspace(*, name: str, plan: str, owner: User) -> Workspace:
-    workspace = Workspace.objects.create(name=name, plan=plan)
+def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = True) -> Workspace:
+    workspace = Workspace.objects.create(name=name, plan=plan, is_proven=is_proven)
     Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
+    note(workspace, Act.WORKSPACE_CREATED, about=f"{name}, {plan}, of {owner.email}", person=owner)
     return workspace
 
 
@@ -40,6 +45,7 @@ def issue_api_key(
     secret = new_secret(key.id)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
+    note(workspace, Act.KEY_CREATED, about=f"{named_key(key)}, {scope}")
     return key, secret
 
 
@@ -64,6 +70,8 @@ def _months_before(first: date, months: int) -> date:
     return date(year, month + 1, 1)
 
 
+@transaction.atomic
 def revoke_api_key(key: ApiKey) -> None:
     """End a key for good; revoking again changes nothing. Processes notice within one second."""
-    ApiKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now())
+    if ApiKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now()):
+        note(key.workspace, Act.KEY_REVOKED, about=named_key(key))

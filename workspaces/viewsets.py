@@ -14,6 +14,7 @@ from api.errors import InvalidJson
 from api.parser import check_body_headers
 from workspaces.authentication import workspace_of
 from workspaces.models import Workspace
+from workspaces.standing import refuse_unproven
 from workspaces.throttling import WorkspaceThrottle, take_request
 
 M = TypeVar("M", bound=Model)
@@ -33,7 +34,11 @@ class WorkspaceView(APIView):
     # The token is taken here, so that an answer to a key of too small a scope tells the limit, too.
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
-        self.level = take_request(workspace_of(request))
+        workspace = workspace_of(request)
+        # Django's own request, which workspaces.audit remembers.
+        request._request.api_key = request.auth  # type: ignore[attr-defined]  # noqa: SLF001
+        self.level = take_request(workspace)
+        refuse_unproven(workspace)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)

@@ -18,6 +18,7 @@ GOOD = {
     "ALLOWED_HOSTS": "mail.example.com",
     "DELIVERY_TRANSPORT": "inbox",
     "SPF_MECHANISMS": "include:_spf.example.com",
+    "SYSTEM_FROM": "Example Mail <no-reply@example.com>",
 }
 
 
@@ -64,6 +65,9 @@ BAD = [
     ({"DNS_SERVERS": "dns.example"}, "DNS_SERVERS holds 'dns.example'"),
     ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
     ({"SPF_MECHANISMS": None}, "Set SPF_MECHANISMS"),
+    ({"SYSTEM_FROM": None}, "Set SYSTEM_FROM"),
+    ({"SYSTEM_FROM": "nobody"}, "SYSTEM_FROM must be such as"),
+    ({"STAFF_SECOND_FACTOR": "maybe"}, "STAFF_SECOND_FACTOR must be one of required, optional"),
     ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS holds 'resolver.example:53'"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),
     ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),

@@ -1,0 +1,174 @@
+"""Members: see who is here; for owners also invite, change roles, remove; for everybody leave."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern
+from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
+
+from dashboard.choice import current_workspace, is_owner
+from dashboard.doors import INVITE, account_wait_seconds, too_fast, wait_seconds
+from dashboard.letters import send_invitation
+from dashboard.scoping import ScopedAdmin
+from workspaces.members import (
+    AlreadyMember,
+    LastOwner,
+    TooManyInvitations,
+    change_role,
+    invite_member,
+    leave_workspace,
+    remove_member,
+    withdraw_invitation,
+)
+from workspaces.models import Invitation, Membership, User, Workspace
+
+ROLES = [
+    (Membership.Role.MEMBER.value, "Member: everything but people and the audit log"),
+    (Membership.Role.OWNER.value, "Owner: everything"),
+]
+LAST_OWNER = "A workspace keeps at least one owner. Make somebody else an owner first."
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=ROLES, widget=UnfoldAdminSelectWidget)
+
+
+class InviteForm(RoleForm):
+    email = forms.EmailField(
+        label="Email address",
+        max_length=254,
+        widget=UnfoldAdminEmailInputWidget({"autofocus": True, "autocomplete": "off"}),
+    )
+    field_order = ("email", "role")
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"]).lower()
+
+    def invite(self, workspace: Workspace, *, by: User) -> Invitation | None:
+        """Return the invitation, its mail queued in the same commit; None, with the form's error, where refused."""
+        try:
+            with transaction.atomic():
+                invitation = invite_member(workspace, **self.cleaned_data, by=by)
+                send_invitation(invitation)
+        except AlreadyMember:
+            self.add_error("email", "This address is a member already.")
+            return None
+        except TooManyInvitations:
+            self.add_error(None, "There are too many open invitations; withdraw some.")
+            return None
+        return invitation
+
+
+class MemberPages(ScopedAdmin):
+    slug, title = "members", "Members"
+    empty = ("group", "", "")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("user", "workspace").order_by("user__email")
+
+    def routes(self) -> list[URLPattern]:
+        return [
+            self.route("invite/", "add", _for_owners(self.invite_view)),
+            self.route("withdraw/", "withdraw", require_POST(_for_owners(self.withdraw_view))),
+            self.route("leave/", "leave", self.leave_view),
+            self.route("<str:object_id>/role/", "role", _for_owners(self.role_view)),
+            self.route("<str:object_id>/remove/", "remove", _for_owners(self.remove_view)),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        workspace = current_workspace(request)
+        return self.page(
+            request,
+            "dashboard/members/list.html",
+            title=self.title,
+            members=self.get_queryset(request),
+            invitations=workspace.invitations.filter(expires_at__gt=Now()).order_by("-created_at"),
+            is_owner=is_owner(request),
+            me=request.user,
+        )
+
+    def invite_view(self, request: HttpRequest) -> HttpResponse:
+        workspace = current_workspace(request)
+        if not workspace.is_proven or workspace.is_suspended:
+            raise PermissionDenied
+        form = InviteForm(request.POST or None)
+        if form.is_valid() and not self._must_wait(request, form, workspace):
+            invitation = form.invite(workspace, by=_user(request))
+            if invitation:
+                messages.success(request, f"An invitation is on its way to {invitation.email}.")
+                return redirect(self.list_url)
+        return self.page(request, "dashboard/members/invite.html", title="Invite somebody", form=form)
+
+    def withdraw_view(self, request: HttpRequest) -> HttpResponse:
+        invitations = current_workspace(request).invitations
+        try:
+            invitation = invitations.get(id=request.POST.get("invitation", ""))
+        except (Invitation.DoesNotExist, ValueError) as error:
+            raise Http404 from error
+        withdraw_invitation(invitation)
+        messages.success(request, f"The invitation of {invitation.email} does not work any more.")
+        return redirect(self.list_url)
+
+    def role_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        member = self.find(request, object_id)
+        form = RoleForm(request.POST or None, initial={"role": member.role})
+        if form.is_valid():
+            return self._done(
+                request, lambda: change_role(member, role=form.cleaned_data["role"]), "The role is changed."
+            )
+        title = f"Role of {member.user.email}"
+        return self.page(request, "dashboard/members/role.html", title=title, member=member, form=form)
+
+    def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        member = self.find(request, object_id)
+        if request.method != "POST":
+            title = f"Remove {member.user.email}"
+            return self.page(request, "dashboard/members/remove.html", title=title, member=member)
+        return self._done(request, lambda: remove_member(member), f"{member.user.email} is not a member any more.")
+
+    def leave_view(self, request: HttpRequest) -> HttpResponse:
+        member = self.get_queryset(request).get(user=_user(request))
+        if request.method != "POST":
+            return self.page(request, "dashboard/members/leave.html", title="Leave", member=member)
+        text = f"You are not a member of {member.workspace.name} any more."
+        return self._done(request, lambda: leave_workspace(member), text, goes_to="/dashboard/")
+
+    def _done(self, request: HttpRequest, act: Callable[[], None], text: str, *, goes_to: str = "") -> HttpResponse:
+        try:
+            act()
+        except LastOwner:
+            messages.error(request, LAST_OWNER)
+            return redirect(self.list_url)
+        messages.success(request, text)
+        return redirect(goes_to or self.list_url)
+
+    def _must_wait(self, request: HttpRequest, form: InviteForm, workspace: Workspace) -> bool:
+        wait = wait_seconds(request, INVITE) or account_wait_seconds(request, INVITE, account=workspace.id)
+        if wait:
+            form.add_error(None, too_fast(wait))
+        return bool(wait)
+
+
+def _for_owners(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Refuse members of another role; a row of another workspace is not found all the same."""
+
+    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if not is_owner(request):
+            raise PermissionDenied
+        return view(request, *arguments, **named)
+
+    return guarded
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user

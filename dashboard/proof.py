@@ -1,0 +1,43 @@
+"""Prove that the address of an account is one's own (docs/decisions/0055)."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from dashboard.doors import PROOF, account_wait_seconds, too_fast
+from dashboard.letters import send_proof
+from dashboard.rendering import PageRenderer
+from workspaces.models import User
+from workspaces.standing import ProofGone, prove_address, read_proof
+
+
+def prove(request: HttpRequest, page: PageRenderer) -> HttpResponse:
+    """Show a button; only pressing it counts, for mail systems open links by themselves."""
+    try:
+        user = read_proof(request.GET.get("token", ""))
+    except ProofGone:
+        response = page(request, "dashboard/link_gone.html", title="This link does not work any more")
+        response.status_code = 410
+        return response
+    if request.method != "POST":
+        return page(request, "dashboard/proof.html", title="Confirm your address", email=user.email)
+    prove_address(user)
+    messages.success(request, f"{user.email} is confirmed. Your API keys work now.")
+    return redirect("dashboard:index")
+
+
+@require_POST
+def ask_for_proof(request: HttpRequest) -> HttpResponse:
+    """Send the link again."""
+    user = request.user
+    assert isinstance(user, User)
+    wait = account_wait_seconds(request, PROOF, account=user.email)
+    if wait:
+        messages.error(request, too_fast(wait))
+        return redirect("dashboard:index")
+    with transaction.atomic():
+        send_proof(user)
+    messages.success(request, f"A new link is on its way to {user.email}.")
+    return redirect("dashboard:index")

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SystemMail(AppConfig):
+    name = "system_mail"
+    verbose_name = "Mail of the service itself"

@@ -1,0 +1,153 @@
+"""The work of a drain of system mail: claim, hand over by the transport of all mail, record."""
+
+import functools
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cryptography.exceptions import InvalidTag
+from django.conf import settings
+
+from api.addresses import parse_address
+from delivery.consignment import Consignment, Envelope, History
+from delivery.dkim import SigningKey
+from delivery.message import Letter, Mailbox
+from delivery.replies import Outcome, Reply, Verdict
+from delivery.transports.interface import LeaseLost, Transport
+from domains.identities import identities
+from domains.models import MAY_SEND, Domain
+from drain.engine import Drain
+from drain.leases import Lease
+from emails.retries import delay_after, max_age
+from emails.sending import emails_transport
+from keys.keyring import UnknownKey
+from system_mail import queue
+from system_mail.models import SystemMail
+from system_mail.queue import Claim
+
+log = logging.getLogger("postrider.system_mail")
+
+KIND = "system_mail"
+SESSIONS = 8
+PARKED = timedelta(seconds=5)
+
+State = SystemMail.State
+ENDS = {
+    Verdict.SENT: State.SENT,
+    Verdict.DELIVERED: State.SENT,
+    Verdict.BOUNCED: State.FAILED,
+    Verdict.FAILED: State.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class Parcel:
+    claim: Claim
+    consignment: Consignment
+
+    @property
+    def key(self) -> str:
+        return self.claim.id
+
+
+@dataclass(frozen=True)
+class Result:
+    claim: Claim
+    outcome: Outcome
+
+
+class Sending:
+    """System mail, as drain.engine.Work sees it."""
+
+    kind = KIND
+    held_back = False
+
+    def __init__(self, transport: Transport) -> None:
+        self.sessions = SESSIONS
+        self._transport = transport
+
+    def claim(self, limit: int) -> list[Parcel]:
+        mails = queue.claim(limit)
+        key = signing_key() if mails else None
+        return [parcel for mail in mails if (parcel := _packed(mail, key))]
+
+    async def perform(self, parcel: Parcel, lease: Lease) -> Result:
+        try:
+            outcome = await self._transport.deliver(parcel.consignment, lease=lease)
+        except LeaseLost:
+            outcome = Outcome(Verdict.DEFERRED, Reply(0, "The worker lost its lease."), "lease_lost")
+        return Result(parcel.claim, outcome)
+
+    def crashed(self, parcel: Parcel, error: BaseException) -> Result:
+        reply = Reply(0, f"An error of this service: {type(error).__name__}.")
+        return Result(parcel.claim, Outcome(Verdict.DEFERRED, reply, "internal_error"))
+
+    def record(self, results: Sequence[Result]) -> None:
+        for result in results:
+            _record(result.claim, result.outcome)
+
+    def renew(self, parcels: Collection[Parcel]) -> None:
+        queue.renew([parcel.claim for parcel in parcels])
+
+
+def _record(held: Claim, outcome: Outcome) -> None:
+    reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
+    if outcome.verdict is Verdict.PARKED:
+        queue.put_off(held, wait=PARKED, reply=reply, attempts=held.attempt - 1)
+    elif outcome.verdict is Verdict.DEFERRED and datetime.now(UTC) - held.created_at < max_age():
+        queue.put_off(held, wait=delay_after(held.attempt), reply=reply, attempts=held.attempt)
+    else:
+        queue.finish(held, state=ENDS.get(outcome.verdict, State.FAILED), reply=reply)
+
+
+def _packed(mail: SystemMail, key: SigningKey | None) -> Parcel | None:
+    """Return a parcel; a mail whose seal nobody can open any more ends here, and holds up no other."""
+    try:
+        return _parcel(mail, key)
+    except (InvalidTag, UnknownKey) as error:
+        known = {"mail": mail.id, "error": type(error).__name__}
+        log.error("a system mail cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
+        queue.finish(_claim_of(mail), state=State.FAILED, reply="Its key has left APP_KEYS.")
+        return None
+
+
+def _claim_of(mail: SystemMail) -> Claim:
+    return Claim(mail.id, mail.fence, mail.attempts, mail.created_at)
+
+
+def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
+    sender = parse_address(settings.SYSTEM_FROM)
+    letter = Letter(
+        message_id=f"<{mail.id}@{sender.domain}>",
+        date=mail.created_at,
+        sender=Mailbox(sender.name, sender.spec),
+        to=(Mailbox("", mail.recipient),),
+        cc=(),
+        reply_to=None,
+        subject=mail.subject,
+        html="",
+        text=mail.text,
+    )
+    # Failures come back to the operator's own mailbox.
+    envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
+    return Parcel(_claim_of(mail), Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
+
+
+def signing_key() -> SigningKey | None:
+    """Return the DKIM key of SYSTEM_FROM's domain where a workspace has proved that domain, else None.
+
+    One that is only registered may be a stranger's claim, and its key is in no DNS.
+    """
+    name = parse_address(settings.SYSTEM_FROM).domain
+    proven = Domain.objects.filter(name=name, status__in=MAY_SEND).order_by("verified_at").first()
+    if proven is None:
+        return None
+    pair = (proven.workspace_id, name)
+    return identities({pair})[pair].key
+
+
+@functools.lru_cache(maxsize=1)
+def system_mail_drain() -> Drain[Parcel, Result]:
+    """Return this process's drain of system mail."""
+    return Drain(Sending(emails_transport()))

@@ -1,0 +1,193 @@
+import pytest
+from django.utils.html import escape
+
+from tests.conftest import PASSWORD
+from tests.dashboard.conftest import signed_in
+from workspaces.audit import Act, note
+from workspaces.models import AuditEntry, Invitation, Membership, User, Workspace
+
+MEMBERS = "/dashboard/members/"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'onmouseover='alert(1)",
+    "{{ 7*7 }}",
+    "{% debug %}",
+    "</title><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "<svg/onload=alert(1)>",
+    "&lt;b&gt;",
+    "<!--",
+    "-->",
+    "]]>",
+    "${7*7}",
+    "#{7*7}",
+    "<%= 7*7 %>",
+    "\u202egnp.exe",
+    "\u200b",
+    "\ufeff",
+    "%0d%0aSet-Cookie: x=1",
+    "a\tb",
+    "../../etc/passwd",
+    "' OR 1=1 --",
+    '"; DROP TABLE x; --',
+    "<iframe src=//evil.example>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<b x=`y`>",
+    "<textarea>",
+    "</textarea><script>alert(1)</script>",
+    "<style>*{display:none}</style>",
+    "<base href=//evil.example>",
+    "<form action=//evil.example>",
+    "<math><mi xlink:href='data:x'>",
+    '\\"-alert(1)-\\"',
+    "x-on:click=alert(1)",
+    "<div x-data x-init=alert(1)>",
+    "<p hx-get=//evil.example>",
+    "@click=alert(1)",
+    "<meta http-equiv=refresh>",
+    "`${alert(1)}`",
+    "\U0001d518\U0001d52b \u02bc \ufdfd",
+]
+
+
+@pytest.fixture
+def member(alice, db):
+    """A browser of a member of Alice's workspace who is no owner."""
+    user = User.objects.create_user(email="mem@alice.example", password=PASSWORD)
+    Membership.objects.create(workspace=alice.workspace, user=user, role="member")
+    return signed_in(user)
+
+
+def membership(email: str) -> Membership:
+    return Membership.objects.get(user__email=email)
+
+
+def test_everybody_sees_the_members(owner, member):
+    for client in (owner, member):
+        assert b"mem@alice.example" in client.get(MEMBERS).content
+
+
+def test_a_role_is_changed(owner, member):
+    path = f"{MEMBERS}{membership('mem@alice.example').pk}/role/"
+
+    assert owner.get(path).status_code == 200
+    assert owner.post(path, {"role": "owner"}).url == MEMBERS
+    assert membership("mem@alice.example").role == "owner"
+    assert owner.post(path, {"role": "emperor"}).status_code == 200
+
+
+def test_a_member_is_removed_and_out_at_once(owner, member):
+    path = f"{MEMBERS}{membership('mem@alice.example').pk}/remove/"
+
+    assert owner.get(path).status_code == 200
+    assert member.get("/dashboard/").status_code == 200
+    owner.post(path)
+
+    assert member.get("/dashboard/").status_code == 302
+
+
+def test_a_member_leaves(member, alice):
+    assert member.get(f"{MEMBERS}leave/").status_code == 200
+    member.post(f"{MEMBERS}leave/")
+
+    assert member.get("/dashboard/").status_code == 302
+    assert alice.workspace.memberships.count() == 1
+
+
+def test_the_last_owner_stays(owner, alice):
+    pk = alice.workspace.memberships.get().pk
+    for path, body in ((f"{pk}/role/", {"role": "member"}), (f"{pk}/remove/", {}), ("leave/", {})):
+        page = owner.post(f"{MEMBERS}{path}", body, follow=True)
+        assert b"keeps at least one owner" in page.content
+    assert alice.workspace.memberships.get().role == "owner"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("invite/", {"email": "x@example.com", "role": "owner"}),
+        ("withdraw/", {"invitation": "inv_x"}),
+        ("{}/role/", {"role": "owner"}),
+        ("{}/remove/", {}),
+    ],
+)
+def test_people_are_the_owners_matter(member, path, body):
+    path = MEMBERS + path.format(membership("mem@alice.example").pk)
+
+    assert member.post(path, body).status_code == 403
+    assert membership("mem@alice.example").role == "member"
+    assert not Invitation.objects.exists()
+
+
+def test_the_audit_log_is_for_owners(owner, member):
+    assert owner.get("/dashboard/audit/").status_code == 200
+    assert b"Audit log" in owner.get(MEMBERS).content
+    assert member.get("/dashboard/audit/").status_code == 403
+    assert b"Audit log" not in member.get(MEMBERS).content
+
+
+def test_an_owner_elsewhere_is_a_member_here(alice, bob):
+    Membership.objects.create(workspace=alice.workspace, user=bob.owner, role="member")
+    client = signed_in(bob.owner)
+    client.post("/dashboard/workspace/", {"workspace": alice.workspace.id})
+
+    assert client.post(f"{MEMBERS}invite/", {"email": "x@example.com", "role": "owner"}).status_code == 403
+
+
+def test_an_invitation_is_withdrawn_by_its_workspace_alone(owner, bob):
+    owner.post(f"{MEMBERS}invite/", {"email": "x@example.com", "role": "member"})
+    invitation = Invitation.objects.get()
+
+    assert signed_in(bob.owner).post(f"{MEMBERS}withdraw/", {"invitation": invitation.id}).status_code == 404
+    assert owner.post(f"{MEMBERS}withdraw/", {"invitation": "nothing"}).status_code == 404
+    assert owner.post(f"{MEMBERS}withdraw/", {"invitation": invitation.id}).url == MEMBERS
+    assert not Invitation.objects.exists()
+
+
+def test_the_audit_log_names_who_and_from_where(owner, alice):
+    owner.post("/dashboard/keys/add/", {"name": "Shop", "scope": "read_only"}, REMOTE_ADDR="192.0.2.7")
+
+    page = owner.get("/dashboard/audit/").content.decode()
+
+    for told in ("API key created", "Shop (pr_…", "alice@alice.example", "192.0.2.7"):
+        assert told in page
+
+
+def test_the_audit_log_is_scoped(owner, bob):
+    note(bob.workspace, Act.PLAN_CHANGED, about="to-the-moon")
+
+    assert b"to-the-moon" not in owner.get("/dashboard/audit/").content
+    assert owner.get("/dashboard/audit/?workspace__name=bob").status_code == 400
+
+
+def test_staff_stay_unnamed_to_owners(owner, alice, staff):
+    AuditEntry.objects.create(
+        workspace=alice.workspace,
+        act="plan_changed",
+        actor_kind="staff",
+        actor="staff@postrider.example",
+        address="192.0.2.9",
+    )
+
+    page = owner.get("/dashboard/audit/").content.decode()
+
+    assert "staff of this service" in page
+    assert "staff@postrider.example" not in page
+    assert "192.0.2.9" not in page
+    assert "staff@postrider.example" in staff.get("/admin/workspaces/auditentry/").content.decode()
+
+
+def test_hostile_names_are_only_text(owner, alice):
+    assert len(HOSTILE) == 40
+    for name in HOSTILE:
+        note(alice.workspace, Act.KEY_CREATED, about=name[:60])
+    audit = owner.get("/dashboard/audit/").content.decode() + owner.get("/dashboard/audit/?p=2").content.decode()
+    for name in HOSTILE:
+        Workspace.objects.filter(id=alice.workspace.id).update(name=name)
+        page = owner.get(f"{MEMBERS}leave/").content.decode()
+        assert escape(name) in page
+        assert escape(name[:60]) in audit
+        if "<" in name and len(name) > 4:
+            assert name not in page
+            assert name not in audit

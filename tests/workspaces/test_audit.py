@@ -1,0 +1,164 @@
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from tests.conftest import Api, make_domain, make_key
+from workspaces.audit import Act, note
+from workspaces.models import ApiKey, AuditEntry
+from workspaces.services import revoke_api_key
+from workspaces.standing import change_plan, lift_suspension, suspend_workspace
+from workspaces.tasks import expire
+
+pytestmark = pytest.mark.django_db
+
+
+def entries(workspace, but=("key_created", "workspace_created")) -> list[tuple[str, str]]:
+    found = AuditEntry.objects.filter(workspace=workspace).exclude(act__in=but).order_by("id")
+    return [(entry.act, entry.about) for entry in found]
+
+
+def test_a_key_that_acts_is_named_with_its_address(alice, api):
+    api.post("/suppressions", {"email": "ada@example.com"})
+
+    entry = AuditEntry.objects.latest("id")
+    key = ApiKey.objects.get()
+    assert (entry.act, entry.about) == ("suppression_added", "ada@example.com")
+    assert (entry.actor_kind, entry.actor, entry.address) == ("key", f"test (pr_…{key.last_four})", "127.0.0.1")
+
+
+def test_the_service_itself_acts_outside_of_requests(alice):
+    note(alice.workspace, Act.PLAN_CHANGED, about="pro")
+
+    entry = AuditEntry.objects.latest("id")
+    assert (entry.actor_kind, entry.actor, entry.address) == ("service", "", None)
+
+
+def test_a_request_leaves_nobody_behind_for_the_next_act(alice, api):
+    api.get("/me")
+
+    note(alice.workspace, Act.PLAN_CHANGED)
+
+    assert AuditEntry.objects.latest("id").actor_kind == "service"
+
+
+def test_domains(alice, api):
+    domain_id = api.post("/domains", {"name": "mail.alice.example"}).json()["id"]
+    api.post(f"/domains/{domain_id}/rotate-dkim")
+    api.delete(f"/domains/{domain_id}")
+
+    # The first key is still to be seen, so that rotating made none.
+    assert entries(alice.workspace) == [
+        ("domain_added", "mail.alice.example"),
+        ("domain_deleted", "mail.alice.example"),
+    ]
+
+
+def test_webhooks(alice, api, settings):
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+    url = "http://127.0.0.1:9/hook"
+    webhook_id = api.post("/webhooks", {"url": url, "events": ["delivered"]}).json()["id"]
+    api.patch(f"/webhooks/{webhook_id}", {"active": False})
+    secret = api.post(f"/webhooks/{webhook_id}/rotate-secret").json()["secret"]
+    api.delete(f"/webhooks/{webhook_id}")
+
+    found = entries(alice.workspace)
+    assert found == [
+        ("webhook_created", url),
+        ("webhook_changed", f"{url}: active"),
+        ("webhook_rotated", url),
+        ("webhook_deleted", url),
+    ]
+    assert secret not in str(found)
+
+
+def test_suppressions_one_by_one_and_many(alice, api):
+    added = api.post("/suppressions", {"email": "ada@example.com"}).json()
+    api.post("/suppressions", {"email": "ada@example.com"})
+    api.post("/suppressions", {"emails": ["a@example.com", "b@example.com"]})
+    api.delete(f"/suppressions/{added['id']}")
+
+    assert entries(alice.workspace) == [
+        ("suppression_added", "ada@example.com"),
+        ("suppression_added", "2 addresses"),
+        ("suppression_removed", "ada@example.com"),
+    ]
+
+
+def test_keys_without_their_secrets(alice):
+    text = make_key(alice.workspace)
+    key = ApiKey.objects.get()
+    revoke_api_key(key)
+    revoke_api_key(key)
+
+    found = entries(alice.workspace, but=["workspace_created"])
+    assert [act for act, _ in found] == ["key_created", "key_revoked"]
+    assert text not in str(found)
+
+
+def test_suspension_and_plan_change_once(alice):
+    for _ in range(2):
+        suspend_workspace(alice.workspace, reason="Spam.")
+    for _ in range(2):
+        lift_suspension(alice.workspace)
+        change_plan(alice.workspace, plan="pro")
+
+    assert entries(alice.workspace) == [
+        ("workspace_suspended", "Spam."),
+        ("suspension_lifted", ""),
+        ("plan_changed", "pro"),
+    ]
+    alice.workspace.refresh_from_db()
+    assert (alice.workspace.is_suspended, alice.workspace.suspended_reason) == (False, "")
+
+
+def test_an_act_that_is_undone_is_not_written_down(alice, api):
+    make_domain(alice.workspace, "twice.example")
+    before = AuditEntry.objects.count()
+
+    assert api.post("/domains", {"name": "twice.example"}).status_code == 409
+
+    assert AuditEntry.objects.count() == before
+
+
+def test_entries_are_kept_for_four_hundred_days(alice):
+    note(alice.workspace, Act.PLAN_CHANGED, about="old")
+    AuditEntry.objects.filter(about="old").update(created_at=Now() - timedelta(days=401))
+
+    expire()
+
+    assert not AuditEntry.objects.filter(about="old").exists()
+    assert AuditEntry.objects.exists()
+
+
+def test_a_suspended_workspace_is_refused_and_let_go_again(alice, api):
+    from tests.conftest import mail
+    from workspaces import authentication
+
+    suspend_workspace(alice.workspace, reason="Spam.")
+    authentication.cache.clear()
+    assert api.post("/emails/send", mail()).json()["code"] == "workspace_suspended"
+
+    lift_suspension(alice.workspace)
+    authentication.cache.clear()
+    assert api.post("/emails/send", mail()).status_code == 202
+
+
+def test_no_key_of_an_unproven_workspace_works(alice):
+    from workspaces.models import Workspace
+    from workspaces.standing import ProofGone, proof_token, prove_address, read_proof
+
+    Workspace.objects.filter(id=alice.workspace.id).update(is_proven=False)
+    caller = Api(make_key(alice.workspace))
+    refused = caller.get("/me")
+    assert (refused.status_code, refused.json()["code"]) == (403, "workspace_suspended")
+    assert "confirm" in refused.json()["detail"]
+
+    prove_address(read_proof(proof_token(alice.owner)))
+
+    assert Api(make_key(alice.workspace)).get("/me").status_code == 200
+    token = proof_token(alice.owner)
+    alice.owner.email = "other@example.com"
+    alice.owner.save()
+    with pytest.raises(ProofGone):
+        read_proof(token)
