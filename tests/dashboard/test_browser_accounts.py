@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from system_mail.models import SystemMail
 from tests.conftest import PASSWORD, make_account
 from tests.dashboard.browser import Visit
-from tests.dashboard.test_browser import browser, phone, visit  # noqa: F401 - fixtures
 from workspaces.models import Membership
 from workspaces.second_factor import begin_enrolment, code_at
 
@@ -28,7 +27,7 @@ def link_of(guest: Visit) -> str:
     return url[url.index("/dashboard/") :]
 
 
-def test_somebody_is_invited_accepts_and_leaves(visit, phone):  # noqa: F811
+def test_somebody_is_invited_accepts_and_leaves(visit, phone):
     alice = make_account("alice")
     sign_in(visit, alice.owner.email)
     page = visit.page
@@ -60,7 +59,7 @@ def test_somebody_is_invited_accepts_and_leaves(visit, phone):  # noqa: F811
     assert not phone.complaints
 
 
-def test_a_second_factor_is_turned_on_and_asked_for(visit, phone):  # noqa: F811
+def test_a_second_factor_is_turned_on_and_asked_for(visit, phone):
     alice = make_account("alice")
     sign_in(visit, alice.owner.email)
     page = visit.go("/dashboard/security/")
