@@ -50,8 +50,11 @@ def checked(draft: Draft) -> dict[str, Any]:
 
 
 def sample_of(content: Content) -> str:
-    """Return data, as JSON, with a value for every variable: its own name."""
-    compiled = compile_content(content)
+    """Return data, as JSON, with a value for every variable: its own name; none for what does not compile."""
+    try:
+        compiled = compile_content(content)
+    except TemplateSyntaxInvalid:
+        return "{}"
     sample: dict[str, Any] = {}
     for one in (compiled.subject, compiled.html, compiled.text):
         _fill(sample, one.body)
