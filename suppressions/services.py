@@ -1,6 +1,7 @@
 """Acts on the suppression list: block addresses, unblock one, ask which are blocked."""
 
 from collections.abc import Collection, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -61,7 +62,6 @@ def suppress_address(workspace: Workspace, *, address: str, reason: str) -> tupl
     return found
 
 
-@transaction.atomic
 def suppress_addresses(
     workspace: Workspace, *, addresses: Sequence[str], reason: str
 ) -> list[tuple[Suppression, bool]]:
@@ -78,10 +78,12 @@ def suppress_addresses(
         "emails": list(by_key.values()),
         "keys": list(by_key),
     }
-    rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
-    added = [row.email for row in rows.values() if row.id in ids]
-    if added and reason == Suppression.Reason.MANUAL:
-        note(workspace, Act.SUPPRESSION_ADDED, about=added[0] if len(added) == 1 else f"{len(added)} addresses")
+    # Bounces come by the thousand and are events; only what people and keys add is noted.
+    with transaction.atomic() if reason == Suppression.Reason.MANUAL else nullcontext():
+        rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
+        added = [row.email for row in rows.values() if row.id in ids]
+        if added and reason == Suppression.Reason.MANUAL:
+            note(workspace, Act.SUPPRESSION_ADDED, about=added[0] if len(added) == 1 else f"{len(added)} addresses")
     return [(row, row.id in ids) for row in (rows[key_of(address)] for address in addresses)]
 
 
