@@ -31,6 +31,7 @@ app.config_from_object(
             "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             # By the hour, for beat forgets when it is restarted what it did a day ago (docs/decisions/0044).
             "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
+            "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
             "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},

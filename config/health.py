@@ -12,6 +12,7 @@ from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from config.insiders import is_insider
+from config.presence import present_workers
 from emails.health import is_sending, oldest_due_seconds
 from network.redis_client import ask_redis
 
@@ -24,8 +25,13 @@ def nobody_sends() -> str | None:
     return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
 
 
+def a_transport_is_paused() -> str | None:
+    """Complain of a relay or a provider that refuses our login: three refusals in a row pause the transport."""
+    return next((worker.trouble for worker in present_workers() if worker.trouble), None)
+
+
 # What makes the service not ready: each returns a sentence for insiders, or None.
-COMPLAINTS: tuple[Callable[[], str | None], ...] = (nobody_sends,)
+COMPLAINTS: tuple[Callable[[], str | None], ...] = (nobody_sends, a_transport_is_paused)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -19,6 +19,7 @@ from api.latency import observed
 from config.health import has_broker
 from config.insiders import is_insider
 from emails import health
+from webhooks.queue import lag
 
 log = logging.getLogger("postrider.metrics")
 
@@ -43,13 +44,19 @@ def outcomes() -> Metric:
     return family
 
 
+def webhook_lag() -> Metric:
+    told = "For how long the delivery to a webhook that is due longest has been due."
+    age = lag()
+    return GaugeMetricFamily("postrider_webhook_lag_seconds", told, value=age.total_seconds() if age else 0.0)
+
+
 def unfolded_deltas() -> Metric:
     told = "Changes of counters that beat has yet to fold."
     return GaugeMetricFamily("postrider_tally_deltas_unfolded", told, value=tally.unfolded())
 
 
 # Each reads the database; one that fails is left out of the scrape.
-FIGURES: tuple[Callable[[], Metric], ...] = (queue_depth, oldest_due, outcomes, unfolded_deltas)
+FIGURES: tuple[Callable[[], Metric], ...] = (queue_depth, oldest_due, outcomes, webhook_lag, unfolded_deltas)
 
 
 class Figures(Collector):

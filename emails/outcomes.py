@@ -113,8 +113,7 @@ def record(results: Sequence[Result]) -> list[Result]:
     ours = [_expired(result) for result in _held(results)]
     parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
     if parked:
-        park(parked)
-        tally.add(stats.later(held.workspace_id for held in parked))
+        tally.add(stats.later(park(parked)))
     tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
     if not tried:
         return ours

@@ -74,11 +74,13 @@ UPDATE emails_pending p
        attempts = p.attempts - 1, parked = least(p.parked + 1, 6)
   FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
  WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+RETURNING p.workspace_id
 """
 PUT_BACK = """
 UPDATE emails_pending p SET stage = 0, due_at = now() + make_interval(secs => %s), attempts = p.attempts - 1
   FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
  WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+RETURNING p.workspace_id
 """
 RENEW = """
 UPDATE emails_pending p SET due_at = now() + make_interval(secs => %s)
@@ -166,14 +168,23 @@ def renew(claims: Collection[Claim]) -> None:
     _execute(RENEW, [LEASE_SECONDS, *_keys(claims)])
 
 
-def park(claims: Collection[Claim]) -> None:
-    """Let rows wait whose destination had no room: 2 s, doubling to 60 s; no attempt is used."""
-    _execute(PARK, _keys(claims))
+def park(claims: Collection[Claim]) -> list[str]:
+    """Let rows wait whose destination had no room: 2 s, doubling to 60 s; no attempt is used.
+
+    Returns the workspace of each row that was still ours.
+    """
+    return _workspaces(PARK, _keys(claims))
 
 
-def put_back(claims: Collection[Claim], *, seconds: float) -> None:
-    """Let rows wait that this process has no room for; no attempt is used."""
-    _execute(PUT_BACK, [seconds, *_keys(claims)])
+def put_back(claims: Collection[Claim], *, seconds: float) -> list[str]:
+    """Let rows wait that this process has no room for; no attempt is used. Returns what park does."""
+    return _workspaces(PUT_BACK, [seconds, *_keys(claims)])
+
+
+def _workspaces(sql: str, values: Sequence[Any]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return [from_uuid(workspace, prefix="ws_") for (workspace,) in cursor.fetchall()]
 
 
 def _claim(recipient: UUID, workspace: UUID, *rest: Any) -> Claim:

@@ -98,8 +98,7 @@ class Sending:
         left = [held for held in claims if held not in kept]
         if left:
             with transaction.atomic():
-                queue.put_back(left, seconds=MAKE_ROOM_SECONDS)
-                tally.add(stats.later(held.workspace_id for held in left))
+                tally.add(stats.later(queue.put_back(left, seconds=MAKE_ROOM_SECONDS)))
 
 
 def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.metrics import FIGURES
+from config.presence import say_present
 from delivery.replies import Outcome, Reply, Verdict
 from emails.models import Pending
 from tests.emails.test_stats import BOUNCED, LATER, OK, claim, moment, send, work
@@ -163,3 +164,14 @@ def test_with_the_database_down_both_still_answer(monkeypatch):
     found = metrics()
     assert found["postrider_up",] == 0
     assert not [name for name, *_ in found if name.startswith("postrider_queue")]
+
+
+def test_a_transport_that_is_paused_turns_readyz_red(client, db):
+    say_present("The relay refuses the login of SMTP_URL.")
+    try:
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["complaints"] == ["The relay refuses the login of SMTP_URL."]
+    finally:
+        say_present(None)
+    assert client.get("/readyz").status_code == 200

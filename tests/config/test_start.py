@@ -60,7 +60,7 @@ BAD = [
     ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
     ({"WEBHOOK_RETRY_SECONDS": "5,soon"}, "WEBHOOK_RETRY_SECONDS must be a comma list"),
     ({"WEBHOOK_PORTS": "443,70000"}, "WEBHOOK_PORTS must be a comma list of ports"),
-    ({"WEBHOOK_ALLOW_PRIVATE_NETWORKS": "yes"}, "WEBHOOK_ALLOW_PRIVATE_NETWORKS must be one of true, false"),
+    ({"WEBHOOK_ALLOW_PRIVATE_NETWORKS": "yes"}, "WEBHOOK_ALLOW_PRIVATE_NETWORKS must be true or false"),
     ({"WEBHOOK_CONNECTIONS": "1"}, "WEBHOOK_CONNECTIONS must be a whole number from 2"),
     ({"DNS_SERVERS": "dns.example"}, "DNS_SERVERS holds 'dns.example'"),
     ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
@@ -107,5 +107,6 @@ def test_the_example_file_names_every_setting_that_is_read():
     settings = (REPOSITORY / "config/settings.py").read_text()
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
     example = set(re.findall(r"^([A-Z_]+)=", (REPOSITORY / ".env.example").read_text(), re.MULTILINE))
-    assert read <= example
+    # Of a prefix every variable counts; no single one is named.
+    assert read - {"ANYMAIL_"} <= example
     assert example - read == {"PORT"}

@@ -54,7 +54,8 @@ def program(name: str, *, package: str) -> str:
 
 def node_modules() -> Path:
     """Return the directory with npm's verifiers, after installing them once for this machine."""
-    return npm_modules(*MODULES)
+    modules: Path = npm_modules(*MODULES)
+    return modules
 
 
 @_once

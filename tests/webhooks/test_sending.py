@@ -14,7 +14,9 @@ from webhooks.models import Pending, Webhook, WebhookDelivery, WebhookEvent
 from webhooks.outcomes import FAILING_REASON, GONE_REASON, Result, record
 from webhooks.post import Attempt
 from webhooks.services import delete_webhook, replay_delivery, send_test, update_webhook
+from webhooks.tasks import expire
 from webhooks.turns import FULL_PACE, SLOW_PACE
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -414,6 +416,15 @@ def test_events_can_be_deleted_by_age(alice, bob, receiver, drain):
     assert [events.delete_older(alice.workspace.id, before=before, limit=2) for _ in range(3)] == [2, 1, 0]
     assert events.delete_older(bob.workspace.id, before=before, limit=2) == 0
     assert (events.count(), WebhookDelivery.objects.count(), Pending.objects.count()) == (3, 3, 3)
+
+
+def test_the_daily_sweep_keeps_what_the_plan_keeps(alice, receiver, drain):
+    make_endpoint(alice, receiver.url())
+    Workspace.objects.update(plan="free")
+    kept, expired = tell(alice), tell(alice)
+    WebhookEvent.objects.filter(id=expired).update(created_at=timezone.now() - timedelta(days=8))
+    expire()
+    assert list(WebhookEvent.objects.values_list("id", flat=True)) == [kept]
 
 
 def test_the_claim_reads_the_indexes(alice, endpoint):
