@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 
 from delivery.replies import safe_text
 from domains.models import Domain
+from drain.faults import fault
 from emails.models import Recipient
 from emails.return_path import recipient_of
 from inbound.mime import MAX_BYTES
@@ -143,12 +144,14 @@ def store(session: Session, envelope: Envelope) -> str:
     """Keep a message; return the reply to its final dot."""
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
+    fault("inbound.before_store")
     MailReport.objects.create(
         recipient_id=None if local in FOR_PEOPLE else recipient_of(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=str(session.peer[0])[:64] if session.peer else "",
         source=envelope.content[:MAX_BYTES],
     )
+    fault("inbound.after_store")
     return STORED
 
 

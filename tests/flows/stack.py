@@ -28,6 +28,7 @@ COMMANDS = {
     "web": ["-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
     "worker": WORKER,
     "inbox": ["manage.py", "inbox"],
+    "inbound": ["manage.py", "inbound"],
     "beat": ["-m", "celery", "-A", "config", "-q", "beat", "--scheduler", "celery.beat:Scheduler"],
 }
 
