@@ -56,9 +56,9 @@ def play(scene):
     assert first
     (address,) = first.addresses
     arrived = wait_for(
-        lambda: [copy for copy in scene.ledger.copies if copy.recipient == address], seconds=60, what="a first copy"
+        lambda: [copy for copy in scene.ledger.copies if copy.recipient == address], seconds=120, what="a first copy"
     )
-    wait_for(lambda: is_sent(scene, address), seconds=60, what="its outcome")
+    wait_for(lambda: is_sent(scene, address), seconds=120, what="its outcome")
     # Hosts tell a bounce twice; the second finds whatever a dead receiver has left.
     scene.report_bounce(arrived[0])
     scene.expire_leases()
