@@ -97,7 +97,7 @@ def test_another_workspaces_emails_do_not_count(api, bob, count):
         ({"from_": "2026-03-14T23:00:00Z", "to": "2026-03-16T00:30:00Z"}, NOON - 13 * HOUR, NOON + 13 * HOUR, 8),
     ],
 )
-def test_a_range_is_rounded_to_hours_of_utc_and_echoed(api, count, query, start, end, total):  # noqa: PLR0917
+def test_a_range_is_rounded_to_hours_of_utc_and_echoed(api, count, query, start, end, total):
     midnight, next_midnight = NOON - 12 * HOUR, NOON + 12 * HOUR
     minute = timedelta(minutes=1)
     moments = [midnight - minute, midnight, NOON - minute, NOON, NOON + HOUR - minute, NOON + HOUR]
