@@ -55,6 +55,8 @@ class Tenant:
     domain: str
     mark: str
     template: str = ""
+    # Of its endpoint.
+    secret: str = ""
 
 
 @dataclass
@@ -289,6 +291,7 @@ def _settle_in(scene: Scene, tenant: Tenant) -> None:
     path = f"/hook-{tenant.mark}"
     status, answer = scene.call(tenant, "POST", "/webhooks", {"url": scene.receiver.url(path), "events": list(KINDS)})
     assert status == 201, answer
+    tenant.secret = answer["secret"]
     scene.ledger.endpoints.append(Endpoint(tenant.id, path, frozenset(KINDS)))
 
 
