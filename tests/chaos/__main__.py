@@ -1,4 +1,4 @@
-"""python -m tests.chaos --minutes N --seed S: a run as long as you like; ends with 1 when the auditor finds something."""
+"""python -m tests.chaos --minutes N --seed S: a run of that length; ends with 1 when something is found."""
 
 import argparse
 import secrets

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from django.apps import apps
-from django.db import connection
 from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import NOT_PROVIDED
