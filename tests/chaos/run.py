@@ -24,6 +24,8 @@ from tests.audit.ledger import Sent
 from tests.flows.scene import LEASE_SECONDS, Scene, Tenant, running_scene
 
 CALLERS = 3
+# The server is crashed, the machine is not: a commit must have reached the kernel, and need not have reached the disk.
+SETTINGS = {**postgres.THROW_AWAY, "synchronous_commit": "on"}
 LIVES = ("delivered", "bounced", "failed", "deferred", "complained", "opened", "clicked", "unsubscribed")
 CALM_SECONDS = 300.0
 FLAPPING = [200, 503, 200, 200, 500, 200]
@@ -173,7 +175,7 @@ class Storm:
         os.kill(self.database.pid, self.random.choice([signal.SIGQUIT, signal.SIGINT]))
         self.database.process.wait(30)
         time.sleep(self.random.uniform(0, 1))
-        again = postgres.start(home, settings=postgres.THROW_AWAY, port=port)
+        again = postgres.start(home, settings=SETTINGS, port=port)
         self.database = replace(again, temporary=home)
 
     def freeze_worker(self) -> None:
@@ -217,7 +219,7 @@ class Report:
 
 def run(logs: Path, *, seed: int, seconds: float) -> Report:
     """Do a run on a PostgreSQL and a Redis of its own."""
-    database = postgres.start_throw_away()
+    database = postgres.start_throw_away(settings=SETTINGS)
     before = os.environ.get("DATABASE_URL")
     os.environ["DATABASE_URL"] = database.url
     storm = None
