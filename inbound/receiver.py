@@ -75,6 +75,11 @@ class Reports:
             self._wake()
         return status
 
+    async def handle_exception(self, error: Exception) -> str:
+        """Let the host try again: aiosmtpd would say 500, the report would be lost, and the error's text told."""
+        log.error("a session failed", exc_info=error)
+        return NOT_NOW
+
     async def _stored(self, act: Callable[[], str]) -> str:
         return await asyncio.get_running_loop().run_in_executor(self._storing, _or_not_now, act)
 
