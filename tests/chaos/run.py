@@ -118,9 +118,12 @@ class Storm:
     error: str = ""
 
     def run(self, until: float) -> None:
+        round_: list[Callable[[], None]] = []
         try:
             while time.monotonic() < until:
-                act = self.random.choice(self.acts())
+                # Round by round, so that a short storm has something of everything.
+                round_ = round_ or self.random.sample(self.acts(), len(self.acts()))
+                act = round_.pop()
                 act()
                 self.done[act.__name__] += 1
                 time.sleep(self.random.uniform(0.2, 2))
@@ -129,7 +132,7 @@ class Storm:
 
     def acts(self) -> list[Callable[[], None]]:
         return [
-            self.kill_worker, self.kill_worker, self.end_worker, self.kill_web, self.kill_beat, self.kill_inbound,
+            self.kill_worker, self.end_worker, self.kill_web, self.kill_beat, self.kill_inbound,
             self.flush_redis, self.stop_redis, self.freeze_redis, self.terminate_connections, self.restart_database,
             self.freeze_worker, self.flap,
         ]  # fmt: skip
