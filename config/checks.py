@@ -14,6 +14,7 @@ from delivery.transports.provider_messages import BackendUnsuitable, check_backe
 from delivery.transports.smtp_url import BadSmtpUrl, parse_smtp_url
 from domains.dmarc import dmarc_fault, dmarc_record
 from domains.spf import SpfInvalid, parse_mechanisms
+from drain import faults
 
 EMBEDDED_TRANSPORTS = frozenset({"inbox"})
 
@@ -41,6 +42,7 @@ def sentences() -> Iterator[str]:
     yield from _sending_domains()
     yield from _inbound()
     yield from _delivery()
+    yield from _faults()
     if not settings.EMBEDDED:
         yield from _embedded_in_production()
 
@@ -117,6 +119,13 @@ def _delivery() -> Iterator[str]:
             check_backend(settings.ANYMAIL_BACKEND)
         except BackendUnsuitable as error:
             yield f"ANYMAIL_BACKEND: {error}"
+
+
+def _faults() -> Iterator[str]:
+    if faults.mistake:
+        yield faults.mistake
+    if env.is_set("FAULT_PLAN") and not settings.EMBEDDED and env.text("FAULT_PLAN_IN_PRODUCTION") != "on purpose":
+        yield "FAULT_PLAN makes processes fail; unset it, or set FAULT_PLAN_IN_PRODUCTION to: on purpose."
 
 
 def _embedded_in_production() -> Iterator[str]:

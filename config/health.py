@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from config.insiders import is_insider
 from config.presence import present_workers
 from emails.health import is_sending, oldest_due_seconds
+from emails.holding import is_held
 from network.redis_client import ask_redis
 
 
@@ -22,6 +23,8 @@ def nobody_sends() -> str | None:
     seconds = oldest_due_seconds()
     if seconds <= settings.READY_MAX_DELAY or is_sending():
         return None
+    if is_held():
+        return f"A recipient has been due for {seconds:.0f} seconds, and sending is held (manage.py release)."
     return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
 
 

@@ -1,5 +1,6 @@
 """The worker's own clock: with Redis or beat down, mail still leaves."""
 
+import logging
 import threading
 from typing import Any
 
@@ -7,6 +8,8 @@ from django.db import close_old_connections
 
 from drain.engine import Drain
 from drain.stopping import wait
+
+log = logging.getLogger("postrider.drain")
 
 EVERY_SECONDS = 2.0
 
@@ -18,5 +21,9 @@ def start_timer(drain: Drain[Any, Any]) -> None:
 
 def _tick(drain: Drain[Any, Any]) -> None:
     while not wait(EVERY_SECONDS):
-        drain.run()
+        try:
+            drain.run()
+        # Without this thread nothing leaves while Redis is down: it outlives whatever one drain dies of.
+        except Exception:
+            log.exception("a drain ended")
         close_old_connections()

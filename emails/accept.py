@@ -14,6 +14,7 @@ from api.fields import wire_time
 from api.statements import run_together
 from domains.services import check_sending_domain
 from drain import bell
+from drain.faults import fault
 from emails import stats
 from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
@@ -196,9 +197,14 @@ def _write(
     if not taken:
         refuse_quota(workspace, units=units)
     if status is State.QUEUED:
-        transaction.on_commit(lambda: bell.ring_soon("emails"))
+        transaction.on_commit(_ring)
     ((created_at,),) = created
     return created_at  # type: ignore[no-any-return]
+
+
+def _ring() -> None:
+    fault("emails.after_accept_commit")
+    bell.ring_soon("emails")
 
 
 def _answer(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 
+from drain.faults import fault
 from emails.errors import IdempotencyInProgress, IdempotencyKeyReuse, InvalidIdempotencyKey
 from emails.models import Acceptance
 from keys.ids import to_uuid
@@ -95,9 +96,10 @@ def claim_key(workspace: Workspace, key: Key | None) -> Answer | None:
 
 
 def keep_answer(workspace: Workspace, key: Key | None, body: Mapping[str, Any]) -> None:
-    """Write down what every repetition of the key will be answered."""
+    """Write down what every repetition of the key will be answered; the last act of what accepts."""
     if key is not None:
         Acceptance.objects.filter(workspace=workspace, key=key.text).update(answer=dict(body))
+    fault("emails.before_accept_commit")
 
 
 def _header(request: Request) -> str | None:

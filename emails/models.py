@@ -263,3 +263,17 @@ class HitCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipient_id} {self.hits}"
+
+
+class Hold(models.Model):
+    """While there is a row, no worker claims an email (docs/decisions/0060)."""
+
+    # One row at most.
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    since = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_hold")]
+
+    def __str__(self) -> str:
+        return f"since {self.since}"

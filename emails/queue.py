@@ -38,7 +38,8 @@ WITH RECURSIVE lane AS (
               FROM lane JOIN workspaces_workspace w ON w.id = lane.workspace_id
               LEFT JOIN unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS busy (workspace_id, room)
                 ON busy.workspace_id = lane.workspace_id
-             WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0 LIMIT %(limit)s) open_lane
+             WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0
+               AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) open_lane
 ), picked AS MATERIALIZED (
     SELECT row.recipient_id FROM turn CROSS JOIN LATERAL (
         SELECT recipient_id FROM emails_pending

@@ -16,6 +16,7 @@ from analytics import tally
 from api.fields import wire_time
 from delivery.replies import Outcome, Reply, Verdict
 from drain import bell
+from drain.faults import fault
 from emails import health, queue, stats
 from emails.derive import derive_emails
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
@@ -71,8 +72,10 @@ def cancel_email(email: Email) -> dict[str, Any]:
             add_events([NewEvent(Event.Kind.CANCELLED, email.id)])
             derive_emails([email.id])
             give_quota_back(email.workspace_id, units=email.units, taken_at=email.created_at)
+            fault("emails.before_cancel_commit")
         else:
             _refuse_cancel(email)
+    fault("emails.after_cancel_commit")
     return {"id": email.id, "status": State.CANCELLED.value}
 
 
@@ -111,6 +114,8 @@ def promote_due() -> None:
     if given_up:
         log.error("given up: three workers ended with it", extra={"data": {"recipients": len(given_up)}})
         record([Result(held, GIVEN_UP) for held in given_up])
+    if promoted:
+        fault("emails.before_promote_commit")
 
 
 def _tell_lost(recipient_ids: Collection[str]) -> None:

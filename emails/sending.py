@@ -12,6 +12,7 @@ from analytics import tally
 from delivery.replies import Outcome, Reply, Verdict
 from delivery.transports.interface import LeaseLost, Transport
 from drain.engine import Drain
+from drain.faults import fault
 from drain.leases import Lease
 from emails import queue, stats
 from emails.letters import consign
@@ -59,6 +60,8 @@ class Sending:
             self._promoted_at = time.monotonic()
             promote_due()
         claims = self._cursor.claim(limit, cap=self._cap, busy=self._busy)
+        if claims:
+            fault("emails.after_claim")
         packed = pack(claims, room=MEMORY_BYTES - sum(self._weights.values())) if claims else []
         self._put_back(claims, packed)
         parcels, refused = _sorted_out(packed)
@@ -70,11 +73,13 @@ class Sending:
         return parcels
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
+        fault("emails.before_hand_over")
         try:
             outcome = await self._transport.deliver(consign(parcel), lease=lease)
         except LeaseLost:
             # Fenced when it is recorded, if the lease is indeed lost; tried again soon, if not.
             outcome = LEASE_LOST
+        fault("emails.after_hand_over")
         return Result(parcel.claim, outcome)
 
     def crashed(self, parcel: Parcel, error: BaseException) -> Result:
@@ -82,8 +87,11 @@ class Sending:
         return Result(parcel.claim, Outcome(Verdict.DEFERRED, Reply(0, text), "internal_error"))
 
     def record(self, results: Sequence[Result]) -> None:
+        fault("emails.before_record")
         with transaction.atomic():
             play(record(results))
+            fault("emails.before_record_commit")
+        fault("emails.after_record")
         for result in results:
             self._busy[result.claim.workspace_id] -= 1
             self._weights.pop(result.claim.recipient_id, None)

@@ -11,6 +11,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from drain.faults import fault
 from emails.accept import check_email, resend_email, send_batch, send_email
 from emails.export import csv_lines, is_truncated
 from emails.filters import EmailFilters, filtered
@@ -121,4 +122,5 @@ class QueueStatsView(WorkspaceView):
 
 
 def accepted(answer: Answer) -> Response:
+    fault("emails.before_accept_answer")
     return Response(answer.body, status=status.HTTP_202_ACCEPTED, headers=answer.headers)

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
 
+from drain.faults import fault
 from emails.hits import Hit, record_hits
 from emails.reports import Reported, record_reports
 from inbound import meaning, providers, queue
@@ -73,6 +74,7 @@ def _of_event(row: ProviderReport, recipient_id: str | None) -> Meaning:
 
 def _process(kind: type[T], reader: Reader[T]) -> None:
     while rows := queue.claim(kind):
+        fault("inbound.after_claim")
         worn_out = {row.number: Verdict.POISON for row in rows if row.attempts > queue.ATTEMPTS}
         if worn_out:
             log.error("reports were given up", extra={"numbers": list(worn_out)})
@@ -108,10 +110,12 @@ def _settle(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
         news = record_reports(list(reports.values()))
         verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
         queue.settle(kind, verdicts | {number: NEWS[told] for number, told in zip(reports, news, strict=True)})
+        fault("inbound.before_settle_commit")
     with transaction.atomic():
         hits = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Hit)}
         record_hits(list(hits.values()))
         queue.settle(kind, dict.fromkeys(hits, Verdict.RECORDED))
+    fault("inbound.after_settle")
     for row in rows:
         if meanings[row.number] == Meaning():
             queue.put_off(kind, [row.number], seconds=_wait(row))

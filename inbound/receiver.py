@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 
 from delivery.replies import safe_text
 from domains.models import Domain
+from drain.faults import fault
 from emails.models import Recipient
 from emails.return_path import recipient_of
 from inbound.mime import MAX_BYTES
@@ -73,6 +74,11 @@ class Reports:
         if status == STORED:
             self._wake()
         return status
+
+    async def handle_exception(self, error: Exception) -> str:
+        """Let the host try again: aiosmtpd would say 500, the report would be lost, and the error's text told."""
+        log.error("a session failed", exc_info=error)
+        return NOT_NOW
 
     async def _stored(self, act: Callable[[], str]) -> str:
         return await asyncio.get_running_loop().run_in_executor(self._storing, _or_not_now, act)
@@ -143,12 +149,14 @@ def store(session: Session, envelope: Envelope) -> str:
     """Keep a message; return the reply to its final dot."""
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
+    fault("inbound.before_store")
     MailReport.objects.create(
         recipient_id=None if local in FOR_PEOPLE else recipient_of(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=str(session.peer[0])[:64] if session.peer else "",
         source=envelope.content[:MAX_BYTES],
     )
+    fault("inbound.after_store")
     return STORED
 
 

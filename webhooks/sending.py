@@ -10,6 +10,7 @@ from cryptography.exceptions import InvalidTag
 from django.conf import settings
 
 from drain.engine import Drain
+from drain.faults import fault
 from drain.leases import Lease
 from keys.keyring import UnknownKey
 from network.resolver import Resolver
@@ -60,7 +61,10 @@ class Sending:
     def claim(self, limit: int) -> list[Posting]:
         queue.promote()
         slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow)
-        postings = pack(self._cursor.claim(limit, slow_limit=slow_limit))
+        claims = self._cursor.claim(limit, slow_limit=slow_limit)
+        if claims:
+            fault("webhooks.after_claim")
+        postings = pack(claims)
         self._slow |= {posting.key for posting in postings if posting.claim.is_slow}
         return postings
 
@@ -70,14 +74,19 @@ class Sending:
             return Result(posting.claim, fault_of_ours("lease_lost"))
         if not posting.keys:
             return Result(posting.claim, fault_of_ours("secret_unreadable"))
-        return Result(posting.claim, await self._poster.post(posting.url, body=posting.body, headers=posting.headers()))
+        fault("webhooks.before_post")
+        attempt = await self._poster.post(posting.url, body=posting.body, headers=posting.headers())
+        fault("webhooks.after_post")
+        return Result(posting.claim, attempt)
 
     def crashed(self, posting: Posting, error: BaseException) -> Result:
         return Result(posting.claim, fault_of_ours("internal_error"))
 
     def record(self, results: Sequence[Result]) -> None:
         self._slow -= {result.claim.delivery_id for result in results}
+        fault("webhooks.before_record")
         record(results)
+        fault("webhooks.after_record")
 
     def renew(self, postings: Collection[Posting]) -> None:
         queue.renew([posting.claim for posting in postings])

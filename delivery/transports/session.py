@@ -17,6 +17,7 @@ from delivery.transports.server import RFC_5321, Server, Timeouts
 from delivery.transports.setbacks import CLOSING, Setback, broken
 from delivery.transports.tls import Tls, context_for
 from delivery.transports.wire import NotSmtp, RawReply, Wire, WireBroken
+from drain.faults import fault
 
 BLOCK_BYTES = 64 * 1024
 # The first digits of replies: what a command wants, and what says no.
@@ -225,7 +226,9 @@ class Session:
             await self._write_block(block)
         if not lease.is_held():
             raise LeaseLost
+        fault("delivery.before_dot")
         self._write(Stage.DATA, last)
+        fault("delivery.after_dot")
         raw = await self._expect(Stage.DOT, seconds=self._timeouts.dot)
         return reply_of(raw.code, raw.lines)
 

@@ -1,5 +1,7 @@
 """The service as it really runs, for tests that break it: own database, own Redis, own processes."""
 
+import atexit
+import functools
 import json
 import os
 import signal
@@ -28,6 +30,7 @@ COMMANDS = {
     "web": ["-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
     "worker": WORKER,
     "inbox": ["manage.py", "inbox"],
+    "inbound": ["manage.py", "inbound"],
     "beat": ["-m", "celery", "-A", "config", "-q", "beat", "--scheduler", "celery.beat:Scheduler"],
 }
 
@@ -147,12 +150,32 @@ class Stack:
         return self.query("SELECT count(*) FROM emails_email WHERE status <> 'delivered'") == [(0,)]
 
 
+@functools.cache
+def _template(server: str) -> tuple[str, str]:
+    """Make a migrated database with the demo account, once for all stacks of this run; return it with the key."""
+    name = f"stack_template_{uuid4().hex[:12]}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    atexit.register(_drop, server, name)
+    environment = {**os.environ, "MODE": "embedded", "DATABASE_URL": f"{server}/{name}"}
+    stack = Stack(logs=Path(), environment=environment, redis=None)
+    stack.manage("migrate", "--verbosity", "0")
+    return name, json.loads(stack.manage("create_demo"))["apiKey"]
+
+
+def _drop(server: str, name: str) -> None:
+    # A server of the tests' own may be gone by now, with all that it held.
+    with suppress(psycopg.OperationalError), psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
 @contextmanager
 def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
     """Yield a stack with a migrated database and the demo account; nothing runs yet but Redis."""
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
+    template, key = _template(server)
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     own_redis = redis.start_throw_away()
     port = free_port()
     environment = {
@@ -169,8 +192,7 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
     }
     stack = Stack(logs=logs, environment=environment, redis=own_redis)
     try:
-        stack.manage("migrate", "--verbosity", "0")
-        stack.key = json.loads(stack.manage("create_demo"))["apiKey"]
+        stack.key = key
         yield stack
     finally:
         stack.stop_all()

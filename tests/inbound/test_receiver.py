@@ -222,3 +222,13 @@ def test_it_relays_for_nobody_and_shows_nobody(port):
         assert line.say(b"VRFY postmaster\r\n").startswith("252")
         assert line.say(b"EXPN list\r\n").startswith("502")
         assert line.say(b"TURN\r\n").startswith("500")
+
+
+def test_an_error_of_ours_lets_the_host_come_again(port, workspace, monkeypatch):
+    recipient = sent(workspace)
+    with monkeypatch.context() as broken:
+        broken.setattr(receiver_module, "safe_text", lambda _: 1 / 0)
+        code, text = port.send(dsn(), path_of(recipient))
+        assert (code, b"division" in text) == (451, False)
+    assert not MailReport.objects.exists()
+    assert port.send(dsn(), path_of(recipient))[0] == 250

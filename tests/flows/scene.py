@@ -1,0 +1,321 @@
+"""Two workspaces that use a running service from outside, and write down in a ledger what they asked and were told.
+
+A caller here does what a good client does: it repeats a request that was not answered, with the same key.
+"""
+
+import itertools
+import json
+import signal
+import smtplib
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.audit.auditor import audit, wire_id
+from tests.audit.ledger import Copy, Endpoint, Ledger, Sent
+from tests.audit.sink import mail_sink, webhook_sink
+from tests.flows.stack import Stack, free_port, running_stack, wait_for
+from tests.webhooks.receiver import Receiver
+
+LEASE_SECONDS = 4
+# What began before a suppression may end a lease later; the rest is for a busy machine.
+GRACE_SECONDS = 2 * LEASE_SECONDS + 2
+PATIENCE_SECONDS = 120
+FAST = {
+    "LEASE_SECONDS": str(LEASE_SECONDS),
+    "DELIVERY_RETRY_SECONDS": "1",
+    "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 40),
+    "WEB_CONCURRENCY": "2",
+}
+KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
+EXPIRE = (
+    "UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
+    "UPDATE webhooks_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
+    "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1",
+)
+LEFT = """
+SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
+     + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
+"""
+
+
+@dataclass
+class Tenant:
+    """A workspace with its key, its domain, and the word that stands in all its mail."""
+
+    id: str
+    key: str
+    domain: str
+    mark: str
+    template: str = ""
+    # Of its endpoint.
+    secret: str = ""
+
+
+@dataclass
+class Scene:
+    stack: Stack
+    ledger: Ledger
+    receiver: Receiver
+    tenants: list[Tenant] = field(default_factory=list)
+    plans: dict[str, str] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    # What runs.
+
+    def run(self, name: str, plan: str = "") -> None:
+        """Have a process run with this plan of faults, and a log of its own."""
+        process = self.stack.processes.get(name)
+        if process and process.poll() is None and self.plans.get(name) == plan:
+            return
+        if process:
+            with suppress(ProcessLookupError):
+                self.stack.kill(name)
+        self.stack.start(name, FAULT_PLAN=plan)
+        self.plans[name] = plan
+
+    def struck(self, name: str, point: str, *, since: int) -> bool:
+        return f'"point": "{point}"' in self.log(name)[since:]
+
+    def log(self, name: str) -> str:
+        path = Path(self.stack.logs) / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # What the callers do.
+
+    def call(self, tenant: Tenant, method: str, path: str, body: Any = None, *, key: str = "") -> tuple[int, Any]:
+        """Ask until there is an answer: what broke, or is being accepted, is asked again."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            with suppress(OSError):
+                status, answer = self._ask(tenant, method, path, body, key)
+                if status < 500 and answer.get("code") != "idempotency_in_progress":
+                    return status, answer
+            assert time.monotonic() < deadline, f"no answer to {method} {path}"
+            time.sleep(0.1)
+
+    def _ask(self, tenant: Tenant, method: str, path: str, body: Any, key: str) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {tenant.key}", "Content-Type": "application/json"}
+        headers |= {"Idempotency-Key": key} if key else {}
+        request = urllib.request.Request(f"{self.stack.url}/v1{path}", data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read() or b"{}")
+
+    def address(self, domain: str = "example.com", local: str = "r") -> str:
+        return f"{local}+{next(self.numbers)}@{domain}"
+
+    def send(self, tenant: Tenant, *addresses: str, seconds: float | None = None) -> Sent | None:
+        """Send an email to addresses, or schedule it; None where it was refused."""
+        body = {
+            "from": f"hello@{tenant.domain}",
+            "to": list(addresses),
+            "subject": f"About {tenant.mark}",
+            "html": f'<p>{tenant.mark} <a href="https://x.example/{tenant.mark}">x</a></p>',
+        }
+        if seconds is not None:
+            body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+        return self._accept(tenant, "/emails/send", body, addresses)
+
+    def batch(self, tenant: Tenant, *addresses: str) -> list[Sent]:
+        body = {
+            "from": f"hello@{tenant.domain}",
+            "templateId": tenant.template,
+            "recipients": [{"to": address, "templateData": {"name": address}} for address in addresses],
+        }
+        status, answer = self.call(tenant, "POST", "/emails/batch", body, key=f"key-{next(self.numbers)}")
+        assert status in {202, 422}, answer
+        return [
+            self.ledger.accepted(one["id"], workspace=tenant.id, addresses=(one["to"],))
+            for one in answer.get("emails", ())
+        ]
+
+    def resend(self, sent: Sent) -> Sent | None:
+        tenant = next(tenant for tenant in self.tenants if tenant.id == sent.workspace)
+        return self._accept(tenant, f"/emails/{sent.email_id}/resend", {}, sent.addresses)
+
+    def _accept(self, tenant: Tenant, path: str, body: Any, addresses: tuple[str, ...]) -> Sent | None:
+        status, answer = self.call(tenant, "POST", path, body, key=f"key-{next(self.numbers)}")
+        if status != 202:
+            # A schedule may have passed while a broken service was asked again and again.
+            codes = {answer.get("code"), *(error["code"] for error in answer.get("errors", ()))}
+            assert codes & {"recipient_suppressed", "in_past"}, (status, answer)
+            return None
+        return self.ledger.accepted(answer["id"], workspace=tenant.id, addresses=tuple(addresses))
+
+    def cancel(self, sent: Sent) -> bool:
+        tenant = next(tenant for tenant in self.tenants if tenant.id == sent.workspace)
+        status, answer = self.call(tenant, "DELETE", f"/emails/{sent.email_id}")
+        assert status in {200, 409}, (status, answer)
+        if status == 200:
+            self.ledger.cancelled(sent)
+        return status == 200
+
+    def suppress(self, tenant: Tenant, address: str) -> None:
+        status, answer = self.call(tenant, "POST", "/suppressions", {"email": address})
+        assert status in {200, 201}, answer
+        self.ledger.blocked(tenant.id, address)
+
+    def report_bounce(self, copy: Copy) -> None:
+        """Bring a delivery report to the receiver until it says 250, as a mail host would."""
+        report = bounce_of(copy)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            with suppress(OSError, smtplib.SMTPException):
+                code, text = self._bring(report, copy.sender)
+                assert code // 100 != 5, f"a report was turned away for good: {code} {text!r}"
+                if code == 250:
+                    self.ledger.reports.add(copy_id(copy))
+                    return
+            assert time.monotonic() < deadline, "no host can bring its report"
+            time.sleep(0.1)
+
+    def _bring(self, report: bytes, to: str) -> tuple[int, bytes]:
+        with smtplib.SMTP("127.0.0.1", int(self.stack.environment["INBOUND_PORT"]), timeout=20) as client:
+            client.ehlo("mx.example.com")
+            client.mail("<>")
+            code, text = client.rcpt(to)
+            return (code, text) if code != 250 else client.data(report)
+
+    # What it comes to.
+
+    def expire_leases(self) -> None:
+        """Let a dead process's lease pass: rows are moved into the past, never the clock."""
+        for statement in EXPIRE:
+            self.stack.query(statement)
+
+    def settle(self, *, seconds: float = 120) -> None:
+        def is_done() -> bool:
+            with suppress(Exception):
+                return self.stack.query(LEFT) == [(0,)]
+            return False
+
+        wait_for(is_done, seconds=seconds, what="the queues are empty")
+
+    def findings(self) -> list[str]:
+        """Audit, and have the counters counted again."""
+        found = audit(self.stack.database, self.ledger, grace_seconds=GRACE_SECONDS)
+        try:
+            self.stack.manage("recount")
+        except AssertionError as error:
+            found.append(f"recount: {error}")
+        return found
+
+
+def copy_id(copy: Copy) -> str:
+    head = copy.source.partition(b"\r\n\r\n")[0].decode("latin-1").lower()
+    start = head.index("message-id:")
+    return copy.source[start:].decode("latin-1").partition("<")[2].partition("@")[0]
+
+
+def bounce_of(copy: Copy) -> bytes:
+    """Return a report as RFC 3464 wants it."""
+    lines = f"""From: MAILER-DAEMON@mx.example.com
+Subject: Undelivered Mail Returned to Sender
+Auto-Submitted: auto-replied
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="b1"
+
+--b1
+
+This is the mail system at host mx.example.com.
+
+--b1
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.com
+
+Final-Recipient: rfc822; {copy.recipient}
+Action: failed
+Status: 5.1.1
+Diagnostic-Code: smtp; 550 5.1.1 <{copy.recipient}>: No such user
+
+--b1--
+"""
+    return lines.replace("\n", "\r\n").encode()
+
+
+@contextmanager
+def running_scene(logs: Path, **variables: str) -> Iterator[Scene]:
+    """Yield a scene whose web, worker and receiver of reports run, with two workspaces and an endpoint of each."""
+    ledger = Ledger()
+    with ExitStack() as stack:
+        port = stack.enter_context(mail_sink(ledger))
+        receiver = stack.enter_context(webhook_sink(ledger))
+        relay = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
+        inbound = {"INBOUND_PORT": str(free_port())}
+        running = stack.enter_context(running_stack(logs, **{**FAST, **relay, **inbound, **variables}))
+        scene = Scene(running, ledger, receiver)
+        for name in ("web", "worker", "inbound"):
+            scene.run(name)
+        scene.tenants = [_demo(scene), _other(scene)]
+        for tenant in scene.tenants:
+            _settle_in(scene, tenant)
+        wait_for(lambda: _listens(int(inbound["INBOUND_PORT"])), seconds=30, what="the receiver of reports")
+        yield scene
+
+
+def _demo(scene: Scene) -> Tenant:
+    return Tenant(_workspace_of(scene, "demo.example"), scene.stack.key, "demo.example", "aardvark")
+
+
+def _other(scene: Scene) -> Tenant:
+    made = scene.stack.manage(
+        "create_workspace", "--name", "Other", "--email", "o@other.example", "--password", "long enough words",
+        "--plan", "enterprise",
+    )  # fmt: skip
+    id_ = json.loads(made)["workspaceId"]
+    key = json.loads(scene.stack.manage("create_api_key", "--workspace", id_, "--name", "k", "--scope", "full_access"))
+    return Tenant(id_, key["key"], "other.example", "zebrafish")
+
+
+def _workspace_of(scene: Scene, domain: str) -> str:
+    ((id_,),) = scene.stack.query("SELECT workspace_id FROM domains_domain WHERE name = %s", domain)
+    return wire_id(id_, "ws_")
+
+
+def _settle_in(scene: Scene, tenant: Tenant) -> None:
+    scene.ledger.marks[tenant.id] = tenant.mark
+    scene.call(tenant, "POST", "/domains", {"name": tenant.domain})
+    wording = {"subject": f"{tenant.mark} for {{{{name}}}}", "htmlContent": f"<p>{tenant.mark} {{{{name}}}}</p>"}
+    _, template = scene.call(tenant, "POST", "/templates", {"name": tenant.mark, **wording})
+    tenant.template = template["id"]
+    path = f"/hook-{tenant.mark}"
+    status, answer = scene.call(tenant, "POST", "/webhooks", {"url": scene.receiver.url(path), "events": list(KINDS)})
+    assert status == 201, answer
+    tenant.secret = answer["secret"]
+    scene.ledger.endpoints.append(Endpoint(tenant.id, path, frozenset(KINDS)))
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), smtplib.SMTP("127.0.0.1", port, timeout=2):
+        return True
+    return False
+
+
+def mend(scene: Scene, name: str, point: str) -> threading.Thread:
+    """Wait in the background until a process struck a point, then run it again without a plan."""
+    since = len(scene.log(name))
+
+    def watch() -> None:
+        wait_for(lambda: scene.struck(name, point, since=since), seconds=PATIENCE_SECONDS, what=f"{name} at {point}")
+        # gunicorn itself goes on and would start children that die in the same place.
+        with suppress(ProcessLookupError):
+            scene.stack.signal(name, signal.SIGKILL)
+        scene.stack.processes[name].wait()
+        scene.run(name)
+        scene.expire_leases()
+
+    thread = threading.Thread(target=watch, name="mend")
+    thread.start()
+    return thread
