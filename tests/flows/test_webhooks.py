@@ -116,5 +116,5 @@ def test_sigterm_ends_what_is_under_way_and_no_more(stack, receiver):
     assert stack.processes["worker-1"].wait(60) == 0
     assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "nothing is left leased"
     stack.start("worker-2", **FAST)
-    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=30, what="every event")
+    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
     assert len(ids_of(receiver)) == len(receiver.received) == 100
