@@ -142,6 +142,8 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
 def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
     """Return every address of the site that a GET answers with a page, by its route; those of objects with these."""
     without = {"logout", "login", "signup", "jsi18n", "search", "switch_workspace", "suppressions_suppression_export"}
+    # What only a POST reaches, and doors that stand open for the holder of a link alone.
+    without |= {"ask_for_proof", "workspaces_membership_withdraw", "invitation", "new_password", "proof"}
     found = {}
     for name, route in routes.items():
         kind, _, act = name.rpartition("_")
