@@ -233,7 +233,7 @@ class TestTemplateVersions:
 def test_the_oldest_are_found_by_the_index_of_lists():
     """No index serves retention alone, and none is scanned for it."""
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
         values = {
             "workspace": UUID(int=1),
             "age": LONG_AGO,
