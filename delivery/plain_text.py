@@ -52,12 +52,16 @@ def text_of_html(html: str) -> str:
     return _tidy("".join(_Reading(html).pieces))
 
 
+DASH = "- "
+MOST_BREAKS = max(BREAKS.values())
+
+
 class _Reading:
     """What was read of a page: pieces of text, the line ends behind the last one, the link that is open."""
 
     def __init__(self, html: str) -> None:
         self.pieces: list[str] = []
-        self._breaks = max(BREAKS.values())
+        self._breaks = MOST_BREAKS
         self._target = ""
         self._link_begins = 0
         self._newline = " "
@@ -119,9 +123,10 @@ class _Reading:
         self._breaks += 1
 
     def _begin_item(self, attributes: str) -> None:
-        # A paragraph inside stands behind the dash.
-        self.pieces.append("- ")
-        self._breaks = max(BREAKS.values())
+        # An item without a text says nothing; a paragraph inside stands behind the dash.
+        if not self.pieces or self.pieces[-1] != DASH:
+            self.pieces.append(DASH)
+        self._breaks = MOST_BREAKS
 
     def _end_cell(self, attributes: str) -> None:
         if not self._breaks:
