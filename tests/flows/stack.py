@@ -197,7 +197,8 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
     finally:
         stack.stop_all()
         with suppress(ProcessLookupError):
-            os.kill(own_redis.pid, signal.SIGCONT)
-        own_redis.stop()
+            # A storm may have put another in its place.
+            os.kill(stack.redis.pid, signal.SIGCONT)
+        stack.redis.stop()
         with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
