@@ -34,10 +34,6 @@ class LoopsBack(NoRoute):
     """The best mail host of the domain is this one."""
 
 
-class RouteRefused(NoRoute):
-    """No host of the domain has an address that we may call."""
-
-
 @dataclass(frozen=True)
 class Route:
     """A domain's mail hosts with their preferences, best first; equal ones in any order."""

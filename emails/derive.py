@@ -62,11 +62,11 @@ def derive_emails(email_ids: Collection[str]) -> None:
     tally.add(derived(email_ids))
 
 
-def derived(email_ids: Collection[str]) -> Iterator[Change]:
-    """Bring emails up to date with their recipients; yield what that changed, to be counted."""
+def derived(email_ids: Collection[str]) -> list[Change]:
+    """Bring emails up to date with their recipients; return what that changed, to be counted."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
-        return
+        return []
     precedence = [state.value for state in PRECEDENCE]
     # In one round trip, and yet each statement sees what was committed while it waited for the locks before it.
     locked, changed = run_together([Statement(LOCK, [ids]), Statement(DERIVE, {"ids": ids, "precedence": precedence})])
@@ -74,8 +74,7 @@ def derived(email_ids: Collection[str]) -> Iterator[Change]:
         id_: _Before(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
         for id_, workspace, created_at, status, *times in locked
     }
-    for id_, status, *times in changed:
-        yield from _changes(before[id_], status, times)
+    return [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
 
 
 def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[Change]:

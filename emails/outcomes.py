@@ -26,8 +26,7 @@ from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import from_uuid, to_uuid
 from suppressions.models import Suppression
-from suppressions.services import suppress_addresses
-from workspaces.models import Workspace
+from suppressions.services import suppress_everywhere
 
 # The rows that are still ours, locked in one order.
 HELD = """
@@ -212,13 +211,11 @@ def _counts(results: Sequence[Result], found: Mapping[str, _Found]) -> Iterator[
 def _suppress(results: Sequence[Result], found: Mapping[str, _Found]) -> None:
     """Block the addresses that bounced for a reason of their own (SUPPRESS_ON)."""
     policy = SuppressOn(settings.SUPPRESS_ON)
-    blocked: dict[str, list[str]] = {}
-    for result in results:
-        if result.outcome.suppresses(policy):
-            address = found[result.claim.recipient_id].address
-            blocked.setdefault(result.claim.workspace_id, []).append(address)
-    for workspace_id, addresses in sorted(blocked.items()):
-        suppress_addresses(Workspace(id=workspace_id), addresses=addresses, reason=Suppression.Reason.BOUNCE)
+    suppress_everywhere(
+        (result.claim.workspace_id, Suppression.Reason.BOUNCE.value, found[result.claim.recipient_id].address)
+        for result in results
+        if result.outcome.suppresses(policy)
+    )
 
 
 def _is_final(verdict: Verdict) -> bool:

@@ -23,8 +23,7 @@ from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import from_uuid, to_uuid
 from suppressions.models import Suppression
-from suppressions.services import suppress_addresses
-from workspaces.models import Workspace
+from suppressions.services import suppress_everywhere
 
 LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
@@ -212,14 +211,12 @@ def _counted(recipient: _Recipient) -> Iterator[stats.Change]:
 
 
 def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:
-    addresses: dict[tuple[str, str], list[str]] = {}
-    for report in reports:
-        recipient = recipients[report.recipient_id]
-        reason = _suppression(report, recipient)
-        if reason:
-            addresses.setdefault((recipient.workspace_id, reason), []).append(recipient.address)
-    for (workspace_id, reason), found in sorted(addresses.items()):
-        suppress_addresses(Workspace(id=workspace_id), addresses=found, reason=reason)
+    told = [(report, recipients[report.recipient_id]) for report in reports]
+    suppress_everywhere(
+        (recipient.workspace_id, reason, recipient.address)
+        for report, recipient in told
+        if (reason := _suppression(report, recipient))
+    )
 
 
 def _suppression(report: Reported, recipient: _Recipient) -> str | None:

@@ -4,6 +4,7 @@ import functools
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
@@ -39,6 +40,14 @@ LEASE_LOST = Outcome(
 )
 
 
+@dataclass(frozen=True)
+class _Held:
+    """What one recipient under way takes: a share of its workspace, and memory for files, in bytes."""
+
+    workspace_id: str
+    weight: int
+
+
 class Sending:
     """Emails, as drain.engine.Work sees them."""
 
@@ -50,26 +59,27 @@ class Sending:
         self._transport = transport
         self._cursor = queue.Cursor()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
-        # What this process holds: rows by workspace, bytes of files by recipient.
-        self._busy: Counter[str] = Counter()
+        # What this process has under way, by recipient.
+        self._held: dict[str, _Held] = {}
         self._promoted_at = float("-inf")
-        self._weights: dict[str, int] = {}
 
     def claim(self, limit: int) -> list[Parcel]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
-        claims = self._cursor.claim(limit, cap=self._cap, busy=self._busy)
+        busy = Counter(held.workspace_id for held in self._held.values())
+        claims = self._cursor.claim(limit, cap=self._cap, busy=busy)
         if claims:
             fault("emails.after_claim")
-        packed = pack(claims, room=MEMORY_BYTES - sum(self._weights.values())) if claims else []
+        room = MEMORY_BYTES - sum(held.weight for held in self._held.values())
+        packed = pack(claims, room=room) if claims else []
         self._put_back(claims, packed)
         parcels, refused = _sorted_out(packed)
         if refused:
             record(refused)
-        self._busy.update(parcel.claim.workspace_id for parcel in parcels)
-        self._weights |= {parcel.key: parcel.weight for parcel in parcels if parcel.files}
-        self.held_back = len(packed) < len(claims) or max(self._busy.values(), default=0) >= self._cap
+        self._held |= {parcel.key: _Held(parcel.claim.workspace_id, parcel.weight) for parcel in parcels}
+        busy.update(parcel.claim.workspace_id for parcel in parcels)
+        self.held_back = len(packed) < len(claims) or max(busy.values(), default=0) >= self._cap
         return parcels
 
     async def perform(self, parcel: Parcel, lease: Lease) -> Result:
@@ -83,19 +93,17 @@ class Sending:
         return Result(parcel.claim, outcome)
 
     def crashed(self, parcel: Parcel, error: BaseException) -> Result:
-        text = f"An error of this service: {type(error).__name__}."
-        return Result(parcel.claim, Outcome(Verdict.DEFERRED, Reply(0, text), "internal_error"))
+        return Result(parcel.claim, fault_of_ours(error))
 
     def record(self, results: Sequence[Result]) -> None:
+        # Before the database is asked: what it refuses for good must not stay here.
+        for result in results:
+            self._held.pop(result.claim.recipient_id, None)
         fault("emails.before_record")
         with transaction.atomic():
             play(record(results))
             fault("emails.before_record_commit")
         fault("emails.after_record")
-        for result in results:
-            self._busy[result.claim.workspace_id] -= 1
-            self._weights.pop(result.claim.recipient_id, None)
-        self._busy = +self._busy
 
     def renew(self, parcels: Collection[Parcel]) -> None:
         queue.renew([parcel.claim for parcel in parcels])
@@ -107,6 +115,11 @@ class Sending:
         if left:
             with transaction.atomic():
                 tally.add(stats.later(queue.put_back(left, seconds=MAKE_ROOM_SECONDS)))
+
+
+def fault_of_ours(error: BaseException) -> Outcome:
+    """Return the outcome of what raised something that nobody foresaw."""
+    return Outcome(Verdict.DEFERRED, Reply(0, f"An error of this service: {type(error).__name__}."), "internal_error")
 
 
 def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:

@@ -7,12 +7,13 @@ than an honest report has. Line ends may be of any kind: reports are forwarded, 
 
 import base64
 import binascii
-import codecs
 import html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from delivery.charsets import UNSEEN, codec_of
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 5
@@ -21,10 +22,7 @@ MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADER_LINES = 400
 MAX_VALUE = 2_000
 MAX_TEXT = 32 * 1024
-# Decoding these takes time squared in the length, or turns text into code points at will.
-SLOW_CHARSETS = frozenset({"punycode", "idna", "utf-7", "unicode-escape", "raw-unicode-escape", "undefined"})
 
-UNSEEN = re.compile("[\0\ud800-\udfff]")
 MBOX_LINE = re.compile(rb"\n*>?From [^\n]*\n")
 ENCODED_WORD = re.compile(r"=\?([A-Za-z0-9_.:-]{1,40})(?:\*[A-Za-z-]{1,20})?\?([bBqQ])\?([^? \n]{0,500})\?=")
 BETWEEN_WORDS = re.compile(r"(\?=)[ \t\n]{1,20}(=\?)")
@@ -86,7 +84,7 @@ def read_message(raw: bytes) -> Message:
 
 def decode(data: bytes, charset: str = "") -> str:
     """Return text for bytes: by the charset where it is a known and quick one, else UTF-8, else Latin-1."""
-    for name in (_known(charset), "utf-8"):
+    for name in (codec_of(charset), "utf-8"):
         try:
             return UNSEEN.sub("", data.decode(name))
         except (UnicodeError, ValueError):
@@ -167,15 +165,6 @@ def _base64(data: bytes) -> bytes:
         return base64.b64decode(clean[: len(clean) // 4 * 4])
     except (binascii.Error, ValueError):
         return data
-
-
-def _known(charset: str) -> str:
-    try:
-        name = codecs.lookup(charset).name
-        b"".decode(name)
-    except (LookupError, ValueError):
-        return "utf-8"
-    return "utf-8" if name in SLOW_CHARSETS else name
 
 
 def _text_of(source: str) -> str:

@@ -4,7 +4,6 @@ compat32 instead of policy.default: the latter parses every header by grammar, a
 some that the world sends. What is shown is cut where no honest message is that large.
 """
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,15 +14,14 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from typing import Any
 
+from delivery.charsets import UNSEEN, codec_of
+
 MAX_BYTES = 24 * 1024 * 1024
 MAX_LINES = 400_000
 MAX_HEADERS = 200
 MAX_HEADER_CHARACTERS = 8_000
 MAX_PARTS = 100
 MAX_BODY_CHARACTERS = 2 * 1024 * 1024
-# Decoding these takes time squared in the length, or turns text into code points at will.
-SLOW_CHARSETS = frozenset({"punycode", "idna", "utf-7", "unicode-escape", "raw-unicode-escape", "undefined"})
-UNSEEN = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -143,19 +141,9 @@ def _attachment(part: Message, kind: str) -> Attachment:
 
 def _body(part: Message) -> str:
     charset = str(part.get_content_charset() or "utf-8")
-    return shown(_payload(part).decode(_known(charset), "replace")[:MAX_BODY_CHARACTERS])
+    return shown(_payload(part).decode(codec_of(charset), "replace")[:MAX_BODY_CHARACTERS])
 
 
 def _payload(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
-
-
-def _known(charset: str) -> str:
-    """Return the codec's own name, UTF-8 for what is no charset or a slow one."""
-    try:
-        name = codecs.lookup(charset).name
-        b"".decode(name)
-    except (LookupError, ValueError):
-        return "utf-8"
-    return "utf-8" if name in SLOW_CHARSETS else name

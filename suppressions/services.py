@@ -1,6 +1,6 @@
 """Acts on the suppression list: block addresses, unblock one, ask which are blocked."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -85,6 +85,15 @@ def suppress_addresses(
         if added and reason == Suppression.Reason.MANUAL:
             note(workspace, Act.SUPPRESSION_ADDED, about=added[0] if len(added) == 1 else f"{len(added)} addresses")
     return [(row, row.id in ids) for row in (rows[key_of(address)] for address in addresses)]
+
+
+def suppress_everywhere(found: Iterable[tuple[str, str, str]]) -> None:
+    """Block addresses of any number of workspaces, each given as workspace id, reason and address."""
+    lists: dict[tuple[str, str], list[str]] = {}
+    for workspace_id, reason, address in found:
+        lists.setdefault((workspace_id, reason), []).append(address)
+    for (workspace_id, reason), addresses in sorted(lists.items()):
+        suppress_addresses(Workspace(id=workspace_id), addresses=addresses, reason=reason)
 
 
 @transaction.atomic

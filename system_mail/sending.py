@@ -13,14 +13,14 @@ from api.addresses import parse_address
 from delivery.consignment import Consignment, Envelope, History
 from delivery.dkim import SigningKey
 from delivery.message import Letter, Mailbox
-from delivery.replies import Outcome, Reply, Verdict
+from delivery.replies import Outcome, Verdict
 from delivery.transports.interface import LeaseLost, Transport
 from domains.identities import identities
 from domains.models import MAY_SEND, Domain
 from drain.engine import Drain
 from drain.leases import Lease
 from emails.retries import delay_after, max_age
-from emails.sending import emails_transport
+from emails.sending import LEASE_LOST, emails_transport, fault_of_ours
 from keys.keyring import UnknownKey
 from system_mail import queue
 from system_mail.models import SystemMail
@@ -76,12 +76,11 @@ class Sending:
         try:
             outcome = await self._transport.deliver(parcel.consignment, lease=lease)
         except LeaseLost:
-            outcome = Outcome(Verdict.DEFERRED, Reply(0, "The worker lost its lease."), "lease_lost")
+            outcome = LEASE_LOST
         return Result(parcel.claim, outcome)
 
     def crashed(self, parcel: Parcel, error: BaseException) -> Result:
-        reply = Reply(0, f"An error of this service: {type(error).__name__}.")
-        return Result(parcel.claim, Outcome(Verdict.DEFERRED, reply, "internal_error"))
+        return Result(parcel.claim, fault_of_ours(error))
 
     def record(self, results: Sequence[Result]) -> None:
         for result in results:

@@ -16,7 +16,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from delivery.consignment import Consignment
 from delivery.reasons import Reason
 from delivery.replies import Outcome, Reply, Verdict, parked, safe_text
-from delivery.transports.circuit import Circuit, Fuse
+from delivery.transports.credentials import CredentialsCircuit
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.lanes import DestinationBusy, Lane, Limits
 from delivery.transports.provider_errors import outcome_of, outcome_unknown
@@ -25,7 +25,6 @@ from delivery.transports.provider_messages import Features, check_backend, provi
 THREADS = 8
 # The backend's own time-out (ANYMAIL["REQUESTS_TIMEOUT"], 30 s) is for each read; this one is for the call.
 CALL_SECONDS = 120.0
-LOGIN_FUSE = Fuse(failures=3, first_seconds=60.0, longest_seconds=900.0)
 # What the provider made of a recipient (anymail's vocabulary); everything else is an acceptance.
 REFUSALS = {
     "invalid": (Verdict.BOUNCED, Reason.BAD_ADDRESS, True),
@@ -50,7 +49,7 @@ class AnymailTransport:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="provider")
         self._of_thread = threading.local()
         self._lane = Lane(Limits(connections=threads))
-        self._logins = Circuit(LOGIN_FUSE)
+        self._logins = CredentialsCircuit()
 
     @property
     def trouble(self) -> str | None:
@@ -103,10 +102,7 @@ class AnymailTransport:
         return self._of_thread.connection
 
     def _note(self, outcome: Outcome) -> None:
-        if outcome.reason == Reason.LOGIN_REFUSED:
-            self._logins.fail()
-        elif outcome.verdict is not Verdict.DEFERRED:
-            self._logins.succeed()
+        self._logins.note(outcome)
         (self._lane.failed if outcome.reason == Reason.NETWORK else self._lane.moved)()
 
 

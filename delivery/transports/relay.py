@@ -7,7 +7,8 @@ from delivery.consignment import Consignment
 from delivery.reasons import Reason
 from delivery.replies import Outcome, Verdict, parked
 from delivery.transports.attempt import Attempt
-from delivery.transports.circuit import Circuit, Fuse
+from delivery.transports.circuit import Fuse
+from delivery.transports.credentials import CredentialsCircuit
 from delivery.transports.interface import Lease
 from delivery.transports.lanes import DestinationBusy, Lane, Limits
 from delivery.transports.opening import Opener
@@ -17,8 +18,6 @@ from delivery.transports.tls import Tls
 
 RELAY_LIMITS = Limits(connections=20)
 INBOX_LIMITS = Limits(fuse=Fuse(first_seconds=1.0, longest_seconds=5.0))
-# Wrong passwords lock accounts: after three refusals one message a minute, then fewer, asks again.
-LOGIN_FUSE = Fuse(failures=3, first_seconds=60.0, longest_seconds=900.0)
 
 
 class RelayTransport:
@@ -47,7 +46,7 @@ class RelayTransport:
         self._on_acceptance = on_acceptance
         self._opener = Opener(timeouts)
         self._lane = Lane(limits)
-        self._logins = Circuit(LOGIN_FUSE)
+        self._logins = CredentialsCircuit()
 
     @property
     def trouble(self) -> str | None:
@@ -72,10 +71,7 @@ class RelayTransport:
         attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
         with self._logins.passage():
             outcome = await attempt.run(self._lane, self._servers())
-        if outcome.reason == Reason.LOGIN_REFUSED:
-            self._logins.fail()
-        elif outcome.verdict is not Verdict.DEFERRED:
-            self._logins.succeed()
+        self._logins.note(outcome)
         return outcome
 
     async def _servers(self) -> AsyncIterator[Server]:
