@@ -14,7 +14,6 @@ from uuid import UUID
 
 from django.db import connection
 
-from api.statements import Statement
 from keys.ids import from_uuid, to_uuid
 
 ADD = """
@@ -24,8 +23,9 @@ SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
 # Of emails that the same transaction creates; those of an hour are counted in that of now().
 ADD_NEW = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT %(workspace)s, CASE WHEN is_ever THEN %(ever)s ELSE date_trunc('hour', now(), 'UTC') END, key, change
-  FROM unnest(%(keys)s::text[], %(changes)s::bigint[], %(evers)s::boolean[]) AS d (key, change, is_ever)
+SELECT %(workspace)s, CASE WHEN is_ever THEN %(tally_ever)s ELSE date_trunc('hour', now(), 'UTC') END, key, change
+  FROM unnest(%(tally_keys)s::text[], %(tally_changes)s::bigint[], %(tally_evers)s::boolean[])
+       AS d (key, change, is_ever)
 """
 # What another fold holds is left to it; a delta is either in its row or in the sums, never in both.
 FOLD = """
@@ -121,17 +121,15 @@ def add(changes: Iterable[tuple[Slot, int]]) -> None:
         cursor.execute(ADD, columns)
 
 
-def adding_new(workspace_id: str, *, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> Statement:
-    """Return the statement that counts emails which its transaction creates, and what is counted since ever."""
+def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> dict[str, Any]:
+    """Return the values of ADD_NEW but the workspace; since_ever: what is counted since ever, whatever the hour."""
     ever = list(since_ever)
-    values = {
-        "workspace": to_uuid(workspace_id, prefix="ws_"),
-        "ever": EVER,
-        "keys": [key, *(slot.key for slot, _ in ever)],
-        "changes": [change, *(by for _, by in ever)],
-        "evers": [False, *(True for _ in ever)],
+    return {
+        "tally_ever": EVER,
+        "tally_keys": [key, *(slot.key for slot, _ in ever)],
+        "tally_changes": [change, *(by for _, by in ever)],
+        "tally_evers": [False, *(True for _ in ever)],
     }
-    return Statement(ADD_NEW, values)
 
 
 def fold() -> int:

@@ -8,27 +8,24 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from analytics import tally
 from api.errors import NotFound
 from api.fields import wire_time
-from api.statements import run_together
 from domains.services import check_sending_domain
 from drain import bell
 from drain.faults import fault
-from emails import stats
 from emails.drafts import Addressed, BatchDraft, Draft, new_email
 from emails.idempotency import Answer, Key, claim_key, keep_answer
-from emails.insertion import NewContent, NewEmail, NewRecipient, insert_attachments, inserting_emails
+from emails.insertion import NewContent, NewEmail, NewRecipient, insert_attachments, insert_emails
 from emails.models import Email
 from emails.states import State
 from emails.wording import Warnings, Wording, compile_wording, render_wording, warn_of_missing
 from suppressions.errors import RecipientSuppressed
 from suppressions.models import key_of
-from suppressions.services import Block, asking_blocked, blocked, read_blocked
+from suppressions.services import Block, blocked
 from templates_app.errors import MissingTemplateVariables
 from templates_app.services import content_of, find_template
 from workspaces.models import Workspace
-from workspaces.quota import refuse_quota, take_quota, taking_quota
+from workspaces.quota import refuse_quota, take_quota
 
 CONTENT_IGNORED = {
     "code": "content_ignored",
@@ -56,13 +53,14 @@ def send_email(workspace: Workspace, *, draft: Draft, key: Key | None) -> Answer
     Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
+    if key is None and not draft.files:
+        # The one statement that writes is a transaction of its own.
+        return Answer(_accept(workspace, draft))
     with transaction.atomic():
         faster = claim_key(workspace, key)
         if faster:
             return faster
-        ready = _check(workspace, draft)
-        created_at = _write(workspace, [ready.email], contents=ready.contents, addressed=list(draft.addressed()))
-        body = _answer(ready.email, created_at, ready.warnings)
+        body = _accept(workspace, draft)
         keep_answer(workspace, key, body)
     return Answer(body)
 
@@ -128,6 +126,12 @@ def units_of(emails: Collection[NewEmail]) -> int:
     return len(emails)
 
 
+def _accept(workspace: Workspace, draft: Draft) -> dict[str, Any]:
+    ready = _check(workspace, draft)
+    created_at = _write(workspace, [ready.email], contents=ready.contents, addressed=list(draft.addressed()))
+    return _answer(ready.email, created_at, ready.warnings)
+
+
 def _check(workspace: Workspace, draft: Draft) -> _Ready:
     """Check domain and template, in the order of CONTRACT section 1."""
     check_sending_domain(workspace, name=draft.sender.domain)
@@ -176,30 +180,19 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmai
 def _write(
     workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent], addressed: Sequence[Addressed]
 ) -> datetime:
-    """Ask for suppressions, insert, count, take the quota, in one round trip; ring after the commit.
-
-    A refusal takes all of it back. The quota comes last, because it holds the workspace's row until the commit.
-    """
+    """Refuse what is suppressed or beyond the quota, else write emails, and ring after the commit."""
     status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
-    units, specs = units_of(emails), [spec for _, spec in addressed]
-    recipients = sum(len(email.recipients) for email in emails)
-    since_ever = stats.accepted(workspace.id, recipients, status=status)
+    units, addresses = units_of(emails), [spec for _, spec in addressed]
     insert_attachments(contents)
-    suppressions, created, _, taken = run_together(
-        [
-            asking_blocked(workspace.id, specs),
-            inserting_emails(workspace, contents=contents, emails=emails, status=status),
-            tally.adding_new(workspace.id, key=f"status.{status}", change=len(emails), since_ever=since_ever),
-            taking_quota(workspace, units=units),
-        ]
+    written = insert_emails(
+        workspace, contents=contents, emails=emails, addresses=addresses, units=units, status=status
     )
-    _refuse_suppressed(addressed, read_blocked(specs, suppressions))
-    if not taken:
+    _refuse_suppressed(addressed, written.blocked)
+    if not written.is_granted:
         refuse_quota(workspace, units=units)
     if status is State.QUEUED:
         transaction.on_commit(_ring)
-    ((created_at,),) = created
-    return created_at  # type: ignore[no-any-return]
+    return written.created_at
 
 
 def _ring() -> None:

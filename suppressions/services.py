@@ -5,10 +5,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from api.errors import NotFound
-from api.statements import Statement, run_together
 from keys.ids import from_uuid, new_id, to_uuid
 from suppressions.models import Suppression, key_of
 from workspaces.audit import Act, note
@@ -36,7 +35,8 @@ SELECT * FROM known UNION ALL SELECT * FROM made
 
 BLOCKED = """
 SELECT given.place, s.id, s.email, s.reason
-  FROM unnest(%(workspaces)s::uuid[], %(keys)s::text[]) WITH ORDINALITY AS given (workspace_id, address_key, place)
+  FROM unnest(%(blocked_workspaces)s::uuid[], %(blocked_keys)s::text[])
+       WITH ORDINALITY AS given (workspace_id, address_key, place)
   JOIN suppressions_suppression s USING (workspace_id, address_key)
 """
 
@@ -107,33 +107,35 @@ def unblock_address(suppression: Suppression) -> None:
 
 def blocked(workspace_id: str, addresses: Collection[str]) -> dict[str, Block]:
     """Return those of the addresses that a workspace blocks, by `key_of` the address, in one query."""
-    (rows,) = run_together([asking_blocked(workspace_id, addresses)])
-    return read_blocked(addresses, rows)
+    with connection.cursor() as cursor:
+        cursor.execute(BLOCKED, blocked_values(workspace_id, addresses))
+        return read_blocked(addresses, cursor.fetchall())
 
 
-def asking_blocked(workspace_id: str, addresses: Collection[str]) -> Statement:
-    """Return the statement that `blocked` runs, for callers who send it along with others."""
-    return _asking([(workspace_id, key_of(address)) for address in addresses])
+def blocked_values(workspace_id: str, addresses: Collection[str]) -> dict[str, Any]:
+    """Return the values of BLOCKED, for statements that ask it along with other things."""
+    return _values([(workspace_id, key_of(address)) for address in addresses])
 
 
-def read_blocked(addresses: Collection[str], rows: Sequence[tuple[Any, ...]]) -> dict[str, Block]:
-    """Return what `blocked` does, of the rows that asking_blocked was answered with."""
+def read_blocked(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -> dict[str, Block]:
+    """Return what `blocked` does, of the rows that BLOCKED was answered with."""
     return _read([key_of(address) for address in addresses], rows)
 
 
 def blocked_pairs(pairs: Collection[Pair]) -> dict[Pair, Block]:
     """Return those of the pairs (workspace id, address) that are blocked, each as it was given, in one query."""
     given = list(pairs)
-    (rows,) = run_together([_asking(given)])
-    return _read(given, rows)
+    with connection.cursor() as cursor:
+        cursor.execute(BLOCKED, _values(given))
+        return _read(given, cursor.fetchall())
 
 
-def _asking(pairs: Sequence[Pair]) -> Statement:
+def _values(pairs: Sequence[Pair]) -> dict[str, Any]:
     workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in pairs]
-    return Statement(BLOCKED, {"workspaces": workspaces, "keys": [key_of(address) for _, address in pairs]})
+    return {"blocked_workspaces": workspaces, "blocked_keys": [key_of(address) for _, address in pairs]}
 
 
-def _read(given: Sequence[G], rows: Sequence[tuple[Any, ...]]) -> dict[G, Block]:
+def _read(given: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, Block]:
     return {
         given[place - 1]: Block(from_uuid(suppression_id, prefix="sup_"), email, reason)
         for place, suppression_id, email, reason in rows

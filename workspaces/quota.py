@@ -1,29 +1,29 @@
 """The monthly quota: taken in the transaction that accepts, never oversold (CONTRACT section 2).
 
 One conditional upsert decides; of requests that arrive together each sees what the one before it took.
-It is the last statement of its transaction, because it holds the workspace's row until the commit.
+It holds the workspace's row until the commit, and so the commit must follow at once.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from django.db import connection
 
 from api.fields import wire_time
-from api.statements import Statement, run_together
 from keys.ids import to_uuid
 from workspaces.errors import QuotaExceeded
 from workspaces.models import Usage, Workspace
 
-TAKE = """
+TAKE_WHERE = """
 INSERT INTO workspaces_usage (workspace_id, month, used)
 SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date, %(units)s
- WHERE %(units)s <= %(limit)s
+ WHERE %(units)s <= %(limit)s AND {condition}
     ON CONFLICT (workspace_id, month) DO UPDATE SET used = workspaces_usage.used + EXCLUDED.used
  WHERE workspaces_usage.used + EXCLUDED.used <= %(limit)s
 RETURNING used
 """
+TAKE = TAKE_WHERE.format(condition="true")
 GIVE_BACK = """
 UPDATE workspaces_usage SET used = greatest(used - %(units)s, 0)
  WHERE workspace_id = %(workspace)s AND month = date_trunc('month', now() AT TIME ZONE 'UTC')::date
@@ -45,22 +45,23 @@ class Quota:
         return None if self.limit is None else max(self.limit - self.used, 0)
 
 
-def taking_quota(workspace: Workspace, *, units: int) -> Statement:
-    """Return the statement that takes units of this month, all or none; without a row in answer they were refused."""
+def take_values(workspace: Workspace, *, units: int) -> dict[str, Any]:
+    """Return the values of TAKE, which takes units of this month, all or none; without a row they were refused."""
     limit = workspace.limits.emails_per_month
-    values = {
+    return {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
         "units": units,
         "limit": UNLIMITED if limit is None else limit,
     }
-    return Statement(TAKE, values)
 
 
 def take_quota(workspace: Workspace, *, units: int) -> None:
     """Take units of this month. Raises QuotaExceeded."""
-    (taken,) = run_together([taking_quota(workspace, units=units)])
-    if not taken:
-        refuse_quota(workspace, units=units)
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, take_values(workspace, units=units))
+        if cursor.rowcount == 1:
+            return
+    refuse_quota(workspace, units=units)
 
 
 def refuse_quota(workspace: Workspace, *, units: int) -> NoReturn:
