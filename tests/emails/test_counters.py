@@ -13,7 +13,7 @@ from itertools import count
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -33,10 +33,11 @@ from emails.models import Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
 from emails.recount import differences
 from emails.reports import Reported, record_reports
-from emails.retention import expired_emails
+from emails.retention import delete_emails, expired_emails
 from emails.scheduling import cancel_email, promote_due, reschedule_email
 from emails.states import PRECEDENCE, State, sources
 from emails.stats import read_stats, recent
+from keys.ids import to_uuid
 from templates_app.services import Content, create_template
 from tests.conftest import make_account, make_domain
 from workspaces.models import Workspace
@@ -159,7 +160,15 @@ class History(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 10_000))
     def storm(self, seed):
         """Several of everything at the same time, each with a connection of its own."""
-        acts = [self.work, self.work, self.late_events, self.fold_often, self.cancel_all, self.accept]
+        acts = [
+            self.work,
+            self.work,
+            self.late_events,
+            self.fold_often,
+            self.cancel_all,
+            self.accept,
+            self.expire_beside,
+        ]
         with ThreadPoolExecutor(len(acts)) as pool:
             running = [pool.submit(closing, act, random.Random(seed + number)) for number, act in enumerate(acts)]
         for future in running:
@@ -240,6 +249,16 @@ class History(RuleBasedStateMachine):
     def cancel_all(self, choice):
         for _ in range(3):
             self.cancel(choice)
+
+    def expire_beside(self, choice):
+        """What it deletes is counted while nobody else can change it."""
+        with transaction.atomic():
+            finished = list(Email.objects.filter(finished_at__isnull=False, workspace=self.workspace))
+            list(Recipient.objects.filter(email__in=finished).order_by("id").select_for_update())
+            emails = Email.objects.filter(id__in=[email.id for email in finished])
+            before = self.analytics_of(emails)
+            delete_emails(self.workspace.id, f"{{{','.join(str(to_uuid(email.id)) for email in finished)}}}")
+            self.deleted += before - self.analytics_of(emails)
 
     def accept(self, choice):
         self.send(2, choice.random() < 0.5)
