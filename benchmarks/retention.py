@@ -16,9 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from email import message_from_bytes, policy
-from email.message import EmailMessage
 from pathlib import Path
-from typing import cast
 
 import psycopg
 
@@ -88,7 +86,7 @@ def sent_long_ago(stack: Stack) -> Links:
     email_id = stack.send(to=READER, html=f'<p><a href="{LINK}">Receipt</a></p>').body["id"]
     wait_for(lambda: stack.caught() and stack.all_delivered(), seconds=30, what="the first email is delivered")
     source = bytes(stack.query("SELECT source FROM inbox_caughtmail")[0][0])
-    mail = cast(EmailMessage, message_from_bytes(source, policy=policy.default))  # type: ignore[arg-type]
+    mail = message_from_bytes(source, policy=policy.default)
     html = mail.get_body(("html",))
     assert html
     (click,) = re.findall(rf"{stack.url}(/t/c/[^\"]+)", html.get_content())
@@ -122,7 +120,7 @@ def expire(stack: Stack) -> "subprocess.Popen[bytes]":
     """Start retention and return when it has begun to delete."""
     process = subprocess.Popen([PYTHON, *EXPIRE], cwd=REPOSITORY, env=stack.environment)
     at = left(stack)
-    wait_for(lambda: left(stack) < at, seconds=30, what="retention deletes")
+    wait_for(lambda: left(stack) < at, seconds=120, what="retention deletes")
     return process
 
 
