@@ -60,8 +60,8 @@ SINCE_EVER = """
         SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(ever)s
     ) both_kinds GROUP BY key
 """
-# Rows (key, n) and (day, key, n) for the statements of analytics, which sum them: a row that Python reads costs what
-# ten do that PostgreSQL adds up.
+# Rows (key, n) and (day, key, n) for the statements of analytics, which sum them: what Python adds up costs several
+# times as much.
 BETWEEN = """
     SELECT key, count AS n FROM analytics_tallyday
      WHERE workspace_id = %(workspace)s AND day >= %(first_day)s AND day < %(last_day)s
