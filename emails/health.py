@@ -48,7 +48,7 @@ def outcome(verdict: Verdict, reason: str) -> Change:
 
 
 def outcomes() -> Iterator[Outcomes]:
-    for key, count in sorted(tally.between(tally.SERVICE, start=tally.EVER, end=tally.EVER + tally.HOUR).items()):
+    for key, count in sorted(tally.since_ever(tally.SERVICE).items()):
         kind, _, rest = key.partition(".")
         if kind == PREFIX:
             transport, verdict, reason = rest.split(".", 2)

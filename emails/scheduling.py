@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from analytics import tally
+from api.errors import NotFound
 from api.fields import wire_time
 from delivery.replies import Outcome, Reply, Verdict
 from drain import bell
@@ -62,7 +63,7 @@ def cancel_email(email: Email) -> dict[str, Any]:
     """Cancel a scheduled email: when this returns, it will never be sent. Cancelling again changes nothing.
 
     What it cost of the quota is given back within the same month.
-    Raises EmailAlreadySent, EmailNotCancellable.
+    Raises EmailAlreadySent, EmailNotCancellable, and NotFound when retention has deleted it meanwhile.
     """
     with transaction.atomic():
         if _execute(CANCEL, [to_uuid(email.id)]):
@@ -163,12 +164,14 @@ def _move_recipients(email_ids: Collection[str], *, target: State, **times: Any)
 
 
 def _refuse_cancel(email: Email) -> None:
-    email.refresh_from_db()
-    if email.status == State.CANCELLED:
+    status = Email.objects.filter(id=email.id).values_list("status", flat=True).first()
+    if status is None:
+        raise NotFound("There is nothing here, or it is not yours.")
+    if status == State.CANCELLED:
         return
-    if email.status in HANDED_OVER:
+    if status in HANDED_OVER:
         raise EmailAlreadySent("This email was sent already.")
-    raise EmailNotCancellable(f"This email is {email.status}; only a scheduled one can be cancelled.")
+    raise EmailNotCancellable(f"This email is {status}; only a scheduled one can be cancelled.")
 
 
 def _execute(sql: str, parameters: list[Any]) -> bool:

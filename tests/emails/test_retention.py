@@ -10,10 +10,12 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from api.errors import NotFound
 from delivery.replies import Outcome, Reply, Verdict
 from emails import queue, retention
 from emails.models import Attachment, Content, Email, Event, Pending, Recipient
 from emails.outcomes import Result, record
+from emails.scheduling import cancel_email
 from emails.tasks import expire
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
@@ -304,6 +306,30 @@ class TestBesideOthers:
             Email.objects.select_for_update(no_key=True).get(id=email_id)
             in_thread(expire)
         assert api.post(f"/emails/{email_id}/resend").status_code == 202
+
+    def test_a_cancellation_that_comes_too_late_finds_nothing(self, committed):
+        api, _ = committed
+        email = Email.objects.get(id=send(api))
+        work()
+        age(LONG_AGO)
+        expire()
+        with pytest.raises(NotFound):
+            cancel_email(email)
+
+    def test_the_queue_is_never_scanned(self, committed):
+        """The look-ups of foreign keys keep the plan of the first, which may have been made beside an empty queue."""
+        api, workspace = committed
+        send(api)
+        work()
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE emails_pending")
+        with transaction.atomic(), connection.cursor() as cursor:
+            for _ in retention.expired_emails(workspace.id, timedelta(hours=-1)):
+                pass
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute("SELECT pg_stat_get_xact_numscans('emails_pending'::regclass)")
+            assert cursor.fetchone() == (0,)
+        assert not Email.objects.exists()
 
     def test_only_one_sweep_of_a_kind_runs(self, committed):
         inner = []

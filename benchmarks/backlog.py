@@ -1,0 +1,147 @@
+"""What a backlog of a million ready recipients of one workspace costs: a claim, a worker's memory, everybody else.
+
+    .venv/bin/python -m benchmarks.backlog [recipients]
+
+One worker drains it into a sink. Meanwhile another workspace sends an email each second over HTTP, and a process of
+its own claims, as a second worker would, and gives back. Needs DATABASE_URL of a server on which databases may be
+created, and Debian's postfix package; the data set takes some minutes and 2 GB.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.sinks import smtp_sink
+from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
+
+SECONDS = 60
+WARM_SECONDS = 10
+CHUNK = 100_000
+FILL = """
+WITH made AS (
+    SELECT gen_random_uuid() AS email, gen_random_uuid() AS recipient, 'user' || n || '@example.com' AS address
+      FROM generate_series(%(start)s::int, %(stop)s) n
+), email AS (
+    INSERT INTO emails_email (id, workspace_id, content_id, sender, from_domain, "to", cc, bcc, subject, search_text,
+                              tags, headers, track_opens, track_clicks, created_at, status, retry_count)
+    SELECT email, %(workspace)s, %(content)s, 'hello@demo.example', 'demo.example', ARRAY[address], '{}', '{}',
+           'Your receipt', address || E'\\n' || 'your receipt', '{}', '{}', true, true, now(), 'queued', 0 FROM made
+), recipient AS (
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
+    SELECT recipient, email, 'to', 0, address, 'queued', 0 FROM made
+)
+INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
+SELECT recipient, %(workspace)s, 'example.com', 1, now(), now(), 0, 0 FROM made
+"""
+CONTENT = """
+INSERT INTO emails_content (id, html, text) VALUES (gen_random_uuid(), repeat('<p>Hello</p>', 100), '') RETURNING id
+"""
+CLAIMS = """
+import time
+from uuid import UUID
+from django.db import transaction
+from emails.queue import claim
+while True:
+    with transaction.atomic():
+        started = time.perf_counter()
+        claim(32, after=UUID(int=0), cap=25)
+        print(time.perf_counter() - started, flush=True)
+        transaction.set_rollback(True)
+    time.sleep(0.1)
+"""
+DELAYS = """
+SELECT extract(epoch FROM r.sent_at - e.created_at)::float
+  FROM emails_email e JOIN emails_recipient r ON r.email_id = e.id
+ WHERE e.from_domain = 'other.example' AND r.sent_at IS NOT NULL
+"""
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
+        transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
+        with running_stack(Path(folder), **transport) as stack:
+            fill(stack, count)
+            stack.start("web", WEB_CONCURRENCY="2")
+            other = other_workspace(stack)
+            stack.start("worker")
+            wait_for(lambda: ready(stack) < count, seconds=60, what="the worker has begun")
+            time.sleep(WARM_SECONDS)
+            measure(stack, other)
+
+
+def measure(stack: Stack, other: Stack) -> None:
+    at, memory_at, started = ready(stack), memory(stack), time.monotonic()
+    claims = claiming(stack)
+    for number in range(SECONDS):
+        reply = other.send(**{"from": "hello@other.example"}, to=f"reader{number}@example.com")
+        assert reply.status == 202, reply.body
+        time.sleep(max(0.0, started + number + 1 - time.monotonic()))
+    claims.terminate()
+    seconds = [float(line) for line in claims.communicate()[0].split()]
+    rate = (at - ready(stack)) / (time.monotonic() - started)
+    print(f"{at:,} ready recipients, of which a worker sends {rate:.0f}/s", flush=True)
+    report("a claim of 32", [1000 * one for one in seconds], "ms")
+    wait_for(lambda: len(delays(stack)) == SECONDS, seconds=60, what="the other workspace's emails are sent")
+    report("another workspace's email is sent after", [1000 * one for one in delays(stack)], "ms")
+    print(f"the worker's memory: {memory_at} MB at first, {memory(stack)} MB in the end", flush=True)
+
+
+def report(name: str, values: list[float], unit: str) -> None:
+    ordered = sorted(values)
+    p99 = ordered[int(len(ordered) * 0.99)]
+    print(f"{name}: p50 {statistics.median(ordered):.1f}, p99 {p99:.1f} {unit} ({len(ordered)} times)", flush=True)
+
+
+def fill(stack: Stack, count: int) -> None:
+    with psycopg.connect(stack.database, autocommit=True) as connection:
+        (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
+        (content,) = connection.execute(CONTENT).fetchone()  # type: ignore[misc]
+        connection.execute("SET session_replication_role = replica")
+        for start in range(1, count + 1, CHUNK):
+            stop = min(start + CHUNK - 1, count)
+            connection.execute(FILL, {"workspace": workspace, "content": content, "start": start, "stop": stop})
+        connection.execute("VACUUM ANALYZE")
+    stack.manage("recount", "--repair")
+
+
+def other_workspace(stack: Stack) -> Stack:
+    """Return the same stack as another workspace calls it."""
+    account = ["--name", "Other", "--email", "owner@other.example", "--password", "a long enough one", "--plan", "pro"]
+    workspace = json.loads(stack.manage("create_workspace", *account))["workspaceId"]
+    scope = ["--workspace", workspace, "--name", "k", "--scope", "full_access"]
+    other = replace(stack, key=json.loads(stack.manage("create_api_key", *scope))["key"])
+    assert other.call("POST", "/domains", {"name": "other.example"}).status == 201
+    return other
+
+
+def claiming(stack: Stack) -> "subprocess.Popen[str]":
+    """Start claiming ten times a second, beside the worker; the seconds of each are the lines of its output."""
+    command = [PYTHON, "manage.py", "shell", "--verbosity", "0", "-c", CLAIMS]
+    return subprocess.Popen(command, cwd=REPOSITORY, env=stack.environment, stdout=subprocess.PIPE, text=True)
+
+
+def ready(stack: Stack) -> int:
+    return int(stack.query("SELECT count(*) FROM emails_pending WHERE stage = 1")[0][0])
+
+
+def delays(stack: Stack) -> list[float]:
+    """Return the seconds between the acceptance of each email of the other workspace and the end of its hand-over."""
+    return [seconds for (seconds,) in stack.query(DELAYS)]
+
+
+def memory(stack: Stack) -> int:
+    """Return the worker's resident memory, in MB."""
+    status = Path(f"/proc/{stack.processes['worker'].pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    main()
