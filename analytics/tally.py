@@ -5,6 +5,7 @@ one per day. Readers add the folded and the unfolded in one statement, so that a
 moment; they take whole days where they can, so that years cost what weeks do. See docs/decisions/0042.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -23,9 +24,8 @@ SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
 # Of emails that the same transaction creates; those of an hour are counted in that of now().
 ADD_NEW = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT %(workspace)s, CASE WHEN is_ever THEN %(tally_ever)s ELSE date_trunc('hour', now(), 'UTC') END, key, change
-  FROM unnest(%(tally_keys)s::text[], %(tally_changes)s::bigint[], %(tally_evers)s::boolean[])
-       AS d (key, change, is_ever)
+SELECT %(workspace)s, CASE WHEN is_ever THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change
+  FROM json_to_recordset(%(changes)s) AS d (key text, change bigint, is_ever boolean)
 """
 # What another fold holds is left to it; a delta is either in its row or in the sums, never in both.
 FOLD = """
@@ -120,13 +120,8 @@ def add(changes: Iterable[tuple[Slot, int]]) -> None:
 
 def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> dict[str, Any]:
     """Return the values of ADD_NEW but the workspace; since_ever: what is counted since ever, whatever the hour."""
-    ever = list(since_ever)
-    return {
-        "tally_ever": EVER,
-        "tally_keys": [key, *(slot.key for slot, _ in ever)],
-        "tally_changes": [change, *(by for _, by in ever)],
-        "tally_evers": [False, *(True for _ in ever)],
-    }
+    ever = [{"key": slot.key, "change": by, "is_ever": True} for slot, by in since_ever]
+    return {"changes": json.dumps([{"key": key, "change": change, "is_ever": False}, *ever])}
 
 
 def fold() -> int:

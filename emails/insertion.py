@@ -34,7 +34,7 @@ WITH blocked AS (
     {ADD_NEW} WHERE {GRANTED}
 ), content AS (
     INSERT INTO emails_content (id, html, text)
-    SELECT * FROM unnest(%(content_ids)s::uuid[], %(htmls)s::text[], %(texts)s::text[]) WHERE {GRANTED}
+    SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text) WHERE {GRANTED}
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
                               from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
@@ -152,9 +152,7 @@ def _insert_values(contents: Sequence[NewContent], emails: Sequence[NewEmail], s
     return {
         "status": status.value,
         "stage": stage.value,
-        "content_ids": [to_uuid(content.id, prefix="con_") for content in contents],
-        "htmls": [content.html for content in contents],
-        "texts": [content.text for content in contents],
+        "contents": json.dumps([_content_row(content) for content in contents]),
         "emails": json.dumps([_email_row(email) for email in emails]),
         "recipients": json.dumps([row for email in emails for row in _recipient_rows(email)]),
     }
@@ -174,6 +172,10 @@ def insert_attachments(contents: Sequence[NewContent]) -> None:
 def _columns(file: File) -> dict[str, Any]:
     # content_id is taken by the foreign key's column.
     return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
+
+
+def _content_row(content: NewContent) -> dict[str, str]:
+    return {"id": str(to_uuid(content.id, prefix="con_")), "html": content.html, "text": content.text}
 
 
 def _email_row(email: NewEmail) -> dict[str, Any]:
