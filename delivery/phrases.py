@@ -5,22 +5,23 @@ from collections.abc import Iterable
 
 from delivery.reasons import Reason
 
-GAP = 60
+GAPS = {"*": 60, "~": 20}
+GAP = re.compile(r"([*~])")
 
 
 class Phrases:
     """Reasons with the phrases that give them.
 
-    A star in a phrase stands for up to sixty characters, a bar in one with a star for "or", whole words:
-    "user|mailbox*unknown|not found".
+    A star in a phrase stands for up to sixty characters, a tilde for up to twenty, a bar in one with either for
+    "or", whole words: "user|mailbox*unknown|not found".
 
-    Phrases without a star are looked for as plain strings: a regular expression of all of them is
+    Phrases without a gap are looked for as plain strings: a regular expression of all of them is
     a hundred times slower, and this way the time is linear in the text, whatever it holds.
     """
 
     def __init__(self, *rows: tuple[Reason, tuple[str, ...]]) -> None:
         self._rows = [
-            (reason, [phrase for phrase in phrases if "*" not in phrase], _patterns(phrases))
+            (reason, [phrase for phrase in phrases if not GAP.search(phrase)], _patterns(phrases))
             for reason, phrases in rows
         ]
 
@@ -33,11 +34,12 @@ class Phrases:
 
 
 def _patterns(phrases: Iterable[str]) -> list[re.Pattern[str]]:
-    starred = [phrase.split("*") for phrase in phrases if "*" in phrase]
-    return [re.compile(f".{{0,{GAP}}}?".join(map(_either, parts))) for parts in starred]
+    return [re.compile("".join(map(_piece, GAP.split(phrase)))) for phrase in phrases if GAP.search(phrase)]
 
 
-def _either(part: str) -> str:
+def _piece(part: str) -> str:
+    if part in GAPS:
+        return f".{{0,{GAPS[part]}}}?"
     if "|" not in part:
         return re.escape(part)
     return rf"\b(?:{'|'.join(map(re.escape, part.split('|')))})\b"

@@ -7,15 +7,13 @@ language of their owner. WORDS holds those; a notice that only greets and regret
 import re
 from dataclasses import dataclass
 
-from delivery.bounce_codes import ENHANCED
-from delivery.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_RECIPIENTS, OF_SENDERS
-from delivery.classification import Stage, classify, plain_text
+from delivery.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_SENDERS
+from delivery.classification import Stage, blame, classify, plain_text
 from delivery.phrases import Phrases
 from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 MAX_LINES = 60
-ACCESS_DENIED = " access denied "
 
 WORDS = Phrases(
     # Of commands, of groups and of what is not said; their words are those of unknown people.
@@ -85,18 +83,11 @@ class Judgement:
 def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
     """Return why a host refused, by its codes and its words."""
     found = classify(Reply(code, f"{status} {diagnostic}"), stage=Stage.REPORT)
-    text = plain_text(diagnostic)
-    own = WORDS.find(text) or (Reason.POLICY if found.is_recipient_fault and _is_policy(status, text) else None)
+    own = WORDS.find(plain_text(diagnostic))
     if not own:
         return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
     return Judgement(own, is_permanent, is_permanent and own in RECIPIENT_FAULTS)
-
-
-def _is_policy(status: str, text: str) -> bool:
-    """RFC 3463, x.7.x: somebody may not; "recipient rejected: access denied" does not say there that nobody is."""
-    is_open = status[2:4] == "7." and status[2:] not in ENHANCED
-    return is_open and (ACCESS_DENIED in text or not OF_RECIPIENTS.find(text))
 
 
 def judge_notice(notice: str) -> Judgement:
@@ -110,7 +101,7 @@ def judge_notice(notice: str) -> Judgement:
 def reason_of(line: str) -> Reason | None:
     """Return what a line of a notice says of the recipient or of the sender, None when it says nothing."""
     text = _telling(line)
-    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or OF_RECIPIENTS.find(text)
+    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or blame(text)
 
 
 def reason_of_message(line: str) -> Reason | None:
