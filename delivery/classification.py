@@ -70,6 +70,8 @@ BARE_WORDS = frozenset(
     {"requested", "action", "not", "taken", "transaction", "failed", "error", "permanent", "failure", "no", "ok"}
 )
 BARE_CODES = (550, 553, 554)
+# What these mean by themselves is not what hosts say with them: relays and blocklists answer so, too.
+MEANT_WHEN_BARE = (521, 551)
 # Postfix's words in a report.
 TO_THE_MESSAGE = "in reply to end of data"
 # 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
@@ -192,7 +194,8 @@ def _by_basic_code(reply: Reply, text: str, stage: Stage) -> Reason:
         return found
     if reply.code == FULL_CODE:
         return FULL.get(stage, Reason.TOO_LARGE)
-    return BASIC.get(reply.code, Reason.UNDETERMINED)
+    is_meant = is_bare or reply.code not in MEANT_WHEN_BARE
+    return BASIC.get(reply.code, Reason.UNDETERMINED) if is_meant else Reason.UNDETERMINED
 
 
 def _verdict(reply: Reply, reason: Reason, stage: Stage) -> Verdict:

@@ -10,7 +10,7 @@ from delivery.reasons import Reason
 
 # Most of the thousand ways are one of these words close before one of those.
 ADDRESSEES = (
-    "user|recipient|recipients|mailbox|account|address|addressee|addresses|alias|customer|subscriber|member"
+    "user|users|recipient|recipients|mailbox|account|address|addressee|addresses|alias|customer|subscriber|member"
     "|email account|rcpt|local part|spectator"
 )
 CLOSED = (
@@ -46,12 +46,14 @@ OF_MAILBOXES = Phrases(
         "maildir over", "mail quota", "user*quota", "account*quota", "mailbox*quota", "quota", "receiving limit",
         "exceeding receiving", "postfach ist voll", "postfach voll", "boite pleine", "destinataire pleine",
         "buzon lleno", "cuota", "caixa postal cheia", "casella piena", "zuviele mails", "mail system full",
+        "mailbox is too full", "database is over its disk quota", "exhausted allowed", "user has exceeded",
     )),
 )  # fmt: skip
 
 # Who says that it will pass does not say that nobody is there, whatever else he says.
 OF_WAITING = Phrases(
-    (Reason.DNS, ("not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout")),
+    (Reason.DNS, ("not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout",
+        "name server reply")),
     (Reason.HOST_TROUBLE, (
         "temporar", "temporally", "try again later", "try later", "try it later", "try again in", "later time",
         "retry later", "please retry", "will retry", "will be retried", "come back later", "maintenance",
@@ -72,7 +74,8 @@ CERTAIN = Phrases(
         "not accepting mail for domain", "domain is not hosted", "domain not hosted", "no such host", "domain expired",
         "domain is disabled", "domain~inactive", "recipient domain~not", "recipient domain must",
         "recipient domain does", "werent able to find the recipient domain", "domain mentioned*unknown",
-        "no such domain at this location", "tenant or domain not found",
+        "no such domain at this location", "tenant or domain not found", "no route found to domain",
+        "domain name*does not appear to be registered", "host name is unknown",
     )),
     (Reason.INACTIVE, (
         f"account|mailbox~{SHUT}", "account blocked", "account is blocked", "mailbox is blocked",
@@ -85,7 +88,8 @@ CERTAIN = Phrases(
         "deactivated account", "no longer in use", "no longer in service", "no longer used", "no longer accepts mail",
         "no longer accepts email", "no longer accepting", "no longer monitored", "no longer being used",
         "mail receiving disabled", "not active anymore", "email account*is disabled", "email account*is inactive",
-        "user or domain is disabled", "wylaczone", "nieaktywne", "disattivata", "desactivee",
+        "user or domain is disabled", "nieaktywne", "expirado por falta de uso", "estado inactivo",
+        "per inutilizzo", "disattivata", "desactivee",
     )),
     (Reason.UNKNOWN_USER, (
         f"{ADDRESSEES}~{UNKNOWN}", f"no such|no valid~{ADDRESSEES}", f"unknown|nonexistent|non-existent~{ADDRESSEES}",
@@ -116,7 +120,11 @@ CERTAIN = Phrases(
         "unrouteable address", "unroutable address", "no longer with", "no longer employed", "no longer an employee",
         "no longer on server", "left the company", "user moved", "mailbox moved", "user has moved",
         "address has changed", "has been replaced by", "mailbox name not allowed", "user address required",
-        "not a member of domain", "not our customer",
+        "not a member of domain", "not our customer", "address_not_found", "not found in ldap", "errato",
+        "not in recipient list", " @ not used", "not listed in*domino directory", "recipient name is not recognized",
+        "email account does not exist", "email address was not found", "address you entered couldnt be found",
+        "wasnt found at", "unrecognised-or-name", "unrecognised o r name", "unrecognized o r name", "unknown or-name",
+        "name was not found at the remote site",
     )),
 )  # fmt: skip
 
@@ -126,7 +134,7 @@ LIKELY = Phrases(
         "bad domain", "host not found", "host*not found", "couldnt find a mail exchanger", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
         "does not accept email", "no mail service", "domain has no", "domain isnt", "domain lookup failed",
-        "domain must exist", "not currently being accepted",
+        "domain must exist", "not currently being accepted", "invalid domain name", "domain*could not be resolved",
     )),
     (Reason.INACTIVE, (
         f"{ADDRESSEES}*{CLOSED}", "is inactive", "is not active", "is suspended", "currently suspended", "deactivated",
@@ -158,7 +166,7 @@ DOUBTS = Phrases(
     (Reason.POLICY, (
         "sender", "sending", "you are ", "your account has", "your server", "your mail server", "your host",
         "your network", "your isp", "mail from ", "message from", "from address", "policy", "policies", "blocked",
-        "blocking", "restrict", "moderat", "attachment", "content", "prohibited", "forbidden", "abuse", "forger",
+        "blocking", "restrict", "moderat", "attachment", "content", "prohibit", "forbidden", "abuse", "forger",
         "forged", "a rule", "rules", "not permitted", "not allowed to", "whitelist", "allowlist", "address book",
         "preferences", "refuses", "user reject", " url", "complaint", "mailing list", "external", "permission",
         "your message does not", "protected",

@@ -39,27 +39,7 @@ WORDS = Phrases(
             *("用户不存在", "收件人不存在", "用戶不存在", "不存在", "존재하지 않"),
         ),
     ),
-    # Exchange, Domino, Notes, GroupWise, X.400.
-    (Reason.MAILBOX_FULL, ("mailbox is too full", "database is over its disk quota")),
-    (
-        Reason.BAD_DOMAIN,
-        (
-            *("no route found to domain", "domain name not found", "dns error*nxdomain", "invalid domain name"),
-            *("domain name*does not appear to be registered", "domain*could not be resolved"),
-        ),
-    ),
-    (
-        Reason.UNKNOWN_USER,
-        (
-            *("not listed in*domino directory", "not listed in public name", "not found in domino directory"),
-            *("recipient name is not recognized", "email account does not exist", "email address was not found"),
-            *("address you entered couldnt be found", "wasnt found at", "couldnt be found", "user not found"),
-            *("unrecognised-or-name", "unrecognised o r name", "unrecognized o r name", "unknown or-name"),
-            "name was not found at the remote site",
-        ),
-    ),
 )
-# Sentences that open and close notices of every cause.
 # Sentences that open and close notices of every cause.
 PLEASANTRIES = re.compile(
     r"(unable|able|failed|not|n.t|trouble|error) (to )?(be )?(been )?(deliver|send|sent|reach|process)[^.:]{0,40}"
