@@ -1,7 +1,6 @@
 """Tables of phrases, looked up in the order in which they are written."""
 
 import re
-from collections.abc import Iterable
 
 from delivery.reasons import Reason
 
@@ -15,26 +14,40 @@ class Phrases:
     A star in a phrase stands for up to sixty characters, a tilde for up to twenty, a bar in one with either for
     "or", whole words: "user|mailbox*unknown|not found".
 
-    Phrases without a gap are looked for as plain strings: a regular expression of all of them is
-    a hundred times slower, and this way the time is linear in the text, whatever it holds.
+    Phrases are looked for as plain strings: a regular expression of all of them is a hundred times slower, and
+    this way the time is linear in the text, whatever it holds. Only where all parts of a phrase with gaps are
+    there does a regular expression measure the gaps.
     """
 
     def __init__(self, *rows: tuple[Reason, tuple[str, ...]]) -> None:
         self._rows = [
-            (reason, [phrase for phrase in phrases if not GAP.search(phrase)], _patterns(phrases))
+            (
+                reason,
+                [phrase for phrase in phrases if not GAP.search(phrase)],
+                [_Gapped(phrase) for phrase in phrases if GAP.search(phrase)],
+            )
             for reason, phrases in rows
         ]
 
     def find(self, text: str) -> Reason | None:
         """Return the reason of the first row of which one phrase is in the text."""
-        for reason, phrases, patterns in self._rows:
-            if any(phrase in text for phrase in phrases) or any(pattern.search(text) for pattern in patterns):
+        for reason, phrases, gapped in self._rows:
+            if any(phrase in text for phrase in phrases) or any(phrase.is_in(text) for phrase in gapped):
                 return reason
         return None
 
 
-def _patterns(phrases: Iterable[str]) -> list[re.Pattern[str]]:
-    return [re.compile("".join(map(_piece, GAP.split(phrase)))) for phrase in phrases if GAP.search(phrase)]
+class _Gapped:
+    """A phrase with gaps."""
+
+    def __init__(self, phrase: str) -> None:
+        pieces = GAP.split(phrase)
+        self._parts = [piece.split("|") for piece in pieces if piece not in GAPS]
+        self._pattern = re.compile("".join(map(_piece, pieces)))
+
+    def is_in(self, text: str) -> bool:
+        has_all = all(any(word in text for word in words) for words in self._parts)
+        return has_all and bool(self._pattern.search(text))
 
 
 def _piece(part: str) -> str:

@@ -52,6 +52,8 @@ OF_MAILBOXES = Phrases(
 
 # Who says that it will pass does not say that nobody is there, whatever else he says.
 OF_WAITING = Phrases(
+    # Exim says so of what it has given up, whatever code stands beside it.
+    (Reason.EXPIRED, ("retry time", "queue too long")),
     (Reason.DNS, ("not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout",
         "name server reply")),
     (Reason.HOST_TROUBLE, (
@@ -88,7 +90,8 @@ CERTAIN = Phrases(
         "deactivated account", "no longer in use", "no longer in service", "no longer used", "no longer accepts mail",
         "no longer accepts email", "no longer accepting", "no longer monitored", "no longer being used",
         "mail receiving disabled", "not active anymore", "email account*is disabled", "email account*is inactive",
-        "user or domain is disabled", "nieaktywne", "expirado por falta de uso", "estado inactivo",
+        "user or domain is disabled", "administratively disabled", "no recipient activity", "nieaktywne",
+        "deaktiviert", "inattiv", "disabilitat", "expirado por falta de uso", "estado inactivo",
         "per inutilizzo", "disattivata", "desactivee",
     )),
     (Reason.UNKNOWN_USER, (
@@ -104,7 +107,9 @@ CERTAIN = Phrases(
         "cannot find user", "couldnt find user", "cant find user", "could not find user", "cannot find the recipient",
         "no existe", "n existe", "existe pas", "inexistant", "inexistente", "inesistente", "desconocido", "inconnu",
         "sconosciut", "desconhecido", "desconhecida", "unbekannt", "nicht gefunden", "existiert nicht",
-        "nao encontrado", "onbekend", "ukjent", "nie istnieje", "nie ma takiego", "destinataire invalide",
+        "nao encontrado", "onbekend", "ukjent", "nie istnieje", "nie ma takiego",
+        "non esiste", "nao existe", "n\u00e3o existe", "nicht vorhanden", "bestaat niet", "finns inte", "findes ikke",
+        "neexistuje", "bulunamad", "inesistent", "destinataire invalide",
         "nessun utente", "not a valid user", "not a valid recipient", "not a valid mailbox", "not a valid account",
         "not a valid local", "not a known", "not a user", "not a recipient", "not an existing user", "not our user",
         "not in the directory", "not in address book", "not in user list", "not listed in public",
@@ -130,6 +135,7 @@ CERTAIN = Phrases(
 
 # Believed unless something else is said as well.
 LIKELY = Phrases(
+    (Reason.BAD_ADDRESS, ("bad address syntax", "address syntax", "not a valid rfc")),
     (Reason.BAD_DOMAIN, (
         "bad domain", "host not found", "host*not found", "couldnt find a mail exchanger", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
@@ -156,7 +162,8 @@ LIKELY = Phrases(
         "recipient verification", "cannot be verified*recipient", "recipient address verification",
         "no longer available", "no longer valid", "no longer works", "no longer at", "recipient no longer",
         "unrouteable", "unroutable", "misspelled", "several matches found", "doesnt handle mail for that",
-        "was rejected recipients", "server rejected recipients", "recipient not allowed", "recipient is not allowed",
+        "cannot receive email", "cannot receive mail",
+        "not allowed to this address", "non-existant", "server rejected recipients", "recipient not allowed", "recipient is not allowed",
     )),
 )  # fmt: skip
 
@@ -167,12 +174,13 @@ DOUBTS = Phrases(
         "sender", "sending", "you are ", "your account has", "your server", "your mail server", "your host",
         "your network", "your isp", "mail from ", "message from", "from address", "policy", "policies", "blocked",
         "blocking", "restrict", "moderat", "attachment", "content", "prohibit", "forbidden", "abuse", "forger",
-        "forged", "a rule", "rules", "not permitted", "not allowed to", "whitelist", "allowlist", "address book",
+        "forged", "a rule", "rules", "not permitted", "not allowed to send",
+        "not allowed to relay", "not allowed to post", "not allowed to connect", "whitelist", "allowlist", "address book",
         "preferences", "refuses", "user reject", " url", "complaint", "mailing list", "external", "permission",
         "your message does not", "protected",
     )),
     (Reason.AUTHENTICATION, ("authenticat", "credential", "password", " log in", "login")),
-    (Reason.PROTOCOL, ("header", "message-id", " format", "syntax", "charset", "encoding", " mime")),
+    (Reason.PROTOCOL, ("header", "message-id", " format", "syntax error", "charset", "encoding", " mime")),
     (Reason.TLS, (" tls", "certificate", "encrypt")),
     (Reason.DNS, ("dns",)),
     (Reason.NETWORK, ("connection", "timed out", "timeout")),
