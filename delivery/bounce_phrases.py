@@ -2,8 +2,8 @@
 
 A phrase is looked for in the text as `classification.plain_text` makes it: lower case, no apostrophes, every other
 mark but . @ # / _ - a blank, addresses as a lone @, a blank at both ends (so that " rbl " is a word). A star
-stands for up to sixty characters, a tilde for up to twenty. Written from what the hosts publish for postmasters and from the sources
-of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
+stands for up to sixty characters, a tilde for up to twenty. Written from what the hosts publish for postmasters and
+from the sources of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
 """
 
 from delivery.phrases import Phrases
@@ -83,8 +83,8 @@ OF_SENDERS = Phrases(
         "reverse path", " dns check failed", "the senders domain", "the senders ip", "emetteur", "helo command",
         "helo name", "helo argument", " helo ", " ehlo ", "you are sending from", "your mx record", "batv",
         "backscatter protection", "unsigned dsn", "third-party dsns", "sending to remote addresses",
-        "accepting mail from specific", "your domain does not", "your domain has no",
-        "your domain is not", "domain of your", "from unknown", "mailfrom",
+        "accepting mail from specific", "your domain does not", "your domain has no", "your domain is not",
+        "domain of your", "from unknown", "mailfrom",
     )),
 )  # fmt: skip
 
@@ -183,8 +183,8 @@ CIRCUMSTANCES = Phrases(
     )),
     (Reason.EXPIRED, (
         "retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old",
-        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "giving up",
-        "ive been trying", "in the queue too long", "queue too long", "maximum time",
+        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "ive been trying",
+        "in the queue too long", "queue too long", "maximum time",
     )),
     (Reason.NETWORK, (
         "connection refused", "connection timed out", "connection reset", "connection died", "connection lost",
@@ -199,9 +199,9 @@ CIRCUMSTANCES = Phrases(
     )),
     (Reason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
     (Reason.POLICY, (
-        "access denied", "policy", "policies", "attachment", "preferences", "members only", "members-only", "mailing list",
-        "distribution list", "not authorized", "administrative prohibition", "prohibited", "by this user",
-        "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
+        "access denied", "policy", "policies", "attachment", "preferences", "members only", "members-only",
+        "mailing list", "distribution list", "not authorized", "administrative prohibition", "prohibited",
+        "by this user", "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
     )),
     (Reason.PROTOCOL, (
         "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",

@@ -12,6 +12,7 @@ from enum import Enum
 from delivery.bounce_codes import BASIC, ENHANCED
 from delivery.bounce_phrases import CIRCUMSTANCES, LEFTOVERS, OF_CONTENTS, OF_HOSTS, OF_SENDERS, PROVIDERS
 from delivery.phrases import Phrases
+from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.recipient_phrases import (
     CERTAIN,
     DOUBTS,
@@ -21,7 +22,6 @@ from delivery.recipient_phrases import (
     OF_WAITING,
     UNAVAILABLE,
 )
-from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 

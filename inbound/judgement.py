@@ -14,6 +14,8 @@ from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 MAX_LINES = 60
+# What DNS says for good of a domain (RFC 2308, RFC 7505), though Google reports it with 4.0.0 when it gives up.
+LASTING = (" nxdomain ", " null mx ")
 
 WORDS = Phrases(
     # Of commands, of groups and of what is not said; their words are those of unknown people.
@@ -63,7 +65,10 @@ class Judgement:
 def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
     """Return why a host refused, by its codes and its words."""
     found = classify(Reply(code, f"{status} {diagnostic}"), stage=Stage.REPORT)
-    own = WORDS.find(plain_text(diagnostic))
+    text = plain_text(diagnostic)
+    if found.reason is Reason.BAD_DOMAIN and any(mark in text for mark in LASTING):
+        return Judgement(Reason.BAD_DOMAIN, is_hard=True)
+    own = WORDS.find(text)
     if not own:
         return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
