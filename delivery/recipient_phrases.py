@@ -83,7 +83,7 @@ CERTAIN = Phrases(
         "domain name*does not appear to be registered", "host name is unknown",
     )),
     (Reason.INACTIVE, (
-        f"account|mailbox~{SHUT}", "account blocked", "account is blocked", "mailbox is blocked",
+        f"account|mailbox~{SHUT}", "account blocked", "account is blocked", "account isblocked", "mailbox is blocked",
         "account is disabled", "mailbox is disabled", "mailbox disabled", "user suspended", "user is suspended",
         "user status is locked", "user is locked", "user is blocked", "inactive user", "inactive mailbox",
         "inactive account", "inactive recipient", "inactive address", "inactivity", "archivee", "is expired account",
@@ -143,7 +143,7 @@ LIKELY = Phrases(
         "bad domain", "host not found", "host*not found", "couldnt find a mail exchanger", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
         "does not accept email", "no mail service", "domain has no", "domain isnt", "domain lookup failed",
-        "domain must exist", "not currently being accepted", "invalid domain name", "domain*could not be resolved",
+        "domain must exist", "not currently being accepted", "domain*could not be resolved", "@ invalid domain name",
     )),
     (Reason.INACTIVE, (
         f"{ADDRESSEES}*{CLOSED}", "is inactive", "is not active", "is suspended", "currently suspended",
@@ -183,7 +183,7 @@ DOUBTS = Phrases(
         "your message does not", "protected",
     )),
     (Reason.AUTHENTICATION, ("authenticat", "credential", "password", " log in", "login")),
-    (Reason.PROTOCOL, ("header", "message-id", " format", "syntax error", "charset", "encoding", " mime")),
+    (Reason.PROTOCOL, ("header", "message-id", "argument", " format", "syntax error", "charset", "encoding", " mime")),
     (Reason.TLS, (" tls", "certificate", "encrypt")),
     (Reason.DNS, ("dns",)),
     (Reason.NETWORK, ("connection", "timed out", "timeout")),
