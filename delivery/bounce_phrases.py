@@ -39,7 +39,8 @@ PROVIDERS = Phrases(
         "requested action not taken mailbox unavailable s2017062302",
     )),
     (Reason.MAILBOX_FULL, (
-        "user has too many messages on", "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota", "overquotatemp", "overquotaperm",
+        "user has too many messages on", "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota",
+        "overquotatemp", "overquotaperm",
     )),
     (Reason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
