@@ -2,8 +2,8 @@
 
 A phrase is looked for in the text as `classification.plain_text` makes it: lower case, no apostrophes, every other
 mark but . @ # / _ - a blank, addresses as a lone @, a blank at both ends (so that " rbl " is a word). A star
-stands for up to sixty characters. Written from what the hosts publish for postmasters and from the sources
-of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
+stands for up to sixty characters, a tilde for up to twenty. Written from what the hosts publish for postmasters and
+from the sources of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
 """
 
 from delivery.phrases import Phrases
@@ -39,7 +39,8 @@ PROVIDERS = Phrases(
         "requested action not taken mailbox unavailable s2017062302",
     )),
     (Reason.MAILBOX_FULL, (
-        "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota", "overquotatemp", "overquotaperm",
+        "user has too many messages on", "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota",
+        "overquotatemp", "overquotaperm",
     )),
     (Reason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
@@ -83,7 +84,8 @@ OF_SENDERS = Phrases(
         "reverse path", " dns check failed", "the senders domain", "the senders ip", "emetteur", "helo command",
         "helo name", "helo argument", " helo ", " ehlo ", "you are sending from", "your mx record", "batv",
         "backscatter protection", "unsigned dsn", "third-party dsns", "sending to remote addresses",
-        "accepting mail from specific",
+        "accepting mail from specific", "your domain does not", "your domain has no", "your domain is not",
+        "domain of your", "from unknown", "mailfrom",
     )),
 )  # fmt: skip
 
@@ -159,111 +161,6 @@ OF_HOSTS = Phrases(
     )),
 )  # fmt: skip
 
-# The recipient's own. Hosts say it in a thousand ways, most of which are one of these words beside one of those.
-ADDRESSEES = "user|recipient|mailbox|account|address|addressee|alias|customer|subscriber|member|email|rcpt"
-CLOSED = (
-    "disabled|suspended|deactivated|inactivated|inactive|locked|frozen|closed|terminated|cancelled|canceled|expired|deleted"
-    "|removed|dormant|on hold|discontinued|not active|not activated|not enabled"
-)
-UNKNOWN = (
-    "unknown|not listed|not found|not exist|doesnt exist|does not exist|didnt exist|not known|not valid|not recognized"
-    "|not recognised|invalid|is wrong|incorrect|not ok|not local|not registered|no longer exists|cannot be verified"
-    "|cant be verified|could not be found|couldnt be found|cannot be found|non-existent|nonexistent|has moved|has left"
-)
-UNKNOWN_ONE = "unknown|no such|invalid|nonexistent|non-existent|wrong|illegal|incorrect|no valid|undeliverable"
-
-OF_RECIPIENTS = Phrases(
-    (Reason.MAILBOX_FULL, (
-        "over quota", "overquota", "quota exceeded", "exceeded*quota", "exceeds*quota", "over the allowed quota",
-        "over its quota", "over their quota", "over disk quota", "quota is exceeded", "quota full", "quota violation",
-        "quota would be", "quota size", "disk quota", "disk full", "above quota", "out of storage",
-        "storage allocation", "storage limit", "out of space", "not enough space", "not enough storage",
-        "not enough disk", "insufficient space", "insufficient disk", "insufficient storage", "no space left",
-        "mailbox full", "mailbox is full", "mail box full", "mail box is full", "box is full", "box full",
-        "inbox is full", "inbox full", "folder is full", "full mailbox", "mailbox*is full", "user*is full",
-        "account is full", "mailbox size limit", "mailbox limit", "mailbox*exceeded*size", "mailbox*exceeds*size",
-        "mailbox exceeds allowed size", "mailbox has exceeded", "mailbox*over*limit", "mailfolder is full",
-        "mail file size exceeds", "has no space", "too many messages in", "too much mail data", "maildir over",
-        "mail quota", "user*quota", "account*quota", "mailbox*quota", "quota", "postfach ist voll", "postfach voll",
-        "boite pleine", "buzon lleno", "cuota", "caixa postal cheia", "casella piena",
-    )),
-    (Reason.BAD_DOMAIN, (
-        "host or domain name not found", "domain not found", "domain does not exist", "domain doesnt exist",
-        "no such domain", "unknown domain", "domain unknown", "unrouteable mail domain", "unroutable mail domain",
-        "host unknown", "unknown host", "host not found", "host*not found", "name or service not known", "nxdomain",
-        "non-existent domain", "nonexistent domain", "non-existent host", "bad domain", "illegal host/domain",
-        "couldnt find any host named", "couldnt find any host by that name", "couldnt find a mail exchanger",
-        "name service error*host not found", "dns domain*does not exist", "domain*not exist", "no mx or a",
-        "no mail server for", "no mx for", "no mail hosts for domain", "does not accept mail", "doesnt accept mail",
-        "accepts no mail", "doesnt accept email", "does not accept email", "null mx", "nullmx", "no mail service",
-        "mail not accepted for domain", "domain is not accepting mail", "not accepting mail for domain",
-        "domain has no", "domain is not hosted", "domain not hosted", "no such host", "domain isnt", "domain expired",
-        "domain is disabled", "domain*inactive", "recipient domain", "we werent able to find the recipient domain",
-        "domain lookup failed", "domain must exist", "domain mentioned*unknown", "nameserver query",
-        "no such domain at this location",
-    )),
-    (Reason.INACTIVE, (
-        f"{ADDRESSEES}*{CLOSED}", "is inactive", "inactive user", "inactive mailbox", "inactive account",
-        "account inactive", "mailbox inactive", "user inactive", "is not active", "user not active",
-        "account not active", "mailbox not active", "address not active", "recipient not active",
-        "extended inactivity", "currently suspended", "is suspended", "archivee", "not currently being accepted",
-        "not active anymore", "no longer active", "not an active", "disabled account", "disabled user",
-        "disabled mailbox", "disabled recipient", "disabled for this recipient",
-        "delivery to this address is disabled", "suspended account", "suspended user", "suspended mailbox",
-        "recipient suspend", "deactivated", "de-activated", "account expired", "account is not enabled",
-        "account not enabled", "account*blocked", "mailbox is not enabled", "discontinued", "no longer in use",
-        "no longer in service", "no longer used", "no longer accepts mail", "no longer accepts email",
-        "no longer accepting", "not currently accepting", "no longer monitored", "no longer being used",
-        "mailbox is currently unavailable", "temporarily locked", " now disabled", "not activated",
-    )),
-    (Reason.UNKNOWN_USER, (
-        f"{ADDRESSEES}*{UNKNOWN}", f"{UNKNOWN_ONE}*{ADDRESSEES}", "user unknown", "unknown user",
-        "unknown or illegal", "unknown alias", "user is unknown", "user not known", "unknown recipient",
-        "recipient unknown", "recipient is unknown", "recipients unknown", "unknown local", "unknown mailbox",
-        "mailbox unknown", "unknown address", "address unknown", "unknown email", "unknown account",
-        "account unknown", "addressee unknown", "unknown addressee", "unknown virtual", "unknown or invalid",
-        "unknown destination", "unknown to", "unknown in", "no such user", "no such recipient", "no such mailbox",
-        "no such address", "no such account", "no such person", "no such name", "no such email", "no such mail",
-        "no such customer", "no such alias", "no such local", "no such destination", "no such a user", "no such id",
-        "no such member", "nosuchuser", "no user", "no mailbox", "no account", "no local mailbox", "no matching",
-        "no one here", "no one at this", "no email address", "no known user", "no this user", "user not found",
-        "user was not found", "recipient not found", "mailbox not found", "account not found", "address not found",
-        "not found on this server", "not found in*directory", "could not find*user", "couldnt find*user",
-        "cant find*user", "cannot find*user", "recipient could not be found", "cannot find the recipient",
-        "could not be found", "does not exist", "doesnt exist", "dosnt exist", "dosent exist", "dont exist",
-        "do not exist", "not exist", "doesnot exist", "non-existent", "nonexisting", "non existent", "not existing",
-        "no longer exists", "doesnt have", "does not have an account", "no existe", "n existe", "existe pas",
-        "inexistant", "inexistente", "inesistente", "desconocido", "inconnu", "sconosciuto", "desconhecido",
-        "desconhecida", "unbekannt", "nicht gefunden", "existiert nicht", "nao encontrado", "okand", "onbekend",
-        "ukjent", "not a valid mail", "not a valid user", "not a valid recipient", "not a valid address",
-        "not a valid email", "not a valid account", "not a valid local", "isnt a valid", "not a known",
-        "is not known", "isnt known", "not a user", "not a local", "not a recipient", "not an existing",
-        "not our user", "not in our", "not in the directory", "not in my", "not a mailbox", "not on this server",
-        "not registered", "unrecognized user", "unrecognized recipient", "unrecognized address",
-        "not in address book", "not in user list", " @ not found", " @ unknown", "@ is unknown", "were unknown",
-        "was unknown", "not present", "cant accept user", "cannot accept user", "couldnt be found",
-        "does not receive", "doesnt receive", "not available any", "no such virtual", "nessun utente", "no mail box",
-        "no mail-enabled", "name directory", "public name", "were undeliverable", "was undeliverable", "badrcptto",
-        "badrecipientto",
-        "validrcptto", "envelope recipient*denied", "missing home directory", "unavaiable",
-        "recipient address rejected access denied", "not a member", "invalid recipient", "invalid mailbox",
-        "invalid user", "invalid address", "invalid email", "invalid account", "invalid local", "invalid destination",
-        "invalid rcpt", "invalid final", "recipient invalid", "recipient is invalid", "mailbox invalid",
-        "user invalid", "user name is invalid", "bad address", "bad recipient", "bad destination", "bad mailbox",
-        "wrong recipient", "wrong address", "wrong user", "illegal user", "illegal recipient", "incorrect recipient",
-        "incorrect address", "undeliverable address", "undeliverable mailbox", "unrouteable address",
-        "unroutable address", "unable to find", "unable to deliver to", "unable to verify recipient",
-        "unable to validate recipient", "unable to route to", "recipient verify", "recipient verification",
-        "cannot be verified*recipient", "verify recipient", "recipient address verification", "no longer available",
-        "no longer valid", "no longer with", "no longer works", "no longer at", "no longer employed",
-        "no longer on server", "has left", "left the company", "left our", "has moved", "user moved", "mailbox moved",
-        "user has moved", "address has changed", "has changed", "mail receiving disabled", "recipient no longer",
-        "mailbox name not allowed", "not have an account", "not have a mailbox", "not have mailbox", "unrouteable",
-        "unroutable", "not deliverable", "misspelled", "not used", "several matches found", "user address required",
-        "not local recipient",
-    )),
-)  # fmt: skip
-
 # Of the message.
 OF_CONTENTS = Phrases(
     (Reason.TOO_LARGE, (
@@ -287,8 +184,8 @@ CIRCUMSTANCES = Phrases(
     )),
     (Reason.EXPIRED, (
         "retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old",
-        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "giving up",
-        "ive been trying", "in the queue too long", "queue too long", "maximum time",
+        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "ive been trying",
+        "in the queue too long", "queue too long", "maximum time",
     )),
     (Reason.NETWORK, (
         "connection refused", "connection timed out", "connection reset", "connection died", "connection lost",
@@ -303,32 +200,15 @@ CIRCUMSTANCES = Phrases(
     )),
     (Reason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
     (Reason.POLICY, (
-        "policy", "policies", "attachment", "preferences", "members only", "members-only", "mailing list",
-        "distribution list", "not authorized", "administrative prohibition", "prohibited", "by this user",
-        "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
+        "access denied", "policy", "policies", "attachment", "preferences", "members only", "members-only",
+        "mailing list", "distribution list", "not authorized", "administrative prohibition", "prohibited",
+        "by this user", "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
     )),
     (Reason.PROTOCOL, (
         "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",
         "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header",
         "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
         "missing message-id",
-    )),
-)  # fmt: skip
-
-# What hosts say of addresses that they do not know, and of much else. Not looked for in answers to the message itself.
-MAYBE_OF_RECIPIENTS = Phrases(
-    (Reason.UNKNOWN_USER, (
-        "mailbox unavailable", "mailbox not available", "mailbox is unavailable", "mailbox*unavailable",
-        "unavailable mailbox", "user unavailable", "user*unavailable", "mailbox name",
-        "requested action not taken mailbox", "recipient unavailable", "user not available", "account unavailable",
-        "account not available", "local delivery failed", "address rejected", "rejected address", "rcpt rejected",
-        "recipient rejected", "recipient not accepted", "recipients not accepted", "recipient refused",
-        "rejected recipient", "recipient*rejected", "rejected*recipient", "address not accepted",
-        "not accepted*recipient", "does not like recipient", "doesnt like recipient", "recipient denied",
-        "recipient is not", "recipient not", "recipients rejected", "rcpt refused", "all recipients",
-        "not accept*for this user", "permanent failure for one or more recipients", "delivery*disallowed",
-        "destination not", "address error", "cannot deliver to", "cannot route to", "user invalid",
-        "not accept*for this recipient",
     )),
 )  # fmt: skip
 

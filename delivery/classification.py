@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from delivery.bounce_codes import BASIC, ENHANCED
-from delivery.bounce_phrases import (
-    CIRCUMSTANCES,
-    LEFTOVERS,
-    MAYBE_OF_RECIPIENTS,
-    OF_CONTENTS,
-    OF_HOSTS,
-    OF_RECIPIENTS,
-    OF_SENDERS,
-    PROVIDERS,
-)
+from delivery.bounce_phrases import CIRCUMSTANCES, LEFTOVERS, OF_CONTENTS, OF_HOSTS, OF_SENDERS, PROVIDERS
+from delivery.phrases import Phrases
 from delivery.reasons import RECIPIENT_FAULTS, Reason
+from delivery.recipient_phrases import (
+    CERTAIN,
+    DOUBTS,
+    LIKELY,
+    MAYBE_OF_RECIPIENTS,
+    OF_MAILBOXES,
+    OF_WAITING,
+    UNAVAILABLE,
+)
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 
@@ -69,15 +70,19 @@ BARE_WORDS = frozenset(
     {"requested", "action", "not", "taken", "transaction", "failed", "error", "permanent", "failure", "no", "ok"}
 )
 BARE_CODES = (550, 553, 554)
+# What these mean by themselves is not what hosts say with them: relays and blocklists answer so, too.
+MEANT_WHEN_BARE = (521, 551)
 # Postfix's words in a report.
 TO_THE_MESSAGE = "in reply to end of data"
 # 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
 FULL_CODE = 552
 FULL = {Stage.RCPT: Reason.TOO_MANY_RECIPIENTS, Stage.REPORT: Reason.MAILBOX_FULL}
 TEMPORARY = 4
-# Where the codes say little.
-BEFORE_DATA = (OF_HOSTS, OF_RECIPIENTS, OF_CONTENTS, CIRCUMSTANCES, MAYBE_OF_RECIPIENTS)
-AFTER_DATA = (OF_HOSTS, OF_RECIPIENTS, OF_CONTENTS, CIRCUMSTANCES)
+# RFC 3463, x.7.x: somebody may not, unless the table of codes knows more.
+SECURITY = "7."
+# Exchange Online answers so for nobody, with 5.4.1; Postfix for whom its operator refuses, with 5.7.1.
+NOBODY_AT_EXCHANGE = "4.1"
+ACCESS_DENIED = "recipient address rejected access denied"
 
 
 def classify(reply: Reply, *, stage: Stage) -> Classification:
@@ -132,32 +137,52 @@ def _reason(reply: Reply, text: str, stage: Stage) -> Reason:
         PROVIDERS.find(text)
         or OF_SENDERS.find(text)
         or _by_enhanced_code(detail, text)
-        or _by_words(text, stage)
+        or _by_words(detail, text, stage)
         or _by_basic_code(reply, text, stage)
     )
+
+
+def blame(text: str) -> Reason | None:
+    """Return what the words say of the recipient, or what they say that casts doubt on it."""
+    told = _first(text, OF_MAILBOXES, OF_WAITING, CERTAIN)
+    likely = None if told else LIKELY.find(text)
+    return told or (likely and (_doubt(text) or likely))
+
+
+def _doubt(text: str) -> Reason | None:
+    """Return what casts doubt on a blame; the words of a link do not: hosts keep all their help in one place."""
+    return DOUBTS.find(f" {' '.join(word for word in text.split() if '/' not in word)} ")
+
+
+def _first(text: str, *tables: Phrases) -> Reason | None:
+    return next(filter(None, (table.find(text) for table in tables)), None)
 
 
 def _by_enhanced_code(detail: str, text: str) -> Reason | None:
     coded = ENHANCED.get(detail)
     if coded in RECIPIENT_FAULTS:
         return _confirmed(coded, text)
+    if detail == NOBODY_AT_EXCHANGE and ACCESS_DENIED in text:
+        return Reason.UNKNOWN_USER
     if coded in OFTEN_WRONG:
-        return OF_HOSTS.find(text) or OF_RECIPIENTS.find(text) or coded
+        return OF_HOSTS.find(text) or blame(text) or coded
     return (coded and (OF_HOSTS.find(text) if coded is Reason.POLICY else None)) or coded
 
 
 def _confirmed(coded: Reason, text: str) -> Reason:
-    """Believe a code that blames the recipient, unless the words say something else and nothing of the recipient."""
-    told = OF_RECIPIENTS.find(text)
-    if told:
-        return told if told is Reason.MAILBOX_FULL else coded
-    return OF_HOSTS.find(text) or OF_CONTENTS.find(text) or coded
+    """Believe a code that blames the recipient, unless the words say something else and nothing certain of him."""
+    told = _first(text, OF_MAILBOXES, OF_WAITING)
+    if told or CERTAIN.find(text):
+        return told or coded
+    return _first(text, OF_HOSTS, OF_CONTENTS) or _doubt(text) or coded
 
 
-def _by_words(text: str, stage: Stage) -> Reason | None:
+def _by_words(detail: str, text: str, stage: Stage) -> Reason | None:
+    told = OF_HOSTS.find(text) or blame(text) or _first(text, OF_CONTENTS, CIRCUMSTANCES)
     is_of_the_message = stage in (Stage.DATA, Stage.DOT) or TO_THE_MESSAGE in text
-    tables = AFTER_DATA if is_of_the_message else BEFORE_DATA
-    return next(filter(None, (table.find(text) for table in tables)), None)
+    if told or is_of_the_message:
+        return told
+    return UNAVAILABLE.find(text) or (None if detail.startswith(SECURITY) else MAYBE_OF_RECIPIENTS.find(text))
 
 
 def _by_basic_code(reply: Reply, text: str, stage: Stage) -> Reason:
@@ -169,7 +194,8 @@ def _by_basic_code(reply: Reply, text: str, stage: Stage) -> Reason:
         return found
     if reply.code == FULL_CODE:
         return FULL.get(stage, Reason.TOO_LARGE)
-    return BASIC.get(reply.code, Reason.UNDETERMINED)
+    is_meant = is_bare or reply.code not in MEANT_WHEN_BARE
+    return BASIC.get(reply.code, Reason.UNDETERMINED) if is_meant else Reason.UNDETERMINED
 
 
 def _verdict(reply: Reply, reason: Reason, stage: Stage) -> Verdict:

@@ -7,15 +7,15 @@ language of their owner. WORDS holds those; a notice that only greets and regret
 import re
 from dataclasses import dataclass
 
-from delivery.bounce_codes import ENHANCED
-from delivery.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_RECIPIENTS, OF_SENDERS
-from delivery.classification import Stage, classify, plain_text
+from delivery.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_SENDERS
+from delivery.classification import Stage, blame, classify, plain_text
 from delivery.phrases import Phrases
 from delivery.reasons import RECIPIENT_FAULTS, Reason
 from delivery.replies import MAX_LENGTH, Reply, Verdict
 
 MAX_LINES = 60
-ACCESS_DENIED = " access denied "
+# What DNS says for good of a domain (RFC 2308, RFC 7505), though Google reports it with 4.0.0 when it gives up.
+LASTING = (" nxdomain ", " null mx ")
 
 WORDS = Phrases(
     # Of commands, of groups and of what is not said; their words are those of unknown people.
@@ -41,27 +41,7 @@ WORDS = Phrases(
             *("用户不存在", "收件人不存在", "用戶不存在", "不存在", "존재하지 않"),
         ),
     ),
-    # Exchange, Domino, Notes, GroupWise, X.400.
-    (Reason.MAILBOX_FULL, ("mailbox is too full", "database is over its disk quota")),
-    (
-        Reason.BAD_DOMAIN,
-        (
-            *("no route found to domain", "domain name not found", "dns error*nxdomain", "invalid domain name"),
-            *("domain name*does not appear to be registered", "domain*could not be resolved"),
-        ),
-    ),
-    (
-        Reason.UNKNOWN_USER,
-        (
-            *("not listed in*domino directory", "not listed in public name", "not found in domino directory"),
-            *("recipient name is not recognized", "email account does not exist", "email address was not found"),
-            *("address you entered couldnt be found", "wasnt found at", "couldnt be found", "user not found"),
-            *("unrecognised-or-name", "unrecognised o r name", "unrecognized o r name", "unknown or-name"),
-            "name was not found at the remote site",
-        ),
-    ),
 )
-# Sentences that open and close notices of every cause.
 # Sentences that open and close notices of every cause.
 PLEASANTRIES = re.compile(
     r"(unable|able|failed|not|n.t|trouble|error) (to )?(be )?(been )?(deliver|send|sent|reach|process)[^.:]{0,40}"
@@ -86,17 +66,13 @@ def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
     """Return why a host refused, by its codes and its words."""
     found = classify(Reply(code, f"{status} {diagnostic}"), stage=Stage.REPORT)
     text = plain_text(diagnostic)
-    own = WORDS.find(text) or (Reason.POLICY if found.is_recipient_fault and _is_policy(status, text) else None)
+    if found.reason is Reason.BAD_DOMAIN and any(mark in text for mark in LASTING):
+        return Judgement(Reason.BAD_DOMAIN, is_hard=True)
+    own = WORDS.find(text)
     if not own:
         return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
     return Judgement(own, is_permanent, is_permanent and own in RECIPIENT_FAULTS)
-
-
-def _is_policy(status: str, text: str) -> bool:
-    """RFC 3463, x.7.x: somebody may not; "recipient rejected: access denied" does not say there that nobody is."""
-    is_open = status[2:4] == "7." and status[2:] not in ENHANCED
-    return is_open and (ACCESS_DENIED in text or not OF_RECIPIENTS.find(text))
 
 
 def judge_notice(notice: str) -> Judgement:
@@ -110,7 +86,7 @@ def judge_notice(notice: str) -> Judgement:
 def reason_of(line: str) -> Reason | None:
     """Return what a line of a notice says of the recipient or of the sender, None when it says nothing."""
     text = _telling(line)
-    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or OF_RECIPIENTS.find(text)
+    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or blame(text)
 
 
 def reason_of_message(line: str) -> Reason | None:

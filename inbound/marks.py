@@ -105,6 +105,10 @@ BEHIND = any_of(
     r"\s*<",
     r"\s+(on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)",
 )
+# Whom a forwarded address stands for: Exim, Postfix and sendmail name both.
+ORIGIN = re.compile(
+    r"\((?:ultimately )?(?:generated|expanded) from:? <?([^\s@<>()]{1,64}@[a-z0-9.-]{3,255})>?\)", re.IGNORECASE
+)
 UNDELIVERABLE = any_of(r"^(undeliverable|not delivered|delivery failed) to:?\s+")
 WITHIN = re.compile(
     r"(?:rcpt to|recipient|to|user|mailbox|address|account|deliver(?:y|ed)?|smtp)\s?[:=]?\s?"

@@ -7,6 +7,7 @@ places: whom the mail was for on a line of its own, what the other host answered
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from inbound import marks
 from inbound.dsn import MAX_DIAGNOSTIC, failure, reply_code, status_code
@@ -31,9 +32,21 @@ def facts_of(message: Message, notice: str) -> tuple[Fact, ...]:
         status=status_code(diagnostic),
         code=reply_code(diagnostic),
         diagnostic=diagnostic,
-        told=functools.partial(judge_notice, own),
+        # Where no line tells anything, asking all of them again tells nothing either.
+        told=functools.partial(judge_notice, own if diagnostic else ""),
     )
     return (fact,)
+
+
+def with_origins(facts: tuple[Fact, ...], notice: str) -> tuple[Fact, ...]:
+    """Return the facts with the addresses that were forwarded beside those that they were forwarded to."""
+    if not marks.ORIGIN.search(notice):
+        return facts
+    origins = _origins(_own_lines(notice))
+    return tuple(
+        replace(fact, recipients=tuple(dict.fromkeys([*fact.recipients, *_of(fact.recipients, origins)])))
+        for fact in facts
+    )
 
 
 def own_words(notice: str) -> str:
@@ -77,6 +90,23 @@ def _named(lines: list[str]) -> Iterator[str]:
         found = _alone(line[:400]) or marks.WITHIN.search(line[:400]) or _alone(line[:400].rpartition(": ")[2])
         if found and not marks.OF_A_DESK.match(found[1]):
             yield found[1].rstrip(".")
+
+
+def _origins(lines: list[str]) -> dict[str, list[str]]:
+    """Return for each address, in lower case, what the lines up to the next address say that it was made from."""
+    origins: dict[str, list[str]] = {}
+    address = ""
+    for line in lines:
+        if "@" not in line:
+            continue
+        found = _alone(line[:400])
+        address = found[1].rstrip(".").lower() if found else address
+        origins.setdefault(address, []).extend(marks.ORIGIN.findall(line[:400]))
+    return origins
+
+
+def _of(recipients: tuple[str, ...], origins: dict[str, list[str]]) -> list[str]:
+    return [origin for address in recipients for origin in origins.get(address.lower(), ())][:MAX_ADDRESSES]
 
 
 def _alone(line: str) -> re.Match[str] | None:

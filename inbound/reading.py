@@ -36,10 +36,10 @@ def _read(message: Message) -> Report:
     # Reports carry the marks of automatic answers, so that nobody answers them: status fields are asked first.
     facts = dsn.facts_of(message, notices.own_words(notice))
     if facts:
-        return report_of(facts)
+        return report_of(notices.with_origins(facts, notice))
     if is_automatic(message) and not _is_from_daemon(message):
         return Report(Kind.AUTO_REPLY)
-    return report_of(notices.facts_of(message, notice))
+    return report_of(notices.with_origins(notices.facts_of(message, notice), notice))
 
 
 def _notice(message: Message) -> str:

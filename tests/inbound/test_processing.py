@@ -116,6 +116,36 @@ def test_what_a_message_is_decides_what_becomes_of_it(workspace, source, verdict
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
+FORWARDED = """From: Mail Delivery System <Mailer-Daemon@mx.example.com>
+Subject: Mail delivery failed: returning message to sender
+
+The following address(es) failed:
+
+  ada.new@example.net{origin}
+    host mx.example.net [192.0.2.25]: 550 5.1.1 User unknown
+
+------ This is a copy of the message, including all the headers. ------
+
+To: ada@example.com
+"""
+
+
+@pytest.mark.parametrize(
+    ("origin", "verdict", "state"),
+    [
+        ("\n    (ultimately generated from ada@example.com)", "recorded", "bounced"),
+        ("\n    (ultimately generated from grace@example.com)", "somebody_else", "sent"),
+        # The mail that comes back names the recipient, always: the host has to.
+        ("", "somebody_else", "sent"),
+    ],
+)
+def test_a_forwarders_report_counts_when_it_says_for_whom_it_forwarded(workspace, origin, verdict, state):
+    row = stored(sent(workspace), FORWARDED.format(origin=origin).encode())
+    process_all()
+    row.refresh_from_db()
+    assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
+
+
 def test_a_delay_is_told_and_changes_nothing(workspace):
     stored(sent(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
     process_all()
