@@ -13,6 +13,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from dashboard.doors import CODE, account_wait_seconds, too_fast
 from dashboard.letters import send_notice
+from dashboard.qr import drawn
 from dashboard.rendering import PageRenderer
 from workspaces.models import User
 from workspaces.second_factor import (
@@ -70,13 +71,15 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
             return page(request, "dashboard/recovery_codes.html", title="Recovery codes", codes="\n".join(codes))
         form.add_error("code", WRONG)
     secret = begin_enrolment(user)
+    url = otpauth_url(user, secret=secret)
     return page(
         request,
         "dashboard/security.html",
         title="Security",
         form=form,
         secret=spelled(secret),
-        otpauth=otpauth_url(user, secret=secret),
+        otpauth=url,
+        square=drawn(url),
         is_required=must_have_second_factor(user),
     )
 
