@@ -1,6 +1,5 @@
 """What stands around three million emails: the rest of what the pages of a busy workspace show."""
 
-
 import psycopg
 
 from tests.flows.stack import Stack
@@ -14,7 +13,7 @@ STATEMENTS = (
               (ARRAY['bounce', 'unsubscribe', 'manual', 'complaint'])[1 + n %% 4], now() - n * interval '1 minute'
          FROM generate_series(1, 100000) n""",
     """INSERT INTO workspaces_auditentry (workspace_id, act, about, actor_kind, actor, address, created_at)
-       SELECT %(workspace)s, 'key.issued', 'Shop ' || n, 'person', 'owner@demo.example', '192.0.2.1',
+       SELECT %(workspace)s, 'key_created', 'Shop ' || n, 'person', 'owner@demo.example', '192.0.2.1',
               now() - (100000 - n) * interval '1 minute' FROM generate_series(1, 100000) n""",
     """INSERT INTO inbox_caughtmail (id, workspace_id, envelope_from, recipient, sender, subject, source, received_at)
        SELECT gen_random_uuid(), %(workspace)s, '', 'ada@example.com', 'hello@demo.example', 'Your receipt',

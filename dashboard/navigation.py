@@ -41,7 +41,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Usage"), "data_usage", "usage"),
             ],
         },
-        {"title": "Workspace", "separator": True, "items": _people(request)},
+        {"title": _("Workspace"), "separator": True, "items": _people(request)},
     ]
 
 
@@ -55,14 +55,14 @@ def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _account(site: str) -> list[dict[str, Any]]:
     return [
-        {"title": "Security", "link": reverse(f"{site}:security")},
-        {"title": "Change password", "link": reverse(f"{site}:password_change")},
+        {"title": _("Security"), "link": reverse(f"{site}:security")},
+        {"title": _("Change password"), "link": reverse(f"{site}:password_change")},
     ]
 
 
 def _people(request: HttpRequest) -> list[dict[str, Any]]:
-    members = _item("Members", "group", "workspaces_membership_changelist")
-    audit = _item("Audit log", "history", "workspaces_auditentry_changelist")
+    members = _item(_("Members"), "group", "workspaces_membership_changelist")
+    audit = _item(_("Audit log"), "history", "workspaces_auditentry_changelist")
     return [members, audit] if is_owner(request) else [members]
 
 

@@ -52,7 +52,8 @@ def moments(events: list[Event]) -> list[Moment]:
 def _moment(event: Event) -> Moment:
     icon, tone, words = WORDS.get(event.kind, UNKNOWN)
     payload = event.payload if isinstance(event.payload, dict) else {}
-    title = f"{words or event.kind}{' (by a machine)' if payload.get('machine') else ''}"
+    by_machine = _(" (by a machine)")
+    title = f"{words or event.kind}{by_machine if payload.get('machine') else ''}"
     why = sentence_for(payload.get("reason"))
     return Moment(icon, tone, title, str(payload.get("to") or ""), why, _details(payload), event.created_at)
 

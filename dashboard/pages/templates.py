@@ -70,9 +70,13 @@ class TemplateForm(WireForm):
 
 
 class TemplatePages(ScopedAdmin):
-    slug, title = "templates", "Templates"
-    empty = ("draft", "No templates yet", "Write the words once; each email brings its own names and numbers.")
-    add_label = "New template"
+    slug, title = "templates", gettext_lazy("Templates")
+    empty = (
+        "draft",
+        gettext_lazy("No templates yet"),
+        gettext_lazy("Write the words once; each email brings its own names and numbers."),
+    )
+    add_label = gettext_lazy("New template")
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
