@@ -34,7 +34,9 @@ class TestTemplates:
     # From one to the other all is a message, or is shown as code.
     SPANS = {"blocktranslate": "endblocktranslate", "verbatim": "endverbatim", "comment": "endcomment"}
     # Words that a template hands on, where a person will read them.
-    HANDED_ON = re.compile(r"\b(?:title|text|label|lead)=\"([^\"]*[A-Za-z]{2}[^\"]*)\"|default:\"([^\"]*[A-Za-z]{2}[^\"]*)\"")
+    HANDED_ON = re.compile(
+        r"\b(?:title|text|label|lead)=\"([^\"]*[A-Za-z]{2}[^\"]*)\"|default:\"([^\"]*[A-Za-z]{2}[^\"]*)\""
+    )
     READ_ALOUD = {"aria-label", "title", "alt", "placeholder"}
     # Icons are named by words that nobody sees.
     UNREAD = {"code", "script", "style"}
@@ -165,7 +167,11 @@ class TestPages:
     MESSAGE = re.compile(r"⟦[^⟦⟧]*⟧")
     # What strangers and customers wrote, and what programs are called by.
     DATA = {"code", "script", "style", "bdi", "pre", "textarea", "time", "strong", "title", "h2"}
-    OWN = re.compile(r"alice\S*|\S+\.example\S*|\S+@\S+|\w+_\w+|postrider|shop|Receipt|DKIM|SPF|DMARC|ReturnPath|TXT|CNAME", re.I)
+    OWN = re.compile(
+        r"""^\s*(?:A|test)\s*$ | alice\S* | \S+\.example\S* | \S+@\S+ | \w+_\w+ | postrider | shop | Your[ ]receipt
+            | Receipt | DKIM | SPF | DMARC | ReturnPath | TXT | CNAME""",
+        re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+    )
 
     @pytest.fixture
     def pseudo(self, monkeypatch):
@@ -182,14 +188,13 @@ class TestPages:
 
         found = {route: self.unmarked(client.get(path).content.decode()) for route, path in paths.items()}
 
-        assert not {route: texts for route, texts in found.items() if texts}
+        assert not any(found.values()), "\n".join(f"{text}: {route}" for route in found for text in found[route])
 
     def unmarked(self, page: str) -> list[str]:
         reader = Reader(set(), self.DATA)
         reader.feed(page)
-        texts = []
-        for text in reader.texts:
-            while text != (text := self.MESSAGE.sub("", text)):
-                pass
-            texts.append(self.OWN.sub("", text))
-        return [text.strip() for text in texts if has_words(text)]
+        # A message may hold elements, so it ends in another text than it begins in.
+        text = "\n".join(reader.texts)
+        while text != (text := self.MESSAGE.sub("", text)):
+            pass
+        return [line.strip() for line in self.OWN.sub("", text).split("\n") if has_words(line)]
