@@ -1,8 +1,9 @@
 """A password that is chosen: as a form field and as Django's validators judge it."""
 
+from typing import Any
+
 from django import forms
 from django.contrib.auth import password_validation
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget
 
@@ -13,7 +14,7 @@ PASSWORD = gettext_lazy("Password")
 MAX_LENGTH = 1024
 
 
-def new_password_field(label: str | Promise = PASSWORD) -> forms.CharField:
+def new_password_field(label: Any = PASSWORD) -> forms.CharField:
     return forms.CharField(
         label=label,
         max_length=MAX_LENGTH,

@@ -103,7 +103,7 @@ class TemplatePages(ScopedAdmin):
             form.attempt(lambda: create_template(workspace, **new_template(form.values))) if form.is_valid() else None
         )
         if made is None:
-            return self._editor(request, form, title=self.add_label, sample="{}")
+            return self._editor(request, form, title=str(self.add_label), sample="{}")
         self.log_addition(request, made, "Created.")
         messages.success(request, _("The template is saved."))
         return redirect(self.url("change", made.id))

@@ -58,7 +58,7 @@ def test_the_sidebar_leads_to_every_model(staff):
     assert "More" not in page
 
 
-def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client):
+def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client, db):
     client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
 
     page = client.get("/admin/").content.decode()
