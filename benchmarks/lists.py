@@ -37,7 +37,7 @@ INSERT INTO analytics_tally (workspace_id, hour, key, count)
 SELECT workspace_id, date_trunc('hour', created_at, 'UTC'), 'status.' || status, count(*)
   FROM emails_email GROUP BY 1, 2, 3
 """
-DAYS = """
+COUNT_DAYS = """
 INSERT INTO analytics_tallyday (workspace_id, day, key, count)
 SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(count) FROM analytics_tally GROUP BY 1, 2, 3
 """
@@ -80,7 +80,7 @@ def fill(stack: Stack, count: int) -> None:
         for (other,) in others:
             connection.execute(FILL, {"workspace": other, "start": 1, "stop": 10, "count": 10})
         connection.execute(COUNT)
-        connection.execute(DAYS)
+        connection.execute(COUNT_DAYS)
         connection.execute("VACUUM ANALYZE")
 
 

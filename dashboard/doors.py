@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from api.buckets import Limit, take_token
 from api.client_address import client_address, network_of
@@ -80,4 +81,4 @@ def _take(key: str, limit: Limit) -> int:
 
 
 def too_fast(seconds: int) -> str:
-    return f"That was too often. Try again in {seconds} seconds."
+    return _("That was too often. Try again in %(seconds)s seconds.") % {"seconds": seconds}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from analytics.services import REACHED, Day, read_days
@@ -37,7 +38,7 @@ def read_period(raw: str | None) -> int:
 
 def figures(workspace: Workspace, *, period: int) -> dict[str, Any]:
     days = read_days(workspace, days=period)
-    labels = [f"{day.date:%-d %b}" for day in days]
+    labels = [date_format(day.date, "j M") for day in days]
     reached = [Line(_word(name), [day.reached[name] for day in days], COLORS[name]) for name in REACHED]
     return {
         "period": period,

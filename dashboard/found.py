@@ -17,7 +17,7 @@ from emails.states import State
 RECENT = 20_000
 # Shorter ones have no trigram, and the index would be read from end to end.
 SHORTEST_INDEXED = 3
-ALL_MILLISECONDS = 250
+ALL_MILLISECONDS = 200
 
 # Rows of the newest that hold a text or a tag: of what is common the first page is full before the window ends.
 WITHIN = """

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from unfold.sites import UnfoldAdminSite
@@ -33,7 +34,7 @@ class GatedSite(UnfoldAdminSite):
         if request.method == "GET" and self.has_permission(request):
             return redirect(home)
         target = local_path(request.POST.get("next", request.GET.get("next", ""))) or home
-        context = {**self.each_context(request), "title": "Sign in", "app_path": request.get_full_path()}
+        context = {**self.each_context(request), "title": _("Sign in"), "app_path": request.get_full_path()}
         view = never_cache(
             sensitive_post_parameters("password")(
                 SignIn.as_view(

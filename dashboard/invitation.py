@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from dashboard.choice import SESSION_KEY
 from dashboard.doors import INVITATION, remember_browser, too_fast, wait_seconds
@@ -35,7 +36,7 @@ def invitation(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         found = find_invitation(request.GET.get("token", ""))
         return _answer(request, page, found)
     except InvitationGone:
-        response = page(request, "dashboard/link_gone.html", title="This invitation does not work any more")
+        response = page(request, "dashboard/link_gone.html", title=_("This invitation does not work any more"))
         response.status_code = 410
         return response
 
@@ -75,9 +76,9 @@ def _sign_up(request: HttpRequest, page: PageRenderer, found: Invitation) -> Htt
 
 def _welcome(request: HttpRequest, found: Invitation) -> HttpResponse:
     request.session[SESSION_KEY] = found.workspace_id
-    messages.success(request, f"You are in {found.workspace.name} now.")
+    messages.success(request, _("You are in %(workspace)s now.") % {"workspace": found.workspace.name})
     return redirect("dashboard:index")
 
 
 def _title(found: Invitation) -> str:
-    return f"Join {found.workspace.name}"
+    return _("Join %(workspace)s") % {"workspace": found.workspace.name}

@@ -7,56 +7,58 @@ from django.contrib.auth.tokens import default_token_generator
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from system_mail.services import Kind, pretend_to_queue, queue_mail
 from workspaces.members import invitation_token
 from workspaces.models import Invitation, User
 from workspaces.standing import proof_token
 
-INVITATION = """{by} invites you to the workspace "{workspace}" on Postrider, a service that sends email for
+INVITATION = _("""{by} invites you to the workspace "{workspace}" on Postrider, a service that sends email for
 programs. To join it as {role}, open this link within seven days:
 
 {url}
 
 If you do not know what this is about, do nothing: without the link nothing happens.
-"""
-PROOF = """Somebody, most likely you, made an account with this address on Postrider. To confirm that the address is
+""")
+PROOF = _("""Somebody, most likely you, made an account with this address on Postrider. To confirm that the address is
 yours, open this link within seven days:
 
 {url}
 
 Until then no API key of the account works. If it was not you, do nothing.
-"""
-RESET = """Somebody, most likely you, asked for a new password for your Postrider account. To choose one, open this
+""")
+RESET = _("""Somebody, most likely you, asked for a new password for your Postrider account. To choose one, open this
 link within an hour:
 
 {url}
 
 It works once. If it was not you, do nothing: your password stays as it is.
-"""
-NOTICE = """{what}
+""")
+NOTICE = _("""{what}
 
 If that was you, there is nothing to do. If it was not, choose a new password now:
 
 {url}
-"""
+""")
 
 
 def send_invitation(invitation: Invitation) -> None:
     workspace = _one_line(invitation.workspace.name)
-    text = INVITATION.format(
-        by=invitation.invited_by or "Somebody",
+    text = str(INVITATION).format(
+        by=invitation.invited_by or gettext("Somebody"),
         workspace=workspace,
-        role="an owner" if invitation.role == "owner" else "a member",
+        role=gettext("an owner") if invitation.role == "owner" else gettext("a member"),
         url=link("invitation", token=invitation_token(invitation)),
     )
-    subject = f"Join {workspace} on Postrider"
+    subject = gettext("Join %(workspace)s on Postrider") % {"workspace": workspace}
     queue_mail(to=invitation.email, kind=Kind.INVITATION, subject=subject, text=text)
 
 
 def send_proof(user: User) -> None:
-    text = PROOF.format(url=link("proof", token=proof_token(user)))
-    queue_mail(to=user.email, kind=Kind.PROOF, subject="Confirm your address for Postrider", text=text)
+    text = str(PROOF).format(url=link("proof", token=proof_token(user)))
+    queue_mail(to=user.email, kind=Kind.PROOF, subject=gettext("Confirm your address for Postrider"), text=text)
 
 
 def send_reset(email: str) -> None:
@@ -66,12 +68,12 @@ def send_reset(email: str) -> None:
     account = user or User(pk=0, email=email, password="")
     token = default_token_generator.make_token(account)
     url = link("new_password", account=urlsafe_base64_encode(force_bytes(account.pk)), token=token)
-    send(to=email, kind=Kind.RESET, subject="A new password for Postrider", text=RESET.format(url=url))
+    send(to=email, kind=Kind.RESET, subject=gettext("A new password for Postrider"), text=str(RESET).format(url=url))
 
 
 def send_notice(user: User, *, what: str) -> None:
-    text = NOTICE.format(what=what, url=link("reset"))
-    queue_mail(to=user.email, kind=Kind.NOTICE, subject="Your Postrider account was changed", text=text)
+    text = str(NOTICE).format(what=what, url=link("reset"))
+    queue_mail(to=user.email, kind=Kind.NOTICE, subject=gettext("Your Postrider account was changed"), text=text)
 
 
 def link(name: str, **query: str) -> str:

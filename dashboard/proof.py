@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from dashboard.doors import PROOF, account_wait_seconds, too_fast
@@ -18,13 +19,13 @@ def prove(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     try:
         user = read_proof(request.GET.get("token", ""))
     except ProofGone:
-        response = page(request, "dashboard/link_gone.html", title="This link does not work any more")
+        response = page(request, "dashboard/link_gone.html", title=_("This link does not work any more"))
         response.status_code = 410
         return response
     if request.method != "POST":
-        return page(request, "dashboard/proof.html", title="Confirm your address", email=user.email)
+        return page(request, "dashboard/proof.html", title=_("Confirm your address"), email=user.email)
     prove_address(user)
-    messages.success(request, f"{user.email} is confirmed. Your API keys work now.")
+    messages.success(request, _("%(address)s is confirmed. Your API keys work now.") % {"address": user.email})
     return redirect("dashboard:index")
 
 
@@ -39,5 +40,5 @@ def ask_for_proof(request: HttpRequest) -> HttpResponse:
         return redirect("dashboard:index")
     with transaction.atomic():
         send_proof(user)
-    messages.success(request, f"A new link is on its way to {user.email}.")
+    messages.success(request, _("A new link is on its way to %(address)s.") % {"address": user.email})
     return redirect("dashboard:index")

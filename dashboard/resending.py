@@ -5,6 +5,7 @@ import secrets
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from api.errors import Problem
 from dashboard.acts import sentence_of
@@ -33,7 +34,7 @@ def resend(request: HttpRequest, workspace: Workspace, email: Email, *, nonce: s
 
 def _resent(workspace: Workspace, email: Email, *, nonce: str) -> str:
     if workspace.is_suspended:
-        raise WorkspaceSuspended("This workspace is suspended; nothing can be sent from it.")
+        raise WorkspaceSuspended(_("This workspace is suspended; nothing can be sent from it."))
     key = _key(email, nonce)
     answer = replay(workspace, key) or resend_email(workspace, email=email, key=key)
     return str(answer.body["id"])

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.encoding import force_str
 from django.utils.http import urlsafe_base64_decode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from dashboard.doors import RESET, account_wait_seconds, remember_browser, too_fast, wait_seconds
@@ -23,7 +25,7 @@ SESSION_KEY = "new_password"
 
 class ResetForm(forms.Form):
     email = forms.EmailField(
-        label="Email address",
+        label=gettext_lazy("Email address"),
         max_length=254,
         widget=UnfoldAdminEmailInputWidget({"autocomplete": "email", "autofocus": True}),
     )
@@ -33,7 +35,7 @@ class ResetForm(forms.Form):
 
 
 class NewPasswordForm(forms.Form):
-    password = new_password_field("New password")
+    password = new_password_field(gettext_lazy("New password"))
 
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
@@ -55,9 +57,9 @@ def reset(request: HttpRequest, page: PageRenderer) -> HttpResponse:
             if not account_wait_seconds(request, RESET, account=email):
                 with transaction.atomic():
                     send_reset(email)
-            return page(request, "dashboard/reset_sent.html", title="Look into your mail", email=email)
+            return page(request, "dashboard/reset_sent.html", title=_("Look into your mail"), email=email)
         form.add_error(None, too_fast(wait))
-    response = page(request, "dashboard/reset.html", title="Forgot your password?", form=form)
+    response = page(request, "dashboard/reset.html", title=_("Forgot your password?"), form=form)
     response.status_code = 429 if wait else 200
     return response
 
@@ -69,12 +71,12 @@ def new_password(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         return redirect("dashboard:new_password")
     user = _account(*request.session.get(SESSION_KEY, ("", "")))
     if user is None:
-        response = page(request, "dashboard/link_gone.html", title="This link does not work any more")
+        response = page(request, "dashboard/link_gone.html", title=_("This link does not work any more"))
         response.status_code = 410
         return response
     form = NewPasswordForm(request.POST or None, user=user)
     if not form.is_valid():
-        return page(request, "dashboard/new_password.html", title="Choose a new password", form=form)
+        return page(request, "dashboard/new_password.html", title=_("Choose a new password"), form=form)
     return _changed(request, user, password=form.cleaned_data["password"])
 
 
@@ -91,9 +93,9 @@ def _changed(request: HttpRequest, user: User, *, password: str) -> HttpResponse
     """Set the password; with it end all the account's sessions, and the link."""
     user.set_password(password)
     user.save(update_fields=["password"])
-    send_notice(user, what="The password of your Postrider account was changed by a link sent to this address.")
+    send_notice(user, what=_("The password of your Postrider account was changed by a link sent to this address."))
     request.session.flush()
-    messages.success(request, "Your password is changed. Sign in with it.")
+    messages.success(request, _("Your password is changed. Sign in with it."))
     response = redirect("dashboard:login")
     remember_browser(response, user)
     return response

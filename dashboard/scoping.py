@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
+from django.utils.functional import Promise
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
@@ -33,9 +34,9 @@ class ScopedAdmin(ModelAdmin):
     """A section of the dashboard: /dashboard/<slug>/ with its list, and what its `urls()` adds."""
 
     slug: ClassVar[str]
-    title: ClassVar[str]
+    title: ClassVar[str | Promise]
     # What the list says while it has no rows: an icon, a title, a sentence.
-    empty: ClassVar[tuple[str, str, str]]
+    empty: ClassVar[tuple[str, str | Promise, str | Promise]]
 
     actions = None
 

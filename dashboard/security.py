@@ -9,10 +9,13 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from dashboard.doors import CODE, account_wait_seconds, too_fast
 from dashboard.letters import send_notice
+from dashboard.qr import drawn
 from dashboard.rendering import PageRenderer
 from workspaces.models import User
 from workspaces.second_factor import (
@@ -25,19 +28,19 @@ from workspaces.second_factor import (
 )
 from workspaces.standing import must_have_second_factor
 
-WRONG = "This code is not right, or was used before."
+WRONG = gettext_lazy("This code is not right, or was used before.")
 
 
 class EnrolForm(forms.Form):
     """The password too: a session that was left open must not become somebody else's for good."""
 
     code = forms.CharField(
-        label="Code from the app",
+        label=gettext_lazy("Code from the app"),
         max_length=20,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "one-time-code", "inputmode": "numeric"}),
     )
     password = forms.CharField(
-        label="Your password",
+        label=gettext_lazy("Your password"),
         max_length=1024,
         strip=False,
         widget=UnfoldAdminPasswordWidget({"autocomplete": "current-password"}),
@@ -46,10 +49,10 @@ class EnrolForm(forms.Form):
 
 class EndForm(EnrolForm):
     code = forms.CharField(
-        label="Code",
+        label=gettext_lazy("Code"),
         max_length=40,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "one-time-code", "autocapitalize": "none"}),
-        help_text="From the app, or a recovery code.",
+        help_text=gettext_lazy("From the app, or a recovery code."),
     )
 
 
@@ -67,16 +70,18 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
         if codes:
             update_session_auth_hash(request, user)
             # Shown in this very answer and kept nowhere as they are.
-            return page(request, "dashboard/recovery_codes.html", title="Recovery codes", codes="\n".join(codes))
+            return page(request, "dashboard/recovery_codes.html", title=_("Recovery codes"), codes="\n".join(codes))
         form.add_error("code", WRONG)
     secret = begin_enrolment(user)
+    url = otpauth_url(user, secret=secret)
     return page(
         request,
         "dashboard/security.html",
-        title="Security",
+        title=_("Security"),
         form=form,
         secret=spelled(secret),
-        otpauth=otpauth_url(user, secret=secret),
+        otpauth=url,
+        square=drawn(url),
         is_required=must_have_second_factor(user),
     )
 
@@ -89,15 +94,15 @@ def _end(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
             return redirect(request.path)
         form.add_error("code", WRONG)
     left = user.recovery_codes.count()
-    return page(request, "dashboard/security.html", title="Security", form=form, codes_left=left)
+    return page(request, "dashboard/security.html", title=_("Security"), form=form, codes_left=left)
 
 
 @transaction.atomic
 def _turn_off(request: HttpRequest, user: User) -> None:
     end_second_factor(user)
-    send_notice(user, what="The second factor of your Postrider account was turned off.")
+    send_notice(user, what=_("The second factor of your Postrider account was turned off."))
     update_session_auth_hash(request, user)
-    messages.success(request, "Your password alone signs you in now.")
+    messages.success(request, _("Your password alone signs you in now."))
 
 
 def _may_try(request: HttpRequest, form: Any, user: User) -> bool:
@@ -105,5 +110,5 @@ def _may_try(request: HttpRequest, form: Any, user: User) -> bool:
     if wait:
         form.add_error(None, too_fast(wait))
     elif not user.check_password(form.cleaned_data["password"]):
-        form.add_error("password", "This is not your password.")
+        form.add_error("password", _("This is not your password."))
     return not form.errors

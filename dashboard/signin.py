@@ -12,6 +12,8 @@ from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.forms import AuthenticationForm as UnfoldAuthenticationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -29,13 +31,13 @@ class SignInForm(UnfoldAuthenticationForm):
     """Admits members of a workspace and who is invited to one; staff without one is as unknown as any stranger."""
 
     error_messages = {
-        "invalid_login": "No account has this address and password. Check both and try again.",
-        "inactive": "No account has this address and password. Check both and try again.",
+        "invalid_login": gettext_lazy("No account has this address and password. Check both and try again."),
+        "inactive": gettext_lazy("No account has this address and password. Check both and try again."),
     }
 
     def __init__(self, request: HttpRequest | None = None, *args: Any, **options: Any) -> None:
         super().__init__(request, *args, **options)
-        self.fields["username"].label = "Email address"
+        self.fields["username"].label = _("Email address")
         self.fields["username"].widget.input_type = "email"
 
     def confirm_login_allowed(self, user: User) -> None:
@@ -85,12 +87,12 @@ class SignIn(LoginView):
 
 class CodeForm(forms.Form):
     code = forms.CharField(
-        label="Code",
+        label=gettext_lazy("Code"),
         max_length=40,
         widget=UnfoldAdminTextInputWidget(
             {"autofocus": True, "autocomplete": "one-time-code", "inputmode": "text", "autocapitalize": "none"}
         ),
-        help_text="The six digits that your authenticator app shows now, or a recovery code.",
+        help_text=gettext_lazy("The six digits that your authenticator app shows now, or a recovery code."),
     )
 
 
@@ -104,8 +106,8 @@ def enter_code(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         wait = account_wait_seconds(request, CODE, account=user.email)
         if not wait and check_any_code(user, code=form.cleaned_data["code"]):
             return _signed_in(request, user)
-        form.add_error("code", too_fast(wait) if wait else "This code is not right, or was used before.")
-    response = page(request, "dashboard/code.html", title="One more step", form=form)
+        form.add_error("code", too_fast(wait) if wait else _("This code is not right, or was used before."))
+    response = page(request, "dashboard/code.html", title=_("One more step"), form=form)
     response.status_code = 429 if wait else 200
     return response
 

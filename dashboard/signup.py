@@ -8,6 +8,8 @@ from django.contrib.auth import login
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
 from dashboard.choice import workspaces_of
@@ -19,21 +21,21 @@ from workspaces.models import User
 from workspaces.services import open_account
 from workspaces.standing import must_prove_address
 
-IN_USE = "An account with this address exists already. Sign in instead."
+IN_USE = gettext_lazy("An account with this address exists already. Sign in instead.")
 
 
 class SignUpForm(forms.Form):
     email = forms.EmailField(
-        label="Email address",
+        label=gettext_lazy("Email address"),
         max_length=254,
         widget=UnfoldAdminEmailInputWidget({"autocomplete": "email", "autofocus": True}),
     )
     password = new_password_field()
     workspace_name = forms.CharField(
-        label="Workspace",
+        label=gettext_lazy("Workspace"),
         max_length=100,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "organization"}),
-        help_text="The product or team that sends.",
+        help_text=gettext_lazy("The product or team that sends."),
     )
 
     def clean_email(self) -> str:
@@ -68,20 +70,20 @@ def sign_up(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     if workspaces_of(request):
         return redirect("dashboard:index")
     if settings.SIGNUP == "closed":
-        response = page(request, "dashboard/sign_up_closed.html", title="Sign-up is closed")
+        response = page(request, "dashboard/sign_up_closed.html", title=_("Sign-up is closed"))
         response.status_code = 403
         return response
     wait = wait_seconds(request, SIGN_UP) if request.method == "POST" else 0
     if wait:
         response = page(
-            request, "dashboard/sign_up.html", title="Create your account", form=SignUpForm(), refusal=too_fast(wait)
+            request, "dashboard/sign_up.html", title=_("Create your account"), form=SignUpForm(), refusal=too_fast(wait)
         )
         response.status_code = 429
         return response
     form = SignUpForm(request.POST or None)
     user = form.open_account() if form.is_valid() else None
     if user is None:
-        return page(request, "dashboard/sign_up.html", title="Create your account", form=form)
+        return page(request, "dashboard/sign_up.html", title=_("Create your account"), form=form)
     login(request, user)
     response = redirect("dashboard:index")
     remember_browser(response, user)

@@ -7,6 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, include, path, re_path, reverse_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from dashboard.choice import current_workspace, workspaces_of
@@ -64,10 +65,10 @@ class DashboardSite(GatedSite):
         }
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        return self.page(request, "dashboard/overview.html", title="Overview", **overview(request))
+        return self.page(request, "dashboard/overview.html", title=_("Overview"), **overview(request))
 
     def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        return self.page(request, "dashboard/usage.html", title="Usage", **usage(request))
+        return self.page(request, "dashboard/usage.html", title=_("Usage"), **usage(request))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Find nothing: unfold keeps what it finds per user and term, whatever the workspace.

@@ -60,7 +60,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Postrider",
     "SITE_SUBHEADER": "Staff",
     "SHOW_HISTORY": True,
-    "SIDEBAR": {"show_all_applications": False},
+    "SIDEBAR": {"navigation": "dashboard.navigation.staff_sidebar"},
     "ACCOUNT": {"navigation": "dashboard.navigation.staff_account_links"},
 }
 

@@ -1,6 +1,7 @@
 """Small things that several pages say alike."""
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 # What a status means to the eye: the variants of unfold's labels.
 TONES = {
@@ -34,3 +35,65 @@ ERROR_WORDS = {
     "secret_unreadable": _("The signing secret cannot be read; rotate it"),
     "internal_error": _("An error of this service"),
 }
+
+# Words of other rooms that a page shows by {% translate %}. They stand here for makemessages to find.
+ELSEWHERE = frozenset(
+    {
+        # what becomes of emails and recipients
+        gettext_noop("scheduled"),
+        gettext_noop("queued"),
+        gettext_noop("sent"),
+        gettext_noop("delivered"),
+        gettext_noop("bounced"),
+        gettext_noop("failed"),
+        gettext_noop("opened"),
+        gettext_noop("clicked"),
+        gettext_noop("cancelled"),
+        gettext_noop("to"),
+        gettext_noop("cc"),
+        gettext_noop("bcc"),
+        # of domains and their records
+        gettext_noop("pending"),
+        gettext_noop("verified"),
+        gettext_noop("temporary failure"),
+        # of deliveries
+        gettext_noop("succeeded"),
+        gettext_noop("exhausted"),
+        gettext_noop("discarded"),
+        # why an address is suppressed
+        gettext_noop("bounce"),
+        gettext_noop("unsubscribe"),
+        gettext_noop("manual"),
+        gettext_noop("complaint"),
+        # what a key or a person may do
+        gettext_noop("Full access"),
+        gettext_noop("Sending access"),
+        gettext_noop("Read only"),
+        gettext_noop("Owner"),
+        gettext_noop("Member"),
+        # the audit log
+        gettext_noop("API key created"),
+        gettext_noop("API key revoked"),
+        gettext_noop("Domain added"),
+        gettext_noop("Domain deleted"),
+        gettext_noop("Domain key rotated"),
+        gettext_noop("Domain verified"),
+        gettext_noop("Webhook created"),
+        gettext_noop("Webhook changed"),
+        gettext_noop("Webhook deleted"),
+        gettext_noop("Webhook secret rotated"),
+        gettext_noop("Suppression added"),
+        gettext_noop("Suppression removed"),
+        gettext_noop("Member invited"),
+        gettext_noop("Invitation withdrawn"),
+        gettext_noop("Member joined"),
+        gettext_noop("Member's role changed"),
+        gettext_noop("Member removed"),
+        gettext_noop("Member left"),
+        gettext_noop("Workspace created"),
+        gettext_noop("Address confirmed"),
+        gettext_noop("Workspace suspended"),
+        gettext_noop("Suspension lifted"),
+        gettext_noop("Plan changed"),
+    }
+)

@@ -4,14 +4,15 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
 
 from dashboard.choice import is_owner
 from dashboard.scoping import ScopedAdmin
 
 
 class AuditPages(ScopedAdmin):
-    slug, title = "audit", "Audit log"
-    empty = ("history", "Nothing yet", "What people and API keys change in this workspace is written down here.")
+    slug, title = "audit", _("Audit log")
+    empty = ("history", _("Nothing yet"), _("What people and API keys change in this workspace is written down here."))
     ordering = ("-id",)
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from api.moments import read_moment
 from dashboard.acts import succeeded
@@ -22,7 +23,7 @@ from webhooks.services import replay_delivery
 class DeliveryPages(ScopedAdmin):
     """Reached from their webhook, whose page lists them; there is no list of all."""
 
-    slug, title = "deliveries", "Webhooks"
+    slug, title = "deliveries", gettext_lazy("Webhooks")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookDelivery]:
         # Of a webhook that was deleted the rows outlive it for a while.

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from dashboard.acts import Question, succeeded
@@ -26,12 +27,12 @@ from workspaces.models import Workspace
 
 class DomainForm(forms.Form):
     name = forms.CharField(
-        label="Domain",
+        label=gettext_lazy("Domain"),
         max_length=253,
         widget=UnfoldAdminTextInputWidget(
             {"autofocus": True, "autocomplete": "off", "autocapitalize": "none", "placeholder": "mail.example.com"}
         ),
-        help_text="What stands behind the @ of your From addresses.",
+        help_text=gettext_lazy("What stands behind the @ of your From addresses."),
     )
 
     def clean_name(self) -> str:
@@ -50,8 +51,12 @@ class DomainForm(forms.Form):
 
 
 class DomainPages(ScopedAdmin):
-    slug, title = "domains", "Domains"
-    empty = ("dns", "No domains yet", "Register the domain that your mail comes from, then publish its records.")
+    slug, title = "domains", gettext_lazy("Domains")
+    empty = (
+        "dns",
+        gettext_lazy("No domains yet"),
+        gettext_lazy("Register the domain that your mail comes from, then publish its records."),
+    )
     ordering = ("-created_at", "-id")
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
@@ -66,13 +71,13 @@ class DomainPages(ScopedAdmin):
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
-    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = DomainForm(request.POST or None)
         domain = form.register(current_workspace(request)) if form.is_valid() else None
         if domain is None:
-            return self.page(request, "dashboard/domains/new.html", title="New domain", form=form)
+            return self.page(request, "dashboard/domains/new.html", title=_("New domain"), form=form)
         self.log_addition(request, domain, "Registered.")
-        messages.success(request, f"{domain.name} is registered. Publish the records below.")
+        messages.success(request, _("%(name)s is registered. Publish the records below.") % {"name": domain.name})
         return redirect(self.url("change", domain.id))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:

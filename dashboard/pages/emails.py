@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from dashboard.acts import Question, succeeded
 from dashboard.choice import current_workspace
@@ -31,8 +32,12 @@ LONG = ("template_data", "metadata", "headers", "search_text", "error_message")
 
 
 class EmailPages(ScopedAdmin):
-    slug, title = "emails", "Emails"
-    empty = ("mail", "No emails here", "What your programs send through this workspace is listed here, newest first.")
+    slug, title = "emails", gettext_lazy("Emails")
+    empty = (
+        "mail",
+        gettext_lazy("No emails here"),
+        gettext_lazy("What your programs send through this workspace is listed here, newest first."),
+    )
     ordering = ("-created_at", "-id")
     statuses = tuple(State.values)
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
 
 from dashboard.preview import preview_response, source_response
 from dashboard.scoping import ScopedAdmin
@@ -18,8 +19,12 @@ MAX_SHOWN_BYTES = 256 * 1024
 
 
 class InboxPages(ScopedAdmin):
-    slug, title = "inbox", "Inbox"
-    empty = ("inbox", "Nothing caught yet", "Every email sent here lands in this inbox; nothing leaves the machine.")
+    slug, title = "inbox", _("Inbox")
+    empty = (
+        "inbox",
+        _("Nothing caught yet"),
+        _("Every email sent here lands in this inbox; nothing leaves the machine."),
+    )
     ordering = ("-received_at", "-id")
 
     def routes(self) -> list[URLPattern]:

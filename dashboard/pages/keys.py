@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from dashboard.choice import current_workspace
@@ -22,31 +24,33 @@ from workspaces.services import issue_api_key, revoke_api_key
 
 class KeyForm(forms.Form):
     name = forms.CharField(
+        label=gettext_lazy("Name"),
         max_length=100,
         widget=UnfoldAdminTextInputWidget(
-            {"autofocus": True, "autocomplete": "off", "placeholder": "Shop, production"}
+            {"autofocus": True, "autocomplete": "off", "placeholder": gettext_lazy("Shop, production")}
         ),
-        help_text="Where it is used: you will want to know when you revoke it.",
+        help_text=gettext_lazy("Where it is used: you will want to know when you revoke it."),
     )
     scope = forms.ChoiceField(
+        label=gettext_lazy("Scope"),
         choices=[
-            (ApiKey.Scope.SENDING_ACCESS.value, "Sending access: send, and read what was sent"),
-            (ApiKey.Scope.READ_ONLY.value, "Read only: see everything, change nothing"),
-            (ApiKey.Scope.FULL_ACCESS.value, "Full access: everything the API can do"),
+            (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send, and read what was sent")),
+            (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: see everything, change nothing")),
+            (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: everything the API can do")),
         ],
         widget=UnfoldAdminSelectWidget,
     )
     expires_at = forms.DateTimeField(
-        label="Expires",
+        label=gettext_lazy("Expires"),
         required=False,
         widget=UnfoldAdminTextInputWidget({"type": "datetime-local"}),
-        help_text="In UTC. Empty: it works until you revoke it.",
+        help_text=gettext_lazy("In UTC. Empty: it works until you revoke it."),
     )
 
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at and expires_at <= timezone.now():
-            raise forms.ValidationError("Choose a moment in the future.")
+            raise forms.ValidationError(_("Choose a moment in the future."))
         return expires_at
 
     def issue(self, workspace: Workspace) -> tuple[ApiKey, KeySecret] | None:
@@ -59,8 +63,12 @@ class KeyForm(forms.Form):
 
 
 class KeyPages(ScopedAdmin):
-    slug, title = "keys", "API keys"
-    empty = ("key", "No keys yet", "A program needs one to send email through this workspace.")
+    slug, title = "keys", gettext_lazy("API keys")
+    empty = (
+        "key",
+        gettext_lazy("No keys yet"),
+        gettext_lazy("A program needs one to send email through this workspace."),
+    )
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
@@ -73,11 +81,11 @@ class KeyPages(ScopedAdmin):
             self.route("<str:object_id>/revoke/", "revoke", self.revoke_view),
         ]
 
-    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = KeyForm(request.POST or None)
         issued = form.issue(current_workspace(request)) if form.is_valid() else None
         if issued is None:
-            return self.page(request, "dashboard/keys/new.html", title="New API key", form=form)
+            return self.page(request, "dashboard/keys/new.html", title=_("New API key"), form=form)
         key, secret = issued
         self.log_addition(request, key, "Issued.")
         # Shown in this very answer and kept nowhere: no session, message or log ever holds it.
@@ -86,8 +94,10 @@ class KeyPages(ScopedAdmin):
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)
         if request.method != "POST":
-            return self.page(request, "dashboard/keys/revoke.html", title=f"Revoke {key.name}", key=key)
+            return self.page(
+                request, "dashboard/keys/revoke.html", title=_("Revoke %(name)s") % {"name": key.name}, key=key
+            )
         revoke_api_key(key)
         self.log_change(request, key, "Revoked.")
-        messages.success(request, f"{key.name} is revoked; calls with it are refused from now on.")
+        messages.success(request, _("%(name)s is revoked; calls with it are refused from now on.") % {"name": key.name})
         return redirect(self.list_url)

@@ -12,6 +12,8 @@ from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
@@ -32,19 +34,19 @@ from workspaces.members import (
 from workspaces.models import Invitation, Membership, User, Workspace
 
 ROLES = [
-    (Membership.Role.MEMBER.value, "Member: everything but people and the audit log"),
-    (Membership.Role.OWNER.value, "Owner: everything"),
+    (Membership.Role.MEMBER.value, gettext_lazy("Member: everything but people and the audit log")),
+    (Membership.Role.OWNER.value, gettext_lazy("Owner: everything")),
 ]
-LAST_OWNER = "A workspace keeps at least one owner. Make somebody else an owner first."
+LAST_OWNER = gettext_lazy("A workspace keeps at least one owner. Make somebody else an owner first.")
 
 
 class RoleForm(forms.Form):
-    role = forms.ChoiceField(choices=ROLES, widget=UnfoldAdminSelectWidget)
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=ROLES, widget=UnfoldAdminSelectWidget)
 
 
 class InviteForm(RoleForm):
     email = forms.EmailField(
-        label="Email address",
+        label=gettext_lazy("Email address"),
         max_length=254,
         widget=UnfoldAdminEmailInputWidget({"autofocus": True, "autocomplete": "off"}),
     )
@@ -60,16 +62,16 @@ class InviteForm(RoleForm):
                 invitation = invite_member(workspace, **self.cleaned_data, by=by)
                 send_invitation(invitation)
         except AlreadyMember:
-            self.add_error("email", "This address is a member already.")
+            self.add_error("email", _("This address is a member already."))
             return None
         except TooManyInvitations:
-            self.add_error(None, "There are too many open invitations; withdraw some.")
+            self.add_error(None, _("There are too many open invitations; withdraw some."))
             return None
         return invitation
 
 
 class MemberPages(ScopedAdmin):
-    slug, title = "members", "Members"
+    slug, title = "members", gettext_lazy("Members")
     empty = ("group", "", "")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
@@ -104,9 +106,11 @@ class MemberPages(ScopedAdmin):
         if form.is_valid() and not self._must_wait(request, form, workspace):
             invitation = form.invite(workspace, by=_user(request))
             if invitation:
-                messages.success(request, f"An invitation is on its way to {invitation.email}.")
+                messages.success(
+                    request, _("An invitation is on its way to %(address)s.") % {"address": invitation.email}
+                )
                 return redirect(self.list_url)
-        return self.page(request, "dashboard/members/invite.html", title="Invite somebody", form=form)
+        return self.page(request, "dashboard/members/invite.html", title=_("Invite somebody"), form=form)
 
     def withdraw_view(self, request: HttpRequest) -> HttpResponse:
         invitations = current_workspace(request).invitations
@@ -115,7 +119,9 @@ class MemberPages(ScopedAdmin):
         except (Invitation.DoesNotExist, ValueError) as error:
             raise Http404 from error
         withdraw_invitation(invitation)
-        messages.success(request, f"The invitation of {invitation.email} does not work any more.")
+        messages.success(
+            request, _("The invitation of %(address)s does not work any more.") % {"address": invitation.email}
+        )
         return redirect(self.list_url)
 
     def role_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -123,23 +129,27 @@ class MemberPages(ScopedAdmin):
         form = RoleForm(request.POST or None, initial={"role": member.role})
         if form.is_valid():
             return self._done(
-                request, lambda: change_role(member, role=form.cleaned_data["role"]), "The role is changed."
+                request, lambda: change_role(member, role=form.cleaned_data["role"]), _("The role is changed.")
             )
-        title = f"Role of {member.user.email}"
+        title = _("Role of %(address)s") % {"address": member.user.email}
         return self.page(request, "dashboard/members/role.html", title=title, member=member, form=form)
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         member = self.find(request, object_id)
         if request.method != "POST":
-            title = f"Remove {member.user.email}"
+            title = _("Remove %(address)s") % {"address": member.user.email}
             return self.page(request, "dashboard/members/remove.html", title=title, member=member)
-        return self._done(request, lambda: remove_member(member), f"{member.user.email} is not a member any more.")
+        return self._done(
+            request,
+            lambda: remove_member(member),
+            _("%(address)s is not a member any more.") % {"address": member.user.email},
+        )
 
     def leave_view(self, request: HttpRequest) -> HttpResponse:
         member = self.get_queryset(request).get(user=_user(request))
         if request.method != "POST":
-            return self.page(request, "dashboard/members/leave.html", title="Leave", member=member)
-        text = f"You are not a member of {member.workspace.name} any more."
+            return self.page(request, "dashboard/members/leave.html", title=_("Leave"), member=member)
+        text = _("You are not a member of %(workspace)s any more.") % {"workspace": member.workspace.name}
         return self._done(request, lambda: leave_workspace(member), text, goes_to="/dashboard/")
 
     def _done(self, request: HttpRequest, act: Callable[[], None], text: str, *, goes_to: str = "") -> HttpResponse:

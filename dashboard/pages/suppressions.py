@@ -63,9 +63,13 @@ class ImportForm(forms.Form):
 
 
 class SuppressionPages(ScopedAdmin):
-    slug, title = "suppressions", "Suppressions"
-    empty = ("block", "Nothing suppressed", "Addresses that bounce, complain or unsubscribe come here by themselves.")
-    add_label = "Add addresses"
+    slug, title = "suppressions", gettext_lazy("Suppressions")
+    empty = (
+        "block",
+        gettext_lazy("Nothing suppressed"),
+        gettext_lazy("Addresses that bounce, complain or unsubscribe come here by themselves."),
+    )
+    add_label = gettext_lazy("Add addresses")
     ordering = ("-created_at", "-id")
 
     def routes(self) -> list[URLPattern]:

@@ -70,9 +70,13 @@ class TemplateForm(WireForm):
 
 
 class TemplatePages(ScopedAdmin):
-    slug, title = "templates", "Templates"
-    empty = ("draft", "No templates yet", "Write the words once; each email brings its own names and numbers.")
-    add_label = "New template"
+    slug, title = "templates", gettext_lazy("Templates")
+    empty = (
+        "draft",
+        gettext_lazy("No templates yet"),
+        gettext_lazy("Write the words once; each email brings its own names and numbers."),
+    )
+    add_label = gettext_lazy("New template")
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
@@ -99,7 +103,7 @@ class TemplatePages(ScopedAdmin):
             form.attempt(lambda: create_template(workspace, **new_template(form.values))) if form.is_valid() else None
         )
         if made is None:
-            return self._editor(request, form, title=self.add_label, sample="{}")
+            return self._editor(request, form, title=str(self.add_label), sample="{}")
         self.log_addition(request, made, "Created.")
         messages.success(request, _("The template is saved."))
         return redirect(self.url("change", made.id))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from dashboard.choice import current_workspace
@@ -44,7 +45,7 @@ def percent_used(quota: Quota) -> int:
 
 
 def month_name(first: date) -> str:
-    return f"{first:%b %Y}"
+    return date_format(first, "M Y")
 
 
 def _limits(workspace: Workspace, quota: Quota) -> list[Limit]:

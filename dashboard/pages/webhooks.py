@@ -55,8 +55,12 @@ class WebhookForm(WireForm):
 
 
 class WebhookPages(ScopedAdmin):
-    slug, title = "webhooks", "Webhooks"
-    empty = ("webhook", "No webhooks yet", "Your server is told what becomes of an email the moment it happens.")
+    slug, title = "webhooks", gettext_lazy("Webhooks")
+    empty = (
+        "webhook",
+        gettext_lazy("No webhooks yet"),
+        gettext_lazy("Your server is told what becomes of an email the moment it happens."),
+    )
     ordering = ("-created_at", "-id")
 
     def routes(self) -> list[URLPattern]:
@@ -76,12 +80,12 @@ class WebhookPages(ScopedAdmin):
         rows = self.get_queryset(request)
         return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows)
 
-    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = WebhookForm(request.POST or None, initial={"events": ["delivered", "bounced", "failed"]})
         workspace = current_workspace(request)
         made = form.attempt(lambda: create_webhook(workspace, **form.values)) if form.is_valid() else None
         if made is None:
-            return self.page(request, "dashboard/webhooks/new.html", title="New webhook", form=form)
+            return self.page(request, "dashboard/webhooks/new.html", title=_("New webhook"), form=form)
         webhook, secret = made
         self.log_addition(request, webhook, "Created.")
         return self._secret_page(request, webhook, secret)

@@ -15,7 +15,8 @@ from tests.conftest import Account, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.services import create_webhook, send_test
-from workspaces.models import Usage, Workspace
+from workspaces.models import ApiKey, AuditEntry, Membership, Usage, User, Workspace
+from workspaces.services import issue_api_key
 
 STATUSES = ("delivered", "opened", "clicked", "bounced", "failed", "queued", "sent", "scheduled", "cancelled")
 SUBJECTS = ("Your receipt", "Reset your password", "Welcome aboard", "Invoice 2026-118", "Your order has left")
@@ -45,6 +46,7 @@ def furnish(account: Account) -> dict[str, Any]:
         "webhooks_webhookdelivery": failed_delivery(webhook, answer="upstream is down"),
         "suppressions_suppression": suppress_address(workspace, address="gone@example.com", reason="bounce")[0],
         "workspaces_apikey": workspace.api_keys.get(),
+        "workspaces_membership": add_member(workspace),
     }
 
 
@@ -62,6 +64,9 @@ def furnish_with(account: Account, text: str) -> dict[str, Any]:
         content=email.content, position=0, filename=text[:255], content_type=text[:255], size=1, data=b""
     )
     Content.objects.filter(id=email.content_id).update(text=text)
+    AuditEntry.objects.create(
+        workspace=workspace, act="domain_added", about=text[:320], actor_kind="key", actor=text[:320]
+    )
     domain = checked_domain(workspace, found=text)
     webhook, _ = create_webhook(workspace, url="https://shop.example/hook", events=["delivered"])
     delivery = failed_delivery(webhook, answer=text)
@@ -81,7 +86,14 @@ def furnish_with(account: Account, text: str) -> dict[str, Any]:
         "suppressions_suppression": Suppression.objects.create(
             workspace=workspace, email=text[:254], address_key=text[:254].casefold(), reason="manual"
         ),
+        "workspaces_apikey": issue_api_key(workspace, name=text[:100], scope=ApiKey.Scope.READ_ONLY)[0],
+        "workspaces_membership": add_member(workspace),
     }
+
+
+def add_member(workspace: Workspace) -> Membership:
+    user = User.objects.create(email=f"{new_selector()}@grace.example", password="!")
+    return Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.MEMBER)
 
 
 def failed_email(workspace: Workspace, **fields: Any) -> Email:
@@ -151,6 +163,7 @@ def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
             continue
         if "<" not in route:
             found[name] = route
-        elif kind in objects:
-            found[name] = route.replace("<str:object_id>", objects[kind].pk)
+        else:
+            # KeyError for a kind that the scene has none of: no page goes unseen.
+            found[name] = route.replace("<str:object_id>", str(objects[kind].pk))
     return found

@@ -1,6 +1,7 @@
 """People in a real browser: invite, accept, sign in, leave; a second factor, and signing in with it."""
 
 import re
+import subprocess
 import time
 
 import pytest
@@ -9,8 +10,9 @@ from playwright.sync_api import expect
 from system_mail.models import SystemMail
 from tests.conftest import PASSWORD, make_account
 from tests.dashboard.browser import Visit
+from tests.standards.tools import program
 from workspaces.models import Membership
-from workspaces.second_factor import begin_enrolment, code_at
+from workspaces.second_factor import begin_enrolment, code_at, otpauth_url
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -59,12 +61,19 @@ def test_somebody_is_invited_accepts_and_leaves(visit, phone):
     assert not phone.complaints
 
 
+def read_square(visit: Visit) -> str:
+    """Return what a camera reads on the page."""
+    shot = visit.page.locator(".pr-square").screenshot()
+    command = [program("zbarimg", package="zbar-tools"), "--quiet", "--raw", "-"]
+    return subprocess.run(command, input=shot, capture_output=True, check=True, timeout=30).stdout.decode().strip()
+
+
 def test_a_second_factor_is_turned_on_and_asked_for(visit, phone):
     alice = make_account("alice")
     sign_in(visit, alice.owner.email)
     page = visit.go("/dashboard/security/")
-    now = int(time.time()) // 30
-    page.get_by_label("Code from the app").fill(code_at(begin_enrolment(alice.owner), step=now - 1))
+    assert read_square(visit) == otpauth_url(alice.owner, secret=begin_enrolment(alice.owner))
+    page.get_by_label("Code from the app").fill(code_at(begin_enrolment(alice.owner), step=int(time.time()) // 30))
     page.get_by_label("Your password").fill(PASSWORD)
     visit.keep_screenshot("security")
     page.get_by_role("button", name="Turn on").click()

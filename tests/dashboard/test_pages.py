@@ -1,5 +1,8 @@
 """Every page of the site in Chromium: fit for all hands and eyes, silent console, a screenshot to look at."""
 
+from collections import defaultdict
+from types import SimpleNamespace
+
 import pytest
 
 from tests.conftest import make_account
@@ -7,8 +10,32 @@ from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.scene import furnish, paths_of
 from tests.dashboard.test_scoping import ROUTES
+from workspaces.members import invitation_token, invite_member
+from workspaces.standing import proof_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+DOORS = ("login", "signup", "reset", "new_password", "invitation", "proof")
+# What only a POST reaches, what answers with a file, a frame or a redirect, and what unfold asks for by name.
+WITHOUT_A_PAGE = {
+    "logout",
+    "jsi18n",
+    "search",
+    "switch_workspace",
+    "ask_for_proof",
+    "domains_domain_verify",
+    "emails_email_preview",
+    "inbox_caughtmail_preview",
+    "inbox_caughtmail_source",
+    "suppressions_suppression_export",
+    "templates_app_template_check",
+    "templates_app_template_preview",
+    "webhooks_webhook_enable",
+    "webhooks_webhook_test",
+    "webhooks_webhookdelivery_replay",
+    "workspaces_membership_withdraw",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +69,27 @@ def test_nor_does_one_on_a_phone_in_the_dark(phone):
     found = walk(phone, "phone")
 
     assert not found, "\n".join(found)
+
+
+def test_the_doors_keep_nobody_out(visit):
+    account = make_account("alice")
+    invited = invite_member(account.workspace, email="grace@hopper.example", role="member", by=account.owner)
+    links = {"invitation": invitation_token(invited), "proof": proof_token(account.owner)}
+    found = []
+    for name in DOORS:
+        page = visit.go(f"{ROUTES[name]}?token={links.get(name, '')}")
+        visit.keep_screenshot(f"door-{name}")
+        found += [f"{name}: {violation}" for violation in violations(page)]
+
+    # A link that is gone answers 410, and the browser says so.
+    found += [complaint for complaint in visit.complaints if "410" not in complaint]
+    assert not found, "\n".join(found)
+
+
+def test_every_route_is_looked_at():
+    walked = paths_of(defaultdict(lambda: SimpleNamespace(pk="x")), ROUTES)
+
+    assert set(ROUTES) - set(walked) - set(DOORS) == WITHOUT_A_PAGE
 
 
 def test_the_pages_of_an_empty_workspace_are_as_good(visit):

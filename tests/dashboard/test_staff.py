@@ -49,6 +49,24 @@ def test_the_front_page_loads(staff):
     assert staff.get("/admin/").status_code == 200
 
 
+def test_the_sidebar_leads_to_every_model(staff):
+    page = staff.get("/admin/").content.decode()
+
+    for model in admin.site._registry:
+        assert f'href="/admin/{model._meta.app_label}/{model._meta.model_name}/"' in page, model
+    # Each has its section and icon; "More" is for those that nobody has thought of.
+    assert "More" not in page
+
+
+def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client, db):
+    client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
+
+    page = client.get("/admin/").content.decode()
+
+    assert "Operations" in page
+    assert "/admin/workspaces/" not in page
+
+
 def test_mail_of_a_workspace_is_its_own(staff, alice):
     mail = make_caught(alice.workspace, subject="Between us")
 

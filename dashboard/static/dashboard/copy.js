@@ -4,8 +4,10 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const source = document.querySelector(button.dataset.copy);
   const label = button.querySelector("[data-label]");
-  label.textContent = (await copied(source)) ? "Copied" : "Press Ctrl+C";
-  setTimeout(() => { label.textContent = "Copy"; }, 2000);
+  // Pressed twice, it must not come to rest on what it said for a moment.
+  label.dataset.rest ??= label.textContent;
+  label.textContent = (await copied(source)) ? button.dataset.done : button.dataset.failed;
+  setTimeout(() => { label.textContent = label.dataset.rest; }, 2000);
 });
 
 async function copied(source) {
