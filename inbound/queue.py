@@ -1,6 +1,7 @@
 """The queue of things told: claimed before they are read, so that what breaks a reader is tried three times only."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TypeVar
 
 from django.db import connection
@@ -19,7 +20,7 @@ PURGE_AT_ONCE = 1_000
 
 # Statements with the table's name in them; it is a model's, never anybody's input.
 CLAIM = """
-UPDATE {table} SET attempts = attempts + 1, due_at = now() + make_interval(secs => %s)
+UPDATE {table} SET attempts = attempts + 1, due_at = statement_timestamp() + make_interval(secs => %s)
  WHERE number IN (SELECT number FROM {table}
                    WHERE processed_at IS NULL AND due_at <= statement_timestamp() AND (attempts > 0) = %s
                    ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
@@ -45,6 +46,11 @@ def _claim(kind: type[T], *, again: bool, limit: int) -> list[T]:
         cursor.execute(CLAIM.format(table=kind.table()), [CLAIM_SECONDS, again, limit])
         numbers = [number for (number,) in cursor.fetchall()]
     return list(kind.objects.filter(number__in=numbers).order_by("number"))
+
+
+def waited(row: Told) -> timedelta:
+    """Return how long ago a claimed row came, by the database's clock: this machine's may be wrong."""
+    return row.due_at - timedelta(seconds=CLAIM_SECONDS) - row.received_at
 
 
 def settle(kind: type[T], verdicts: Mapping[int, Told.Verdict]) -> None:
