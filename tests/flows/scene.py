@@ -40,6 +40,9 @@ EXPIRE = (
     "UPDATE webhooks_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
     "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1",
 )
+PARAGRAPH = (
+    '<p>MARK for {{name}}: <b>all is well</b> with <a href="https://x.example/MARK">what you have ordered</a></p>\n'
+)
 LEFT = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
@@ -55,6 +58,8 @@ class Tenant:
     domain: str
     mark: str
     template: str = ""
+    # One of ten kilobytes.
+    long_template: str = ""
     # Of its endpoint.
     secret: str = ""
 
@@ -127,10 +132,10 @@ class Scene:
             body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
         return self._accept(tenant, "/emails/send", body, addresses)
 
-    def batch(self, tenant: Tenant, *addresses: str) -> list[Sent]:
+    def batch(self, tenant: Tenant, *addresses: str, template: str = "") -> list[Sent]:
         body = {
             "from": f"hello@{tenant.domain}",
-            "templateId": tenant.template,
+            "templateId": template or tenant.template,
             "recipients": [{"to": address, "templateData": {"name": address}} for address in addresses],
         }
         status, answer = self.call(tenant, "POST", "/emails/batch", body, key=f"key-{next(self.numbers)}")
@@ -287,14 +292,20 @@ def _workspace_of(scene: Scene, domain: str) -> str:
 def _settle_in(scene: Scene, tenant: Tenant) -> None:
     scene.ledger.marks[tenant.id] = tenant.mark
     scene.call(tenant, "POST", "/domains", {"name": tenant.domain})
-    wording = {"subject": f"{tenant.mark} for {{{{name}}}}", "htmlContent": f"<p>{tenant.mark} {{{{name}}}}</p>"}
-    _, template = scene.call(tenant, "POST", "/templates", {"name": tenant.mark, **wording})
-    tenant.template = template["id"]
+    tenant.template = _template(scene, tenant, name="short", paragraphs=1)
+    tenant.long_template = _template(scene, tenant, name="long", paragraphs=10_000 // len(PARAGRAPH))
     path = f"/hook-{tenant.mark}"
     status, answer = scene.call(tenant, "POST", "/webhooks", {"url": scene.receiver.url(path), "events": list(KINDS)})
     assert status == 201, answer
     tenant.secret = answer["secret"]
     scene.ledger.endpoints.append(Endpoint(tenant.id, path, frozenset(KINDS)))
+
+
+def _template(scene: Scene, tenant: Tenant, *, name: str, paragraphs: int) -> str:
+    html = PARAGRAPH.replace("MARK", tenant.mark) * paragraphs
+    body = {"name": name, "subject": f"{tenant.mark} for {{{{name}}}}", "htmlContent": html}
+    _, template = scene.call(tenant, "POST", "/templates", body)
+    return str(template["id"])
 
 
 def _listens(port: int) -> bool:
