@@ -45,6 +45,10 @@ POINTS = {
     "inbound.after_claim": ("inbound", "reports are claimed, not read"),
     "inbound.before_settle_commit": ("inbound", "what they mean is written, nothing is committed"),
     "inbound.after_settle": ("inbound", "what they mean is committed"),
+    "analytics.before_fold": ("worker", "a sweep of beat's: deltas wait to be added up"),
+    "analytics.after_fold": ("worker", "they are added up and committed"),
+    "domains.after_claim": ("worker", "a sweep of beat's: due checks are claimed, nothing is asked"),
+    "domains.before_record_commit": ("worker", "what a check saw is written, nothing is committed"),
 }
 
 
