@@ -89,7 +89,7 @@ def is_sent(scene, address):
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize(("point", "action"), cases())
+@pytest.mark.parametrize(("point", "action"), list(cases()))
 def test_a_fault_at_any_point_breaks_no_promise(scene, point, action):
     name = POINTS[point][0]
     for other in ("web", "worker", "inbound"):
