@@ -74,22 +74,20 @@ def run(name: str) -> Run:
     """Run one, and pass its output on."""
     print(f"== {name}", flush=True)
     command = [sys.executable, "-m", f"benchmarks.{name}"]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    # As by Ctrl-C, so that it takes down the servers that it has started.
-    limit = threading.Timer(MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
-    limit.start()
     figures = []
-    assert process.stdout
-    for line in process.stdout:
-        if found := Figure.read(line):
-            figures.append(found)
-        else:
-            print(line, end="", flush=True)
-    code = process.wait()
-    # False once its time was up.
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        # As by Ctrl-C, so that it takes down the servers that it has started.
+        limit = threading.Timer(MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
+        limit.start()
+        for line in process.stdout or ():
+            if found := Figure.read(line):
+                figures.append(found)
+            else:
+                print(line, end="", flush=True)
+    # Not alive any more once the time was up.
     was_in_time = limit.is_alive()
     limit.cancel()
-    return Run(name, figures, _trouble(code, figures, name, was_in_time=was_in_time))
+    return Run(name, figures, _trouble(process.returncode, figures, name, was_in_time=was_in_time))
 
 
 def _trouble(code: int, figures: list[Figure], name: str, *, was_in_time: bool) -> str:

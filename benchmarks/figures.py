@@ -18,7 +18,7 @@ class Figure:
 
     name: str
     value: float
-    unit: str
+    unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
 
@@ -37,7 +37,8 @@ class Figure:
 
     @property
     def row(self) -> str:
-        return f"| {self.name} | {_spelled(self.value)} {self.unit} | {self.aim} | {self.verdict} |"
+        value = f"{_spelled(self.value)} {self.unit}".strip()
+        return f"| {self.name} | {value} | {self.aim} | {self.verdict} |"
 
     @classmethod
     def read(cls, line: str) -> Self | None:
