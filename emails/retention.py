@@ -70,7 +70,7 @@ def expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
     last: dict[str, Any] = {"created_at": tally.EVER, "id": UUID(int=0)}
     values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": AT_ONCE}
     while page := _query(EXPIRED, values | last):
-        _delete([id_ for _, id_ in page])
+        delete_finished([id_ for _, id_ in page])
         last = dict(zip(("created_at", "id"), page[-1], strict=True))
         yield
 
@@ -82,13 +82,15 @@ def unused_versions() -> Iterator[None]:
 
 
 @transaction.atomic
-def _delete(candidates: Sequence[UUID]) -> None:
+def delete_finished(candidates: Sequence[UUID]) -> list[UUID]:
+    """Delete those of a workspace's emails that nothing is left to do for; return them."""
     ids = [id_ for (id_,) in _query(HOLD, {"ids": list(candidates)})]
     _execute(DELETE_EVENTS, [ids])
     recipients = _query(DELETE_RECIPIENTS, [ids])
     emails = _query(DELETE_EMAILS, [ids])
     _delete_contents({content_id for _, _, _, content_id, *_ in emails} - {None})
     tally.add(_gone(emails, recipients))
+    return ids
 
 
 def _delete_contents(candidates: Iterable[UUID]) -> None:

@@ -31,6 +31,14 @@ PURGE = """
 DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
                                       ORDER BY processed_at LIMIT %s FOR UPDATE SKIP LOCKED)
 """
+# A report quotes the address as the host spells it, so any spelling counts.
+ERASE = """
+DELETE FROM inbound_mailreport
+ WHERE processed_at IS NOT NULL AND (lower(sender) = lower(%(address)s)
+    OR position(lower(%(address)s) in lower(encode(source, 'escape'))) > 0);
+DELETE FROM inbound_providerreport
+ WHERE processed_at IS NOT NULL AND position(lower(%(address)s) in lower(event::text)) > 0
+"""
 
 
 def claim(kind: type[T]) -> list[T]:
@@ -71,3 +79,10 @@ def purge(kind: type[T]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(PURGE.format(table=kind.table()), [KEEP_DAYS, PURGE_AT_ONCE])
         return int(cursor.rowcount)
+
+
+def erase(address: str) -> None:
+    """Delete what was told about an address and has been read; what has not is due within a minute."""
+    with connection.cursor() as cursor:
+        for statement in ERASE.split(";"):
+            cursor.execute(statement, {"address": address})

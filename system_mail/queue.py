@@ -61,5 +61,10 @@ def purge() -> None:
     SystemMail.objects.filter(created_at__lt=Now() - KEPT).delete()
 
 
+def erase(address: str) -> None:
+    """Delete what the service itself has written to an address; what is on its way goes first."""
+    SystemMail.objects.filter(recipient__iexact=address).exclude(state=SystemMail.State.WAITING).delete()
+
+
 def _held(held: Claim) -> QuerySet[SystemMail]:
     return SystemMail.objects.filter(id=held.id, fence=held.fence, state=SystemMail.State.WAITING)
