@@ -43,4 +43,5 @@ class EmailAdmin(ReadOnlyAdmin):
         email = self.get_object(request, object_id)
         if email:
             note(email.workspace, Act.EMAIL_LOOKED_AT, about=email.id)
-        return super().change_view(request, object_id, *args, **kwargs)
+        shown: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)
+        return shown
