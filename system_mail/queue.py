@@ -5,7 +5,7 @@ A claim moves due_at to the end of the lease, so a dead worker's mail is due aga
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import connection
 from django.db.models import QuerySet, Value
@@ -27,12 +27,12 @@ KEPT = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Claim:
-    """A mail that is ours while its fence stands; attempt counts from 1."""
+    """A mail that is ours while its fence stands; attempt counts from 1; age is the database's, at the claim."""
 
     id: str
     fence: int
     attempt: int
-    created_at: datetime
+    age: timedelta
 
 
 def claim(limit: int) -> list[SystemMail]:
@@ -40,6 +40,12 @@ def claim(limit: int) -> list[SystemMail]:
         cursor.execute(CLAIM, [LEASE_SECONDS, limit])
         ids = [from_uuid(row, prefix="sysm_") for (row,) in cursor.fetchall()]
     return list(SystemMail.objects.filter(id__in=ids).order_by("created_at"))
+
+
+def claim_of(mail: SystemMail) -> Claim:
+    """Return the claim of a mail that was just claimed; its due_at is the end of the lease."""
+    age = mail.due_at - timedelta(seconds=LEASE_SECONDS) - mail.created_at
+    return Claim(mail.id, mail.fence, mail.attempts, age)
 
 
 def renew(claims: Collection[Claim]) -> None:
