@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from drain.faults import fault
 from keys.ids import from_uuid, to_uuid
 
 ADD = """
@@ -127,8 +128,10 @@ def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, in
 def fold() -> int:
     """Fold waiting deltas into the tallies; return how many. Any number of folds may run at once."""
     with connection.cursor() as cursor:
+        fault("analytics.before_fold")
         cursor.execute(FOLD, [FOLD_AT_ONCE])
         (count,) = cursor.fetchone()
+    fault("analytics.after_fold")
     return int(count)
 
 

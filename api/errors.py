@@ -130,6 +130,16 @@ class ServiceUnavailable(Problem):
     status, code, title = 503, "service_unavailable", "Service unavailable"
 
 
+class Overloaded(Problem):
+    """The server gets more requests than it can answer in time, and this one has waited for too long.
+
+    Nothing was accepted: it was not even read. Wait for the seconds of `Retry-After`, and ask less at once; a batch
+    carries up to 500 emails in one request.
+    """
+
+    status, code, title = 503, "overloaded", "Overloaded"
+
+
 def internal_error() -> InternalError:
     return InternalError("Something went wrong on our side. Nothing was accepted; name the requestId when you ask.")
 
@@ -138,4 +148,11 @@ def service_unavailable() -> ServiceUnavailable:
     return ServiceUnavailable(
         "The database cannot be reached. Nothing was accepted unless an idempotency key says otherwise; try again.",
         headers={"Retry-After": "5"},
+    )
+
+
+def overloaded() -> Overloaded:
+    return Overloaded(
+        "There are more requests than the server can answer in time. Nothing was accepted; try again.",
+        headers={"Retry-After": "2"},
     )

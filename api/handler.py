@@ -87,8 +87,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def _answer(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
     """Answer what failed outside of DRF: JSON under /v1, a plain page elsewhere."""
     if request.path_info.startswith("/v1/") or request.path_info == "/v1":
-        return HttpResponse(json.dumps(problem_body(problem)), status=problem.status, content_type=CONTENT_TYPE)
+        return problem_answer(problem)
     return render(request, "api/error.html", {"status": status, "title": HTTPStatus(status).phrase}, status=status)
+
+
+def problem_answer(problem: errors.Problem) -> HttpResponse:
+    """Return the answer of a problem outside of DRF."""
+    body = json.dumps(problem_body(problem))
+    return HttpResponse(body, status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
 
 
 class NoSuchPath(APIView):

@@ -105,10 +105,11 @@ RATE_LIMIT_EXCEEDED = known(
 )
 INTERNAL_ERROR = known(errors.InternalError, errors.internal_error().detail)
 SERVICE_UNAVAILABLE = known(errors.ServiceUnavailable, errors.service_unavailable().detail, headers=("Retry-After",))
+OVERLOADED = known(errors.Overloaded, errors.overloaded().detail, headers=("Retry-After",))
 # Not of an operation, but of a path: told on the page of errors alone.
 known(errors.MethodNotAllowed, "This path does not take that method; see Allow.", headers=("Allow",))
 
-ANY_ANSWER = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE)
+ANY_ANSWER = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE, OVERLOADED)
 # The document tells operations in the order in which they are described.
 _places = itertools.count()
 

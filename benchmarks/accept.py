@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from benchmarks.figures import figure
 from tests.flows.stack import Stack, running_stack
 
 ROUNDS = 3
@@ -35,6 +36,9 @@ def main() -> None:
         report("plain DRF", plain)
         ratio = statistics.median(one["rate"] / other["rate"] for one, other in zip(ours, plain, strict=True))
         print(f"ratio {ratio:.2f} (at least 2)")
+        figure("sends at concurrency 32", statistics.median(one["rate"] for one in ours), "/s")
+        figure("sends at concurrency 32, ratio to a plain view", ratio, at_least=2)
+        figure("p99 of a send at concurrency 32", statistics.median(one["p99_ms"] for one in ours), "ms", at_most=60)
 
 
 def measured(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:

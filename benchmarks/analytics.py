@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 
+from benchmarks.figures import figure
 from benchmarks.lists import COUNT_DAYS
 from tests.flows.stack import Stack, running_stack
 
@@ -149,6 +150,7 @@ def report(name: str, seconds: list[float]) -> float:
     ordered = sorted((one - rest) * 1000 for one in seconds)
     p50, p99 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
     print(f"{name:28} p50 {p50:8.1f} ms   p99 {p99:8.1f} ms   ({len(ordered)} times)", flush=True)
+    figure(f"{name}: p99", p99, "ms")
     return p50
 
 

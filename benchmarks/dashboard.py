@@ -16,6 +16,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from benchmarks.figures import figure
 from benchmarks.furniture import furnish
 from benchmarks.lists import fill
 from tests.flows.stack import Stack, running_stack
@@ -99,6 +100,7 @@ def report(name: str, seconds: list[float]) -> None:
     p50, slowest = statistics.median(seconds) * 1000, max(seconds) * 1000
     verdict = "" if slowest <= LIMIT_MILLISECONDS else "   over the limit"
     print(f"{name:24} p50 {p50:6.1f} ms   slowest of {RUNS} {slowest:6.1f} ms{verdict}", flush=True)
+    figure(f"{name}: slowest of {RUNS}", slowest, "ms", at_most=LIMIT_MILLISECONDS)
 
 
 if __name__ == "__main__":

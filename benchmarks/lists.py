@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psycopg
 
+from benchmarks.figures import figure
 from tests.flows.stack import Stack, running_stack
 
 FILL = """
@@ -98,6 +99,7 @@ def measured(stack: Stack, query: str) -> tuple[list[float], int]:
 
 def report(name: str, seconds: list[float], total: int) -> None:
     p50, p99 = statistics.median(seconds) * 1000, max(seconds) * 1000
+    figure(f"{name}: slowest of 50", p99, "ms", at_most=50)
     print(f"{name:24} total {total:>9,}   p50 {p50:6.1f} ms   slowest of 50 {p99:6.1f} ms", flush=True)
 
 
@@ -110,6 +112,7 @@ def export(stack: Stack) -> None:
         lines = sum(1 for _ in response)
     assert first.startswith(b"id,")
     peak = memory(stack)
+    figure(f"export of {lines:,} rows", time.perf_counter() - started, "s")
     print(f"export: {lines:,} rows in {time.perf_counter() - started:.2f} s, first line after {first_at * 1000:.0f} ms")
     print(f"largest web process afterwards: {peak} MB")
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.batch import TEMPLATE, batch
+from benchmarks.figures import figure
 from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 CHUNK = 100_000
@@ -77,6 +78,7 @@ def main() -> None:
         sending(stack)
         ratios = [ratio(stack) for _ in range(ROUNDS)]
         print(f"sending keeps {statistics.median(ratios):.0%} of its rate", flush=True)
+        figure("sending beside retention, of its rate alone", statistics.median(ratios) * 100, "%", at_least=80)
         finish(stack)
         check(stack, links)
 

@@ -22,6 +22,7 @@ from uuid import uuid4
 
 import psycopg
 
+from benchmarks.figures import figure
 from benchmarks.sinks import distant_sink, smtp_sink
 from tests.flows.stack import REPOSITORY, Stack, running_stack, wait_for
 from tests.standards.postfix import Postfix
@@ -55,16 +56,21 @@ def main() -> None:
     print(f"HTML of {len(HTML)} bytes, {count} emails, medians of {ROUNDS} rounds")
     report("from a filled queue", near, at_least=3.5)
     print(f"  Postfix's relay {statistics.median(relay):.0f}/s: ratio ", end="")
-    print(f"{statistics.median(mine for mine, _ in near) / statistics.median(relay):.2f} (at least 3)")
+    to_relay = statistics.median(mine for mine, _ in near) / statistics.median(relay)
+    print(f"{to_relay:.2f} (at least 3)")
+    figure("from a filled queue, ratio to Postfix's relay", to_relay, at_least=3)
     report("with round trips of 100 ms", far, at_least=15)
     ours_single, theirs_single = (statistics.median(column) for column in zip(*single, strict=True))
     print(f"accepted over HTTP and delivered: {ours_single:.0f}/s, by Postfix over SMTP {theirs_single:.0f}/s")
+    figure("accepted over HTTP and delivered, ratio to Postfix over SMTP", ours_single / theirs_single, at_least=1)
 
 
 def report(what: str, rounds: list[tuple[float, float]], *, at_least: float) -> None:
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(one / other for one, other in rounds)
     print(f"{what}: {mine:.0f}/s, django-post-office {theirs:.0f}/s: ratio {ratio:.2f} (at least {at_least})")
+    figure(what, mine, "/s")
+    figure(f"{what}, ratio to django-post-office", ratio, at_least=at_least)
 
 
 def ours(folder: Path, sink: Sink, count: int) -> float:

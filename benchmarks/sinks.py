@@ -7,6 +7,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TextIO
 
 from tests.flows.stack import free_port, wait_for
 
@@ -42,6 +45,20 @@ def distant_sink() -> Iterator[int]:
         process.join()
 
 
+@contextmanager
+def noting_sink(notes: Path) -> Iterator[int]:
+    """Yield the port of a sink that takes everything at once and notes the recipient of each message, a line each."""
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port, notes], daemon=True)
+    process.start()
+    try:
+        wait_for(lambda: _listens(port), seconds=20, what="the noting sink")
+        yield port
+    finally:
+        process.kill()
+        process.join()
+
+
 def _listens(port: int) -> bool:
     async def knock() -> bool:
         try:
@@ -54,9 +71,10 @@ def _listens(port: int) -> bool:
     return asyncio.run(knock())
 
 
-def _serve(port: int) -> None:
+def _serve(port: int, notes: Path | None = None) -> None:
     async def serve() -> None:
-        server = await asyncio.get_running_loop().create_server(_Distant, "127.0.0.1", port, backlog=1000)
+        protocol = partial(_Noting, notes.open("a", buffering=1)) if notes else _Distant
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port, backlog=1000)
         await server.serve_forever()
 
     asyncio.run(serve())
@@ -106,3 +124,21 @@ class _Distant(asyncio.Protocol):
 
     def _reply(self, lines: list[bytes]) -> None:
         asyncio.get_running_loop().call_later(ROUND_TRIP_SECONDS, self._transport.write, b"\r\n".join([*lines, b""]))
+
+
+class _Noting(_Distant):
+    """The same next door, with a memory."""
+
+    def __init__(self, notes: TextIO) -> None:
+        self._notes = notes
+        self._recipient = ""
+
+    def _answer(self, line: bytes) -> bytes:
+        if line[:8].upper() == b"RCPT TO:":
+            self._recipient = line[8:].decode().partition(">")[0].strip(" <")
+        if line == b".":
+            self._notes.write(f"{self._recipient}\n")
+        return super()._answer(line)
+
+    def _reply(self, lines: list[bytes]) -> None:
+        self._transport.write(b"\r\n".join([*lines, b""]))

@@ -24,6 +24,7 @@ from typing import Any
 
 import requests
 
+from benchmarks.figures import figure
 from network.addresses import Guard
 from network.http import Rules
 from network.resolver import Resolver
@@ -158,9 +159,12 @@ def main() -> None:
     receiver.terminate()
     for name, speeds in zip(NAMES, zip(*rounds, strict=True), strict=True):
         rate, cpu = (statistics.median(getattr(speed, part) for speed in speeds) for part in ("rate", "cpu"))
+        figure(f"webhook posts of {name}", rate, "/s")
         print(f"{name}: {rate:.0f} posts/s, {cpu:.0f} µs of processor time each")
     ratio = statistics.median(ours.rate / theirs.rate for ours, theirs, _ in rounds)
     cpu_ratio = statistics.median(theirs.cpu / ours.cpu for ours, theirs, _ in rounds)
+    figure("webhook posts, ratio to requests with 16 threads", ratio, at_least=4)
+    figure("the same in processor time", cpu_ratio)
     print(f"ratio {ratio:.1f} (at least 4), in processor time {cpu_ratio:.1f}")
 
 

@@ -12,6 +12,9 @@ HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noq
 bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 2 * multiprocessing.cpu_count() + 1)
 preload_app = True
+# Room for what comes within WEB_MAX_WAIT_MS: only what a process takes can be told that there are too many.
+# As much as Linux allows by itself.
+backlog = 4096
 timeout = 60
 graceful_timeout = 30
 # Slow clients are the reverse proxy's work; these stop the crudest abuse without one.

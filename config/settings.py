@@ -30,6 +30,8 @@ STAFF_SECOND_FACTOR = env.choice(
 # Whom mail of the service itself comes from: invitations, password resets, confirmations
 SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
+# A request that has waited for longer is turned away (docs/decisions/0062).
+WEB_MAX_WAIT_MS = env.integer("WEB_MAX_WAIT_MS", 1000, low=50, high=60_000)
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
@@ -136,6 +138,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "api.request_ids.RequestIdMiddleware",
+    "api.admission.AdmissionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -15,6 +15,7 @@ from domains.models import Domain
 from domains.names import organisational_domain
 from domains.spf import parse_mechanisms
 from domains.verification import Expected, check
+from drain.faults import fault
 from network.resolver import Resolver
 
 log = logging.getLogger("postrider.domains")
@@ -39,6 +40,7 @@ def verify_due_domains() -> None:
     """Check the domains that are due, for less than a minute; what is left is due for the next sweep."""
     end = time.monotonic() + SWEEP_SECONDS
     while time.monotonic() < end and (tickets := claim_due(AT_ONCE)):
+        fault("domains.after_claim")
         _run(tickets)
 
 

@@ -15,6 +15,7 @@ from api.errors import RateLimitExceeded
 from domains.findings import Finding, Sight, Verdict, to_json
 from domains.lifecycle import OLD_KEY_KEPT, Outcome, next_status, next_wait, outcome_of
 from domains.models import MAY_SEND, Domain
+from drain.faults import fault
 from keys.ids import from_uuid
 from workspaces.audit import Act, note
 from workspaces.models import Workspace
@@ -92,6 +93,7 @@ def record_check(ticket: Ticket, sight: Sight) -> None:
         return_path_seen_at=_since("return_path_seen_at", sight.return_path),
         **changes,
     )
+    fault("domains.before_record_commit")
 
 
 def _changes(domain: Domain, outcome: Outcome, now: datetime) -> dict[str, Any]:

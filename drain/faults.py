@@ -45,6 +45,10 @@ POINTS = {
     "inbound.after_claim": ("inbound", "reports are claimed, not read"),
     "inbound.before_settle_commit": ("inbound", "what they mean is written, nothing is committed"),
     "inbound.after_settle": ("inbound", "what they mean is committed"),
+    "analytics.before_fold": ("worker", "a sweep of beat's: deltas wait to be added up"),
+    "analytics.after_fold": ("worker", "they are added up and committed"),
+    "domains.after_claim": ("worker", "a sweep of beat's: due checks are claimed, nothing is asked"),
+    "domains.before_record_commit": ("worker", "what a check saw is written, nothing is committed"),
 }
 
 
@@ -75,11 +79,11 @@ def _sleep(planned: Planned) -> None:
 
 
 def _drop_database(_: Planned) -> None:
-    """Break every connection to the database, ours among them."""
+    """Break every connection of our role to the database, ours among them; a vacuum is nobody's to end."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
         )
 
 

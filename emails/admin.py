@@ -1,10 +1,15 @@
 """Staff's view of emails: whether mail flows; what it says stays closed."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from unfold.paginator import InfinitePaginator
 
 from emails.models import Email
 from workspaces.admin import ReadOnlyAdmin
+from workspaces.audit import Act, note
 
 
 @admin.register(Email)
@@ -32,3 +37,11 @@ class EmailAdmin(ReadOnlyAdmin):
         "retry_count",
         "error_message",
     )
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Who is written to, and about what, is the owner's: he can read who of the staff has looked."""
+        email = self.get_object(request, object_id)
+        if email:
+            note(email.workspace, Act.EMAIL_LOOKED_AT, about=email.id)
+        shown: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)
+        return shown

@@ -7,7 +7,7 @@ finds another fence on its rows and changes nothing.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +30,7 @@ from suppressions.services import suppress_everywhere
 
 # The rows that are still ours, locked in one order.
 HELD = """
-SELECT p.recipient_id FROM emails_pending p
+SELECT p.recipient_id, now() FROM emails_pending p
   JOIN unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
     ON p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
  ORDER BY p.recipient_id FOR UPDATE OF p
@@ -109,7 +109,7 @@ LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 @transaction.atomic(savepoint=False)
 def record(results: Sequence[Result]) -> list[Result]:
     """Record results of claims that are still held, and return those; the others are left to their new holders."""
-    ours = [_expired(result) for result in _held(results)]
+    ours = [_expired(result, now=now) for result, now in _held(results)]
     parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
     if parked:
         tally.add(stats.later(park(parked)))
@@ -124,20 +124,21 @@ def record(results: Sequence[Result]) -> list[Result]:
     return ours
 
 
-def _held(results: Sequence[Result]) -> list[Result]:
+def _held(results: Sequence[Result]) -> list[tuple[Result, datetime]]:
+    """Lock the rows of claims that are still held; return their results, each with the database's time."""
     by_id = {to_uuid(result.claim.recipient_id): result for result in results}
     with connection.cursor() as cursor:
         cursor.execute(HELD, [list(by_id), [result.claim.fence for result in by_id.values()]])
-        held = {recipient_id for (recipient_id,) in cursor.fetchall()}
-    return [result for recipient_id, result in by_id.items() if recipient_id in held]
+        held = dict(cursor.fetchall())
+    return [(result, held[recipient_id]) for recipient_id, result in by_id.items() if recipient_id in held]
 
 
-def _expired(result: Result) -> Result:
+def _expired(result: Result, *, now: datetime) -> Result:
     """Turn what would wait into a failure when it is too old to be tried again, or a fault of ours each time."""
     claim, outcome = result.claim, result.outcome
     if _is_final(outcome.verdict):
         return result
-    is_too_old = datetime.now(UTC) + _delay(result) >= claim.since + max_age()
+    is_too_old = now + _delay(result) >= claim.since + max_age()
     is_hopeless = outcome.reason in OUR_FAULTS and claim.lost + 1 >= LOST_AT_MOST
     if not is_too_old and not is_hopeless:
         return result

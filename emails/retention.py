@@ -19,6 +19,7 @@ from emails.stats import Change, Count, finished
 from keys.ids import to_uuid
 
 AT_ONCE = 1000
+NONE = "{}"
 # Longer than a template may still be in the hands of a request that read it before it was changed.
 VERSION_AGE = timedelta(days=1)
 
@@ -81,18 +82,19 @@ def expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
 
 
 @transaction.atomic
-def delete_emails(workspace_id: str, candidates: str) -> None:
+def delete_emails(workspace_id: str, candidates: str) -> str:
     """Delete those of a workspace's emails that nobody holds and that have no work left, and count them as gone.
 
-    candidates: their ids as PostgreSQL writes an array, `{…,…}`.
+    candidates: their ids as PostgreSQL writes an array, `{…,…}`; those that were deleted are returned likewise.
     """
     _, ((ids, contents),) = run_together([Statement(BY_INDEX), Statement(HOLD, {"ids": candidates})])
     if ids is None:
-        return
+        return NONE
     deletes = [DELETE_EVENTS, DELETE_RECIPIENTS, DELETE_EMAILS, DELETE_ATTACHMENTS, DELETE_CONTENTS]
     values = {"ids": ids, "contents": contents}
     _, recipients, emails, *_ = run_together([Statement(delete, values) for delete in deletes])
     tally.add(_gone(workspace_id, emails, recipients))
+    return str(ids)
 
 
 def unused_versions() -> Iterator[None]:

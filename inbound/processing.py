@@ -7,7 +7,7 @@ row: it is tried ATTEMPTS times and then left for people to look at.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
@@ -68,7 +68,7 @@ def meaning_of_events(rows: Sequence[ProviderReport]) -> dict[int, Meaning]:
 def _of_event(row: ProviderReport, recipient_id: str | None) -> Meaning:
     if recipient_id:
         return Meaning(reported=providers.reported(row, recipient_id))
-    has_waited = datetime.now(UTC) - row.received_at > PATIENCE
+    has_waited = queue.waited(row) > PATIENCE
     return Meaning(verdict=Verdict.NOT_OURS if has_waited else None)
 
 
@@ -126,4 +126,4 @@ NEWS = {True: Verdict.RECORDED, False: Verdict.REPEATED, None: Verdict.NOT_OURS}
 
 def _wait(row: Told) -> float:
     """Return the seconds until a row is looked at again: half as long as it has waited so far."""
-    return max(FIRST_WAIT_SECONDS, (datetime.now(UTC) - row.received_at).total_seconds() / 2)
+    return max(FIRST_WAIT_SECONDS, queue.waited(row).total_seconds() / 2)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection
 
+from inbox.models import CaughtMail
 from keys.ids import to_uuid
 from workspaces.plans import PLANS
 
@@ -36,3 +37,8 @@ def _batches(**values: Any) -> Iterator[None]:
             cursor.execute(DELETE, {"limit": AT_ONCE, **values})
             deleted = cursor.rowcount
         yield
+
+
+def erase_mail(address: str) -> None:
+    """Delete what was caught for an address, whoever has sent it."""
+    CaughtMail.objects.filter(recipient__iexact=address).delete()

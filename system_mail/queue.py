@@ -5,7 +5,7 @@ A claim moves due_at to the end of the lease, so a dead worker's mail is due aga
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import connection
 from django.db.models import QuerySet, Value
@@ -27,12 +27,12 @@ KEPT = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Claim:
-    """A mail that is ours while its fence stands; attempt counts from 1."""
+    """A mail that is ours while its fence stands; attempt counts from 1; age is the database's, at the claim."""
 
     id: str
     fence: int
     attempt: int
-    created_at: datetime
+    age: timedelta
 
 
 def claim(limit: int) -> list[SystemMail]:
@@ -40,6 +40,12 @@ def claim(limit: int) -> list[SystemMail]:
         cursor.execute(CLAIM, [LEASE_SECONDS, limit])
         ids = [from_uuid(row, prefix="sysm_") for (row,) in cursor.fetchall()]
     return list(SystemMail.objects.filter(id__in=ids).order_by("created_at"))
+
+
+def claim_of(mail: SystemMail) -> Claim:
+    """Return the claim of a mail that was just claimed; its due_at is the end of the lease."""
+    age = mail.due_at - timedelta(seconds=LEASE_SECONDS) - mail.created_at
+    return Claim(mail.id, mail.fence, mail.attempts, age)
 
 
 def renew(claims: Collection[Claim]) -> None:
@@ -59,6 +65,11 @@ def put_off(held: Claim, *, wait: timedelta, reply: str, attempts: int) -> None:
 def purge() -> None:
     """Delete what was finished, or asked for in vain, long ago."""
     SystemMail.objects.filter(created_at__lt=Now() - KEPT).delete()
+
+
+def erase(address: str) -> None:
+    """Delete what the service itself has written to an address; what is on its way goes first."""
+    SystemMail.objects.filter(recipient__iexact=address).exclude(state=SystemMail.State.WAITING).delete()
 
 
 def _held(held: Claim) -> QuerySet[SystemMail]:

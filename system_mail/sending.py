@@ -4,7 +4,7 @@ import functools
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
@@ -94,7 +94,7 @@ def _record(held: Claim, outcome: Outcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
     if outcome.verdict is Verdict.PARKED:
         queue.put_off(held, wait=PARKED, reply=reply, attempts=held.attempt - 1)
-    elif outcome.verdict is Verdict.DEFERRED and datetime.now(UTC) - held.created_at < max_age():
+    elif outcome.verdict is Verdict.DEFERRED and held.age < max_age():
         queue.put_off(held, wait=delay_after(held.attempt), reply=reply, attempts=held.attempt)
     else:
         queue.finish(held, state=ENDS.get(outcome.verdict, State.FAILED), reply=reply)
@@ -107,12 +107,8 @@ def _packed(mail: SystemMail, key: SigningKey | None) -> Parcel | None:
     except (InvalidTag, UnknownKey) as error:
         known = {"mail": mail.id, "error": type(error).__name__}
         log.error("a system mail cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
-        queue.finish(_claim_of(mail), state=State.FAILED, reply="Its key has left APP_KEYS.")
+        queue.finish(queue.claim_of(mail), state=State.FAILED, reply="Its key has left APP_KEYS.")
         return None
-
-
-def _claim_of(mail: SystemMail) -> Claim:
-    return Claim(mail.id, mail.fence, mail.attempts, mail.created_at)
 
 
 def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
@@ -130,7 +126,7 @@ def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
     )
     # Failures come back to the operator's own mailbox.
     envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
-    return Parcel(_claim_of(mail), Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
+    return Parcel(queue.claim_of(mail), Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
 
 
 def signing_key() -> SigningKey | None:

@@ -5,6 +5,7 @@ would cost more than the rest of writing them. The acts of this app keep them to
 endpoint is gone is thrown away by the claim (docs/decisions/0034).
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Self
 
@@ -31,6 +32,16 @@ WITH old AS (
     DELETE FROM webhooks_pending p USING delivery WHERE p.delivery_id = delivery.id
 )
 DELETE FROM webhooks_webhookevent e USING old WHERE e.id = old.id
+"""
+DELETE_TOLD = """
+WITH told AS (
+    SELECT id FROM webhooks_webhookevent WHERE id = ANY(%s)
+), delivery AS (
+    DELETE FROM webhooks_webhookdelivery d USING told WHERE d.event_id = told.id RETURNING d.id
+), waiting AS (
+    DELETE FROM webhooks_pending p USING delivery WHERE p.delivery_id = delivery.id
+)
+DELETE FROM webhooks_webhookevent e USING told WHERE e.id = told.id
 """
 
 
@@ -100,6 +111,11 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         with connection.cursor() as cursor:
             cursor.execute(DELETE_OLDER, [to_uuid(workspace_id, prefix="ws_"), before, limit])
             return int(cursor.rowcount)
+
+    def delete_told(self, event_ids: Collection[str]) -> None:
+        """Delete what was and would be posted of these events, with the deliveries."""
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE_TOLD, [[to_uuid(event_id, prefix="evt_") for event_id in event_ids]])
 
 
 class WebhookEvent(models.Model):

@@ -2,12 +2,13 @@
 
 import functools
 import logging
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
+from django.db.models.functions import Now
 
 from drain.engine import Drain
 from drain.faults import fault
@@ -28,20 +29,26 @@ log = logging.getLogger("postrider.webhooks")
 
 @dataclass(frozen=True)
 class Posting:
-    """All that one attempt takes. keys: the secrets that are valid now, newest first."""
+    """All that one attempt takes. keys: the secrets that are valid now, newest first.
+
+    at: the database's time when it was packed. Receivers refuse a signature that is five minutes old or early, and a
+    worker's clock may be wrong by more.
+    """
 
     claim: Claim
     url: str
     event_id: str
     body: bytes
     keys: tuple[str, ...]
+    at: datetime
 
     @property
     def key(self) -> str:
         return self.claim.delivery_id
 
     def headers(self) -> dict[str, str]:
-        return signature_headers(self.body, message_id=self.event_id, timestamp=int(time.time()), keys=self.keys)
+        timestamp = int(self.at.timestamp())
+        return signature_headers(self.body, message_id=self.event_id, timestamp=timestamp, keys=self.keys)
 
 
 class Sending:
@@ -98,11 +105,12 @@ def pack(claims: Sequence[Claim]) -> list[Posting]:
         return []
     by_id = {held.delivery_id: held for held in claims}
     keys = _keys({held.webhook_id for held in claims})
-    rows = WebhookDelivery.objects.filter(id__in=by_id).values_list("id", "webhook__url", "event_id", "event__body")
+    rows = WebhookDelivery.objects.filter(id__in=by_id)
+    parts = rows.values_list("id", "webhook__url", "event_id", "event__body", Now())
     return [
-        Posting(by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()))
+        Posting(by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()), at)
         # An endpoint that was deleted just now is not among them; what is left of it is ended by a later claim.
-        for delivery_id, url, event_id, body in rows.order_by()
+        for delivery_id, url, event_id, body, at in parts.order_by()
     ]
 
 

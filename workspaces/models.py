@@ -174,6 +174,8 @@ class AuditEntry(models.Model):
         WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
         PLAN_CHANGED = "plan_changed", "Plan changed"
+        EMAIL_LOOKED_AT = "email_looked_at", "Email looked at"
+        ADDRESS_ERASED = "address_erased", "Address erased"
 
     class Actor(models.TextChoices):
         PERSON = "person"

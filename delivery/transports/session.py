@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from delivery.transports.setbacks import CLOSING, Setback, broken
 from delivery.transports.tls import Tls, context_for
 from delivery.transports.wire import NotSmtp, RawReply, Wire, WireBroken
 from drain.faults import fault
+
+log = logging.getLogger("postrider.delivery")
 
 BLOCK_BYTES = 64 * 1024
 # The first digits of replies: what a command wants, and what says no.
@@ -228,9 +231,17 @@ class Session:
             raise LeaseLost
         fault("delivery.before_dot")
         self._write(Stage.DATA, last)
-        fault("delivery.after_dot")
-        raw = await self._expect(Stage.DOT, seconds=self._timeouts.dot)
-        return reply_of(raw.code, raw.lines)
+        try:
+            fault("delivery.after_dot")
+            raw = await self._expect(Stage.DOT, seconds=self._timeouts.dot)
+            return reply_of(raw.code, raw.lines)
+        except Setback:
+            raise
+        except Exception as error:
+            # Whatever broke here is ours, and the host may have the message all the same.
+            log.exception("a session broke after the dot")
+            self._wire.close()
+            raise broken(Stage.DOT, f"An error of this service: {type(error).__name__}.") from error
 
     async def _write_block(self, block: bytes) -> None:
         self._write(Stage.DATA, block)

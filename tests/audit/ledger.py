@@ -2,6 +2,7 @@
 
 import threading
 import time
+import zlib
 from dataclasses import dataclass, field
 
 
@@ -35,23 +36,38 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Copy:
-    """A message that came to our sink whole, whether or not its sender heard the answer; at: seconds since 1970."""
+    """A message that came to our sink whole, whether or not its sender heard the answer.
+
+    packed: its source, compressed: a long run keeps a hundred thousand of them. at: seconds since 1970.
+    """
 
     recipient: str
-    source: bytes
+    packed: bytes
     at: float
     # The envelope's return path.
     sender: str = ""
 
+    @classmethod
+    def of(cls, recipient: str, source: bytes, at: float, sender: str = "") -> "Copy":
+        return cls(recipient, zlib.compress(source, 1), at, sender)
+
+    @property
+    def source(self) -> bytes:
+        return zlib.decompress(self.packed)
+
 
 @dataclass(frozen=True)
 class Post:
-    """A request to one of our endpoints; status is what it was answered, None for nothing."""
+    """A request to one of our endpoints; status is what it was answered, None for nothing.
+
+    off_seconds: how far the moment that it is signed with was from ours.
+    """
 
     path: str
     event_id: str
     body: bytes
     status: int | None
+    off_seconds: float = 0.0
 
 
 @dataclass

@@ -23,7 +23,7 @@ class Sink:
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.original_content or b""
         self.ledger.copies += [
-            Copy(address, source, time.time(), envelope.mail_from or "") for address in envelope.rcpt_tos
+            Copy.of(address, source, time.time(), envelope.mail_from or "") for address in envelope.rcpt_tos
         ]
         return "250 2.0.0 Taken"
 
@@ -49,7 +49,8 @@ def webhook_sink(ledger: Ledger) -> Iterator[Receiver]:
         async def answer(request: Received, writer) -> None:
             code = receiver.statuses[len(ledger.posts) % len(receiver.statuses)]
             event_id = request.header("webhook-id") or ""
-            ledger.posts.append(Post(request.path, event_id, request.body, code))
+            off = abs(time.time() - int(request.header("webhook-timestamp") or 0))
+            ledger.posts.append(Post(request.path, event_id, request.body, code, off))
             await status(code)(request, writer)
 
         receiver.answer = answer

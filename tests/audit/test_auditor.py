@@ -23,15 +23,15 @@ PATH = "/hook-aardvark"
 
 
 def copy(recipient="ada@example.com", body="aardvark", of=RECIPIENT, at=100.0):
-    return Copy(recipient, f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode(), at)
+    return Copy.of(recipient, f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode(), at)
 
 
 def event(number, kind, recipient=RECIPIENT, **payload):
     return Event(UUID(int=number), EMAIL, recipient, kind, payload, OURS)
 
 
-def post(number=11, status=200, body="aardvark"):
-    return Post(PATH, wire_id(UUID(int=number), "evt_"), json.dumps(body).encode(), status)
+def post(number=11, status=200, body="aardvark", off=0.0):
+    return Post(PATH, wire_id(UUID(int=number), "evt_"), json.dumps(body).encode(), status, off)
 
 
 @pytest.fixture
@@ -107,6 +107,7 @@ OUTSIDE = {
     "a success that was a failure": (lambda one: one.posts.__setitem__(0, post(status=500)), "never answered 2xx"),
     "an event of nothing": (lambda one: one.posts.append(post(99)), "never happened"),
     "an event in other words": (lambda one: one.posts.append(post(body="aardvark, too")), "different words"),
+    "a post of another day": (lambda one: one.posts.__setitem__(0, post(off=3600.0)), "another time"),
     "a bounce that was lost": (lambda one: one.reports.add(wire_id(RECIPIENT)), "told 0 times"),
     "a copy with foreign bytes": (lambda one: one.copies.__setitem__(0, copy(body="aardvark zebrafish")), "holds the mark"),
     "a post with foreign bytes": (lambda one: one.posts.__setitem__(0, post(body="zebrafish")), "lacks the mark"),

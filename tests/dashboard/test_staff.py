@@ -7,7 +7,7 @@ from tests.conftest import PASSWORD, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
-from workspaces.models import ApiKey, User, Workspace
+from workspaces.models import ApiKey, AuditEntry, User, Workspace
 
 
 @pytest.fixture
@@ -65,6 +65,15 @@ def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client, db):
 
     assert "Operations" in page
     assert "/admin/workspaces/" not in page
+
+
+def test_an_owner_reads_that_staff_has_looked_at_an_email(staff, alice):
+    email = make_email(alice.workspace)
+    staff.get("/admin/emails/email/")
+    assert not AuditEntry.objects.filter(act="email_looked_at").exists(), "a list is no look at an email"
+    staff.get(f"/admin/emails/email/{email.id}/change/")
+    entry = AuditEntry.objects.get(act="email_looked_at")
+    assert (entry.workspace, entry.about, entry.actor_kind) == (alice.workspace, email.id, "staff")
 
 
 def test_mail_of_a_workspace_is_its_own(staff, alice):

@@ -442,3 +442,19 @@ def test_timeouts_are_those_of_the_standard():
     assert (limits.banner, limits.envelope, limits.data, limits.block, limits.dot) == (300, 300, 120, 180, 600)
     assert limits.whole > limits.dot
     assert SHORT.dot < 1
+
+
+def test_an_error_of_ours_after_the_dot_is_told_as_what_it_is(monkeypatch):
+    def strike(point):
+        if point == "delivery.after_dot":
+            raise RuntimeError(point)
+
+    monkeypatch.setattr("delivery.transports.session.fault", strike)
+
+    async def work() -> None:
+        async with ScriptedServer() as server:
+            outcome = await relay(server).deliver(PARCEL, lease=LEASE)
+            assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.OUTCOME_UNKNOWN)
+            assert "RuntimeError" in outcome.reply.text
+
+    run(work())

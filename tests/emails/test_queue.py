@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+import time_machine
 from django.db.models import F
 from django.utils import timezone
 
@@ -88,6 +89,15 @@ def test_the_cursor_goes_round_all_workspaces():
     cursor = queue.Cursor()
     served = [held.workspace_id for _ in range(10) for held in cursor.claim(2)]
     assert sorted(served) == sorted([workspace.id for workspace in workspaces] * 4)
+
+
+def test_a_worker_whose_clock_is_wrong_gives_nothing_up_early(workspace):
+    accept(workspace)
+    with time_machine.travel(timezone.now() + timedelta(days=30), tick=False):
+        (held,) = claim()
+        record([Result(held, LATER)])
+    assert Recipient.objects.get().state == "queued"
+    assert Pending.objects.get().stage == Pending.Stage.WAITING
 
 
 def test_a_suspended_workspaces_mail_is_held_and_goes_on_later(workspace):

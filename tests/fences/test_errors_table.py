@@ -287,11 +287,22 @@ def _(caller: Caller):
     return caller.send()
 
 
+@row(503, "overloaded")
+def _(caller: Caller):
+    caller.monkeypatch.setattr("api.admission.waited_seconds", lambda _: 1.5)
+    return caller.send()
+
+
 # Headers that a row has beside the body, and no other row.
 HEADERS = {
     "WWW-Authenticate": {row for row in ROWS if row[0] == 401},
     "Allow": {(405, "method_not_allowed")},
-    "Retry-After": {(409, "idempotency_in_progress"), (429, "rate_limit_exceeded"), (503, "service_unavailable")},
+    "Retry-After": {
+        (409, "idempotency_in_progress"),
+        (429, "rate_limit_exceeded"),
+        (503, "overloaded"),
+        (503, "service_unavailable"),
+    },
 }
 # What another connection holds is not seen by one that is inside of a test's transaction.
 ALONE = {(409, "idempotency_in_progress")}

@@ -7,16 +7,19 @@ import itertools
 import json
 import signal
 import smtplib
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from celery import Celery
+from kombu.exceptions import OperationalError as CeleryError
 
 from tests.audit.auditor import audit, wire_id
 from tests.audit.ledger import Copy, Endpoint, Ledger, Sent
@@ -40,6 +43,9 @@ EXPIRE = (
     "UPDATE webhooks_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
     "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1",
 )
+PARAGRAPH = (
+    '<p>MARK for {{name}}: <b>all is well</b> with <a href="https://x.example/MARK">what you have ordered</a></p>\n'
+)
 LEFT = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
@@ -55,6 +61,8 @@ class Tenant:
     domain: str
     mark: str
     template: str = ""
+    # One of ten kilobytes.
+    long_template: str = ""
     # Of its endpoint.
     secret: str = ""
 
@@ -127,10 +135,10 @@ class Scene:
             body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
         return self._accept(tenant, "/emails/send", body, addresses)
 
-    def batch(self, tenant: Tenant, *addresses: str) -> list[Sent]:
+    def batch(self, tenant: Tenant, *addresses: str, template: str = "") -> list[Sent]:
         body = {
             "from": f"hello@{tenant.domain}",
-            "templateId": tenant.template,
+            "templateId": template or tenant.template,
             "recipients": [{"to": address, "templateData": {"name": address}} for address in addresses],
         }
         status, answer = self.call(tenant, "POST", "/emails/batch", body, key=f"key-{next(self.numbers)}")
@@ -186,6 +194,13 @@ class Scene:
             client.mail("<>")
             code, text = client.rcpt(to)
             return (code, text) if code != 250 else client.data(report)
+
+    def sweep(self, *tasks: str) -> None:
+        """Ask for what beat would ask for in a while; lost with Redis, as beat's own word would be."""
+        with Celery(broker=self.stack.environment["REDIS_URL"]) as app:
+            for task in tasks:
+                with suppress(CeleryError):
+                    app.send_task(task, retry=False)
 
     # What it comes to.
 
@@ -287,14 +302,20 @@ def _workspace_of(scene: Scene, domain: str) -> str:
 def _settle_in(scene: Scene, tenant: Tenant) -> None:
     scene.ledger.marks[tenant.id] = tenant.mark
     scene.call(tenant, "POST", "/domains", {"name": tenant.domain})
-    wording = {"subject": f"{tenant.mark} for {{{{name}}}}", "htmlContent": f"<p>{tenant.mark} {{{{name}}}}</p>"}
-    _, template = scene.call(tenant, "POST", "/templates", {"name": tenant.mark, **wording})
-    tenant.template = template["id"]
+    tenant.template = _template(scene, tenant, name="short", paragraphs=1)
+    tenant.long_template = _template(scene, tenant, name="long", paragraphs=10_000 // len(PARAGRAPH))
     path = f"/hook-{tenant.mark}"
     status, answer = scene.call(tenant, "POST", "/webhooks", {"url": scene.receiver.url(path), "events": list(KINDS)})
     assert status == 201, answer
     tenant.secret = answer["secret"]
     scene.ledger.endpoints.append(Endpoint(tenant.id, path, frozenset(KINDS)))
+
+
+def _template(scene: Scene, tenant: Tenant, *, name: str, paragraphs: int) -> str:
+    html = PARAGRAPH.replace("MARK", tenant.mark) * paragraphs
+    body = {"name": name, "subject": f"{tenant.mark} for {{{{name}}}}", "htmlContent": html}
+    _, template = scene.call(tenant, "POST", "/templates", body)
+    return str(template["id"])
 
 
 def _listens(port: int) -> bool:
@@ -303,19 +324,24 @@ def _listens(port: int) -> bool:
     return False
 
 
-def mend(scene: Scene, name: str, point: str) -> threading.Thread:
-    """Wait in the background until a process struck a point, then run it again without a plan."""
+def mend(scene: Scene, name: str, point: str, *, is_deadly: bool) -> Future[None]:
+    """Wait in the background until a process struck a point; run it again without a plan where that was its end.
+
+    What a process survives it must get over by itself. Raises AssertionError when nothing ever comes to the point.
+    """
     since = len(scene.log(name))
 
     def watch() -> None:
         wait_for(lambda: scene.struck(name, point, since=since), seconds=PATIENCE_SECONDS, what=f"{name} at {point}")
-        # gunicorn itself goes on and would start children that die in the same place.
-        with suppress(ProcessLookupError):
-            scene.stack.signal(name, signal.SIGKILL)
-        scene.stack.processes[name].wait()
-        scene.run(name)
+        if is_deadly:
+            # gunicorn itself goes on and would start children that die in the same place.
+            with suppress(ProcessLookupError):
+                scene.stack.signal(name, signal.SIGKILL)
+            scene.stack.processes[name].wait()
+            scene.run(name)
         scene.expire_leases()
 
-    thread = threading.Thread(target=watch, name="mend")
-    thread.start()
-    return thread
+    pool = ThreadPoolExecutor(1, thread_name_prefix="mend")
+    future = pool.submit(watch)
+    pool.shutdown(wait=False)
+    return future

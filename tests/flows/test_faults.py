@@ -101,7 +101,7 @@ def test_a_restarted_database_loses_no_result(stack):
     wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
     stack.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
     )
     wait_for(stack.all_delivered, seconds=90, what="every email is delivered")
     assert len(stack.caught()) == 100
@@ -113,7 +113,7 @@ def test_a_database_that_drops_its_connections_fails_no_request(stack):
         assert stack.send().status == 202
     stack.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
     )
     time.sleep(0.2)
     assert {stack.send().status for _ in range(12)} == {202}

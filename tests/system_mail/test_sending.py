@@ -16,7 +16,6 @@ from inbox.models import CaughtMail
 from inbox.receiver import serve
 from system_mail import queue
 from system_mail.models import SystemMail
-from system_mail.queue import Claim
 from system_mail.sending import Result, Sending
 from system_mail.services import Kind, pretend_to_queue, queue_mail
 from system_mail.tasks import expire
@@ -216,4 +215,4 @@ def test_a_claim_names_its_fence():
 
     (mail,) = queue.claim(5)
 
-    assert Claim(mail.id, mail.fence, mail.attempts, mail.created_at).attempt == 1
+    assert queue.claim_of(mail).attempt == 1

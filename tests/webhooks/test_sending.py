@@ -1,9 +1,11 @@
 """From an announced event to a request that a receiver got, and what is written down of it."""
 
 import json
+import time
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from tests.conftest import make_account
@@ -56,6 +58,14 @@ def test_an_event_is_posted_once_and_its_success_written_down(alice, endpoint, r
     assert (attempt["statusCode"], attempt["error"], attempt["answer"]) == (200, None, "ok")
     assert attempt["durationMs"] >= 0
     assert not Pending.objects.exists()
+
+
+def test_a_post_is_dated_by_the_databases_clock_whatever_the_workers_says(alice, endpoint, receiver, drain):
+    with time_machine.travel(timezone.now() + timedelta(hours=26)):
+        tell(alice)
+        drain()
+    (request,) = receiver.received
+    assert abs(int(request.header("webhook-timestamp")) - time.time()) < 60
 
 
 def test_only_endpoints_that_subscribed_and_are_on_are_told(alice, bob, receiver, drain):
