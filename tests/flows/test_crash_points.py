@@ -103,6 +103,9 @@ def test_a_fault_at_any_point_breaks_no_promise(scene, point, action):
     struck = mend(scene, name, point, is_deadly=action == "kill")
     play(scene)
     struck.result()
+    # What beat would do a while later: a dead receiver's claims are taken over.
+    scene.expire_leases()
+    scene.sweep("inbound.tasks.process")
     scene.settle()
     assert scene.findings() == []
     assert threading.active_count() < 50
