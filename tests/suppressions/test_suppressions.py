@@ -8,9 +8,11 @@ from django.db import connection
 
 from suppressions.models import Suppression
 from suppressions.services import (
+    BLOCKED,
     Block,
     blocked,
     blocked_pairs,
+    blocked_values,
     suppress_address,
     suppress_addresses,
     unblock_address,
@@ -295,11 +297,7 @@ class TestAsking:
         suppress_addresses(alice.workspace, addresses=many(5000), reason=Reason.BOUNCE)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE suppressions_suppression")
-            from keys.ids import to_uuid
-            from suppressions.services import BLOCKED
-
-            workspace = to_uuid(alice.workspace.id, prefix="ws_")
-            cursor.execute(f"EXPLAIN {BLOCKED}", {"workspaces": [workspace] * 10, "keys": many(10)})
+            cursor.execute(f"EXPLAIN {BLOCKED}", blocked_values(alice.workspace.id, many(10)))
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "one_suppression_an_address" in plan
 
