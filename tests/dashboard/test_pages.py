@@ -15,6 +15,7 @@ from tests.dashboard.browser import sign_in
 from tests.dashboard.scene import furnish, paths_of
 from tests.dashboard.test_scoping import ROUTES
 from workspaces.members import invitation_token, invite_member
+from workspaces.models import Membership
 from workspaces.standing import proof_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -119,7 +120,9 @@ def test_the_pages_of_staff_keep_nobody_out(visit, staff):
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         paths += [reverse(f"{name}_changelist"), reverse(f"{name}_add")]
         if thing := model._default_manager.first():
-            paths += [reverse(f"{name}_{act}", args=[quote(thing.pk)]) for act in ("change", "history", "delete")]
+            # Histories and questions before a deletion are all alike.
+            acts = ("change", "history", "delete") if model is Membership else ("change",)
+            paths += [reverse(f"{name}_{act}", args=[quote(thing.pk)]) for act in acts]
     found = []
     # Some rows can only be looked at.
     for path in (path for path in paths if staff.get(path).status_code == 200):

@@ -9,6 +9,11 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const cell of main.querySelectorAll(".tabular thead th")) {
     if (!cell.textContent.trim()) cell.append(unseen(main.dataset.delete));
   }
+  // Rows that are added copy a row that stands there already, names and all.
+  for (const field of main.querySelectorAll(".tabular tbody td :is(input:not([type=hidden]), select, textarea)")) {
+    const header = headerOf(field);
+    if (header && !field.labels?.length) field.setAttribute("aria-label", words(header));
+  }
   nameChoices(main);
   // Choices come later than the page, and with each row that is added to it.
   if (main.querySelector("select.admin-autocomplete")) {
@@ -32,8 +37,8 @@ function nameChoices(main) {
   }
 }
 
-function headerOf(select) {
-  const cell = select?.closest("td");
+function headerOf(field) {
+  const cell = field?.closest("td");
   return cell?.closest("table").tHead?.rows[0].cells[cell.cellIndex];
 }
 
