@@ -56,7 +56,7 @@ SHARED: dict[str, Any] = {
     "COLORS": {"primary": INDIGO},
     "BORDER_RADIUS": "8px",
     "STYLES": [stylesheet],
-    "SCRIPTS": [names_script],
+    "SCRIPTS": [names_script, copy_script],
 }
 
 UNFOLD: dict[str, Any] = {
@@ -75,7 +75,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.navigation.workspace_menu",
-    "SCRIPTS": [names_script, copy_script, editor_script],
+    "SCRIPTS": [*SHARED["SCRIPTS"], editor_script],
     "SIDEBAR": {"navigation": "dashboard.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.navigation.account_links"},
     "LOGIN": {"form": "dashboard.signin.SignInForm", "image": landscape},
