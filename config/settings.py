@@ -109,6 +109,8 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
+    # Before unfold, whose pages it extends under their own names.
+    "dashboard",
     # Not unfold's default config, which would replace config.staff.StaffSite by a site of its own.
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
@@ -133,7 +135,6 @@ INSTALLED_APPS = [
     "inbound",
     "tracking",
     "system_mail",
-    "dashboard",
 ]
 
 MIDDLEWARE = [

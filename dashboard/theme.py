@@ -39,6 +39,10 @@ def editor_script(request: HttpRequest) -> str:
     return static("dashboard/editor.js")
 
 
+def names_script(request: HttpRequest) -> str:
+    return static("dashboard/names.js")
+
+
 def landscape(request: HttpRequest) -> str:
     return static("dashboard/landscape.svg")
 
@@ -52,6 +56,7 @@ SHARED: dict[str, Any] = {
     "COLORS": {"primary": INDIGO},
     "BORDER_RADIUS": "8px",
     "STYLES": [stylesheet],
+    "SCRIPTS": [names_script, copy_script],
 }
 
 UNFOLD: dict[str, Any] = {
@@ -70,7 +75,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.navigation.workspace_menu",
-    "SCRIPTS": [copy_script, editor_script],
+    "SCRIPTS": [*SHARED["SCRIPTS"], editor_script],
     "SIDEBAR": {"navigation": "dashboard.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.navigation.account_links"},
     "LOGIN": {"form": "dashboard.signin.SignInForm", "image": landscape},

@@ -4,6 +4,10 @@ from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.urls import reverse
 
 from tests.conftest import make_account
 from tests.dashboard.axe import violations
@@ -11,6 +15,7 @@ from tests.dashboard.browser import sign_in
 from tests.dashboard.scene import furnish, paths_of
 from tests.dashboard.test_scoping import ROUTES
 from workspaces.members import invitation_token, invite_member
+from workspaces.models import Membership
 from workspaces.standing import proof_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -101,6 +106,30 @@ def test_the_pages_of_an_empty_workspace_are_as_good(visit):
             page = visit.go(path)
             visit.keep_screenshot(f"empty-{name}")
             found += [f"{path}: {violation}" for violation in violations(page)]
+
+    found += visit.complaints
+    assert not found, "\n".join(found)
+
+
+def test_the_pages_of_staff_keep_nobody_out(visit, staff):
+    furnish(make_account("alice", plan="pro"))
+    session = staff.cookies[settings.SESSION_COOKIE_NAME].value
+    visit.page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": visit.base_url}])
+    paths = [reverse(f"admin:{name}") for name in ("index", "security", "password_change")]
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        paths += [reverse(f"{name}_changelist"), reverse(f"{name}_add")]
+        if thing := model._default_manager.first():
+            # Histories and questions before a deletion are all alike.
+            acts = ("change", "history", "delete") if model is Membership else ("change",)
+            paths += [reverse(f"{name}_{act}", args=[quote(thing.pk)]) for act in acts]
+    found = []
+    # Some rows can only be looked at.
+    for path in (path for path in paths if staff.get(path).status_code == 200):
+        page = visit.go(path)
+        page.wait_for_function("window.Alpine !== undefined")
+        visit.keep_screenshot(f"staff{path.replace('/', '-')}")
+        found += [f"{path}: {violation}" for violation in violations(page)]
 
     found += visit.complaints
     assert not found, "\n".join(found)

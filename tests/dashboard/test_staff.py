@@ -179,3 +179,7 @@ def test_filters_work(staff, rows):
 def test_the_site_is_ours(staff):
     assert "Postrider staff" in staff.get("/admin/").content.decode()
     assert isinstance(admin.site._wrapped, StaffSite)
+
+
+def test_the_keys_of_a_second_factor_can_be_copied_here_too(staff):
+    assert b"dashboard/copy" in staff.get("/admin/security/").content

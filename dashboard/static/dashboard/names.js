@@ -1,0 +1,57 @@
+// Says what unfold's pages only show: the names of scrolled parts, of searched choices, of a column of crosses.
+// Registered before simplebar's own listener, which reads the attribute when it begins.
+document.addEventListener("DOMContentLoaded", () => {
+  const main = document.querySelector("main[data-menu]");
+  if (!main) return;
+  for (const box of document.querySelectorAll("[data-simplebar]")) {
+    box.dataset.simplebarAriaLabel = nameOfBox(box, main);
+  }
+  for (const cell of main.querySelectorAll(".tabular thead th")) {
+    if (!cell.textContent.trim()) cell.append(unseen(main.dataset.delete));
+  }
+  // Rows that are added copy a row that stands there already, names and all.
+  for (const field of main.querySelectorAll(".tabular tbody td :is(input:not([type=hidden]), select, textarea)")) {
+    const header = headerOf(field);
+    if (header && !field.labels?.length) field.setAttribute("aria-label", words(header));
+  }
+  nameChoices(main);
+  // Choices come later than the page, and with each row that is added to it.
+  if (main.querySelector("select.admin-autocomplete")) {
+    new MutationObserver(() => nameChoices(main)).observe(main, { childList: true, subtree: true });
+  }
+});
+
+function nameOfBox(box, main) {
+  if (box.closest("#nav-sidebar")) return main.dataset.menu;
+  if (box.closest("#changelist-filter")) return main.dataset.filters;
+  const heading = box.closest("fieldset")?.querySelector("h2") ?? document.querySelector("h1");
+  return words(heading);
+}
+
+// The element that select2 shows in place of a <select>, to which the label still points.
+function nameChoices(main) {
+  for (const shown of main.querySelectorAll(".select2-selection__rendered:not([aria-label])")) {
+    const select = shown.closest(".select2-container").previousElementSibling;
+    const label = select?.labels?.[0] ?? headerOf(select);
+    if (label) shown.setAttribute("aria-label", words(label));
+  }
+}
+
+function headerOf(field) {
+  const cell = field?.closest("td");
+  return cell?.closest("table").tHead?.rows[0].cells[cell.cellIndex];
+}
+
+function unseen(text) {
+  const element = document.createElement("span");
+  element.className = "pr-unseen";
+  element.textContent = text;
+  return element;
+}
+
+// Without the asterisk of a required field and the names of icons.
+function words(element) {
+  const copy = element.cloneNode(true);
+  for (const icon of copy.querySelectorAll(".material-symbols-outlined")) icon.remove();
+  return copy.textContent.replace("*", "").replace(/\s+/g, " ").trim();
+}
