@@ -84,6 +84,8 @@ ELSEWHERE = frozenset(
         gettext_noop("Webhook secret rotated"),
         gettext_noop("Suppression added"),
         gettext_noop("Suppression removed"),
+        gettext_noop("Email looked at"),
+        gettext_noop("Address erased"),
         gettext_noop("Member invited"),
         gettext_noop("Invitation withdrawn"),
         gettext_noop("Member joined"),

@@ -175,8 +175,13 @@ def test_a_hostile_mail_does_nothing_at_all(visit):
     assert not [complaint for complaint in visit.complaints if not _is_a_refusal(complaint)]
 
 
+# What Chromium says when it keeps hostile markup in its frame from something; the last, of a shadow root in an element
+# that may have none, comes or not with where the other strings leave the tree.
+REFUSALS = ("content security policy", "sandboxed", "refused", "does not support attachshadow")
+
+
 def _is_a_refusal(complaint: str) -> bool:
-    return "Content Security Policy" in complaint or "sandboxed" in complaint or "refused" in complaint.lower()
+    return any(words in complaint.lower() for words in REFUSALS)
 
 
 def test_staff_pages_are_clean(visit):
