@@ -39,6 +39,8 @@ def run_prepared(sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     For what costs more to plan than to do. Not for what may meet an empty table first and a large one later:
     until the table is analyzed anew the plan stays.
     """
+    # What Django does before it makes a cursor.
+    connection.close_if_health_check_failed()
     connection.ensure_connection()
     connection.validate_no_broken_transaction()
     with connection.wrap_database_errors:
