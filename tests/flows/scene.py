@@ -25,6 +25,7 @@ from tests.audit.auditor import audit, wire_id
 from tests.audit.ledger import Copy, Endpoint, Ledger, Sent
 from tests.audit.sink import mail_sink, webhook_sink
 from tests.flows.stack import Stack, free_port, running_stack, wait_for
+from tests.inbound.dsns import dsn
 from tests.webhooks.receiver import Receiver
 
 LEASE_SECONDS = 4
@@ -176,7 +177,7 @@ class Scene:
 
     def report_bounce(self, copy: Copy) -> None:
         """Bring a delivery report to the receiver until it says 250, as a mail host would."""
-        report = bounce_of(copy)
+        report = dsn(copy.recipient)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             with suppress(OSError, smtplib.SMTPException):
@@ -231,33 +232,6 @@ def copy_id(copy: Copy) -> str:
     head = copy.source.partition(b"\r\n\r\n")[0].decode("latin-1").lower()
     start = head.index("message-id:")
     return copy.source[start:].decode("latin-1").partition("<")[2].partition("@")[0]
-
-
-def bounce_of(copy: Copy) -> bytes:
-    """Return a report as RFC 3464 wants it."""
-    lines = f"""From: MAILER-DAEMON@mx.example.com
-Subject: Undelivered Mail Returned to Sender
-Auto-Submitted: auto-replied
-MIME-Version: 1.0
-Content-Type: multipart/report; report-type=delivery-status; boundary="b1"
-
---b1
-
-This is the mail system at host mx.example.com.
-
---b1
-Content-Type: message/delivery-status
-
-Reporting-MTA: dns; mx.example.com
-
-Final-Recipient: rfc822; {copy.recipient}
-Action: failed
-Status: 5.1.1
-Diagnostic-Code: smtp; 550 5.1.1 <{copy.recipient}>: No such user
-
---b1--
-"""
-    return lines.replace("\n", "\r\n").encode()
 
 
 @contextmanager

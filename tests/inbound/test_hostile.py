@@ -8,7 +8,8 @@ import pytest
 
 from inbound.models import MailReport
 from inbound.protocol import Limits
-from tests.inbound.stage import dsn, path_of, receiver, sent
+from tests.inbound.dsns import dsn
+from tests.inbound.stage import path_of, receiver, sent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,8 @@ from emails.models import Email, Event, Recipient
 from inbound import meaning, processing, queue
 from inbound.models import MailReport, ProviderReport
 from inbound.processing import process_all, purge_all
-from tests.inbound.stage import dsn, sent
+from tests.inbound.dsns import dsn
+from tests.inbound.stage import sent
 
 pytestmark = pytest.mark.django_db
 

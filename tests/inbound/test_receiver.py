@@ -14,7 +14,8 @@ from inbound.protocol import Limits
 from keys.ids import new_id
 from suppressions.models import Suppression
 from tests.flows.stack import wait_for
-from tests.inbound.stage import DOMAIN, dsn, path_of, receiver, sent
+from tests.inbound.dsns import dsn
+from tests.inbound.stage import DOMAIN, path_of, receiver, sent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

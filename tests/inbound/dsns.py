@@ -1,0 +1,35 @@
+"""Reports that say what a test wants; knows no Django, so that a storm may send them, too."""
+
+
+def dsn(
+    address="ada@example.com", *, action="failed", status="5.1.1", code="550", text="No such user", extra=""
+) -> bytes:
+    """Return a report as RFC 3464 wants it."""
+    lines = f"""From: MAILER-DAEMON@mx.example.com
+Subject: Undelivered Mail Returned to Sender
+Auto-Submitted: auto-replied
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="b1"
+
+--b1
+
+This is the mail system at host mx.example.com.
+
+--b1
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.com
+
+{extra}Final-Recipient: rfc822; {address}
+Action: {action}
+Status: {status}
+Diagnostic-Code: smtp; {code} {status} <{address}>: {text}
+
+--b1
+Content-Type: text/rfc822-headers
+
+Subject: Hello
+
+--b1--
+"""
+    return lines.replace("\n", "\r\n").encode()
