@@ -51,6 +51,12 @@ POINTS = {
     "domains.before_record_commit": ("worker", "what a check saw is written, nothing is committed"),
 }
 
+# Those of our own role: PostgreSQL's own processes, such as a vacuum, are nobody's but a superuser's to end.
+TERMINATE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
+)
+
 
 class Fault(Exception):
     """Raised where the plan says so; nothing in the service expects it."""
@@ -79,12 +85,9 @@ def _sleep(planned: Planned) -> None:
 
 
 def _drop_database(_: Planned) -> None:
-    """Break every connection of our role to the database, ours among them; a vacuum is nobody's to end."""
+    """Break every connection of our role to the database, ours among them."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
-        )
+        connection.execute(TERMINATE)
 
 
 def _drop_redis(_: Planned) -> None:

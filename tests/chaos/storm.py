@@ -24,11 +24,6 @@ SETTINGS = {**postgres.THROW_AWAY, "synchronous_commit": "on"}
 FLAPPING = [200, 503, 200, 200, 500, 200]
 # From nothing at all to some segments of WAL: what runs out first, a table or the log, is not always the same.
 SPARE_BYTES = (0, 1 << 20, 4 << 20, 20 << 20)
-# Those of our own role: PostgreSQL's own processes, such as a vacuum, are nobody's but a superuser's to end.
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
-)
 
 
 @dataclass
@@ -101,7 +96,7 @@ class Storm:
         self._freeze([self.scene.stack.redis.pid], self.random.uniform(0.5, 3))
 
     def terminate_connections(self) -> None:
-        self.scene.stack.query(TERMINATE)
+        self.scene.stack.drop_connections()
 
     def restart_database(self) -> None:
         """End PostgreSQL as a crash does, or in good order, and start it on the same cluster and port."""

@@ -20,6 +20,7 @@ from uuid import uuid4
 
 import psycopg
 
+from drain.faults import TERMINATE
 from embedded import redis
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -141,6 +142,10 @@ class Stack:
     def query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database, autocommit=True) as connection:
             return connection.execute(sql, parameters).fetchall()
+
+    def drop_connections(self) -> None:
+        """Break every connection that the processes have to the database."""
+        self.query(TERMINATE)
 
     def caught(self) -> dict[str, int]:
         """Return how many copies of each email's recipient the inbox has, by the envelope's return path."""

@@ -34,10 +34,7 @@ def test_no_secret_is_written_down_anywhere(tmp_path):
         # Errors are what leaks: a wrong key beside a right one, a broken body, a database that goes away.
         scene._ask(tenant, "POST", "/emails/send", {"from": tenant.key}, "")
         wait_for(lambda: scene.ledger.copies and len(scene.ledger.posts) > 2, seconds=120, what="mail and events")
-        scene.stack.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        scene.stack.drop_connections()
         scene.send(tenant, scene.address())
         scene.settle()
         redis = list(values_in(scene.stack.environment["REDIS_URL"]))

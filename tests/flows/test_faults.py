@@ -99,10 +99,7 @@ def test_a_restarted_database_loses_no_result(stack):
     send_many(stack, 100)
     stack.start("worker", DELIVERY_CONNECTIONS="8", DELIVERY_RETRY_SECONDS="1")
     wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
-    stack.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
-    )
+    stack.drop_connections()
     wait_for(stack.all_delivered, seconds=90, what="every email is delivered")
     assert len(stack.caught()) == 100
 
@@ -111,9 +108,6 @@ def test_a_database_that_drops_its_connections_fails_no_request(stack):
     stack.start("inbox", "web")
     for _ in range(6):
         assert stack.send().status == 202
-    stack.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
-    )
+    stack.drop_connections()
     time.sleep(0.2)
     assert {stack.send().status for _ in range(12)} == {202}
