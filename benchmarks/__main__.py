@@ -54,16 +54,14 @@ class Run:
 
 
 def main() -> int:
-    # One that is named here and not there yet belongs to a room to come.
-    there = [name for name in MINUTES if (REPOSITORY / "benchmarks" / f"{name}.py").exists()]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run benchmarks, write docs/figures.md.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(there)}; all without one")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(MINUTES)}; all without one")
     parser.add_argument("--table", type=Path, default=TABLE, help="where to write to")
     options = parser.parse_args()
-    unknown = set(options.names) - set(there)
+    unknown = set(options.names) - set(MINUTES)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
-    runs = [run(name) for name in options.names or there]
+    runs = [run(name) for name in options.names or MINUTES]
     options.table.write_text(table(runs), encoding="utf-8")
     is_well = all(not one.trouble and all("missed" not in figure.verdict for figure in one.figures) for one in runs)
     print(f"written: {options.table}")

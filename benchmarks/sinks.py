@@ -34,25 +34,24 @@ def smtp_sink() -> Iterator[int]:
 @contextmanager
 def distant_sink() -> Iterator[int]:
     """Yield the port of a sink whose every reply comes a round trip late."""
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port], daemon=True)
-    process.start()
-    try:
-        wait_for(lambda: _listens(port), seconds=20, what="the distant sink")
+    with _serving() as port:
         yield port
-    finally:
-        process.kill()
-        process.join()
 
 
 @contextmanager
 def noting_sink(notes: Path) -> Iterator[int]:
     """Yield the port of a sink that takes everything at once and notes the recipient of each message, a line each."""
+    with _serving(notes) as port:
+        yield port
+
+
+@contextmanager
+def _serving(notes: Path | None = None) -> Iterator[int]:
     port = free_port()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port, notes], daemon=True)
     process.start()
     try:
-        wait_for(lambda: _listens(port), seconds=20, what="the noting sink")
+        wait_for(lambda: _listens(port), seconds=20, what="the sink")
         yield port
     finally:
         process.kill()
