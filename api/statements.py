@@ -1,7 +1,7 @@
 """Few round trips to the database: several statements in one, or one that is planned once.
 
-Each round trip costs about 0.2 ms of both processes; what accepts an email has no use for the answers of
-the first statements before it has sent the last.
+Each round trip costs about 0.2 ms of both processes, and often nobody has a use for the answers of the first
+statements before the last is sent.
 """
 
 from collections.abc import Mapping, Sequence

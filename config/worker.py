@@ -1,6 +1,5 @@
 """What a worker process does beside Celery's own work: its timers, and a stop that loses no lease."""
 
-import gc
 import os
 import signal
 import sys
@@ -35,9 +34,6 @@ def start(**_: Any) -> None:
     """Start the timers before the broker is reached, so that mail leaves while Redis is down."""
     refuse_unsafe_start()
     sys.setswitchinterval(SWITCH_SECONDS)
-    # What is loaded by now is never garbage, and need not be looked through again and again.
-    gc.collect()
-    gc.freeze()
     for drain in drains():
         start_timer(drain)
     start_presence(lambda: emails_transport().trouble)

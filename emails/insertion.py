@@ -22,9 +22,9 @@ from suppressions.services import BLOCKED, Block, blocked_values, read_blocked
 from workspaces.models import Workspace
 from workspaces.quota import TAKE_WHERE, take_values
 
+GRANTED = "EXISTS (SELECT FROM taken)"
 # Of a scheduled email the first recipient's row alone becomes due; it takes the others along, so that
 # an email is moved, or cancelled, as a whole (emails.scheduling).
-GRANTED = "EXISTS (SELECT FROM taken)"
 ACCEPT = f"""
 WITH blocked AS (
     {BLOCKED}
