@@ -1,11 +1,11 @@
 """Run benchmarks one after another and write their figures into docs/figures.md.
 
     .venv/bin/python -m benchmarks                 # all
-    .venv/bin/python -m benchmarks accept sending  # some; the table then holds these alone
+    .venv/bin/python -m benchmarks accept sending  # some; the others keep what an earlier run told
 
-Each is a process of its own with a limit of time; its output is shown as it comes. Needs what the single ones need:
-DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix. Ends with 1 when one broke or an
-aim was missed.
+Each is a process of its own with a limit of time; its output is shown as it comes, its section written as it ends.
+Needs what the single ones need: DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix.
+Ends with 1 when one broke or an aim was missed.
 """
 
 import argparse
@@ -38,9 +38,10 @@ MINUTES = {
 }
 HEAD = """# Figures
 
-Written by `python -m benchmarks`: what this service does on one machine, in one run, beside its peers where it has any.
-The machine runs everything at once: the service, PostgreSQL, Redis, the peers and what makes the load. Nothing here
-decides a test; [benchmarks/](../benchmarks/README.md) says what each measures.
+Written by `python -m benchmarks`: what this service does on one machine, beside its peers where it has any. A section
+is one run; a ratio is of two figures of that run. The machine runs everything at once: the service, PostgreSQL, Redis,
+the peers and what makes the load. Nothing here decides a test; [benchmarks/](../benchmarks/README.md) says what each
+measures.
 """
 
 
@@ -52,6 +53,10 @@ class Run:
     figures: list[Figure]
     trouble: str = ""
 
+    @property
+    def is_well(self) -> bool:
+        return not self.trouble and all("missed" not in figure.verdict for figure in self.figures)
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run benchmarks, write docs/figures.md.")
@@ -61,11 +66,12 @@ def main() -> int:
     unknown = set(options.names) - set(MINUTES)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
-    runs = [run(name) for name in options.names or MINUTES]
-    options.table.write_text(table(runs), encoding="utf-8")
-    is_well = all(not one.trouble and all("missed" not in figure.verdict for figure in one.figures) for one in runs)
+    runs = []
+    for name in options.names or MINUTES:
+        runs.append(run(name))
+        renew(options.table, runs[-1])
     print(f"written: {options.table}")
-    return 0 if is_well else 1
+    return 0 if all(one.is_well for one in runs) else 1
 
 
 def run(name: str) -> Run:
@@ -96,15 +102,21 @@ def _trouble(code: int, figures: list[Figure], name: str, *, was_in_time: bool) 
     return "" if figures else f"It told no figure ({MARK!r} begins none of its lines)."
 
 
-def table(runs: list[Run]) -> str:
-    lines = [HEAD, f"{machine()}. {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}.", ""]
-    for one in runs:
-        lines += [f"## {one.name}", ""]
-        lines += [one.trouble, ""] if one.trouble else []
-        lines += ["| what | figure | aim | |", "|---|---|---|---|"] if one.figures else []
-        lines += [figure.row for figure in one.figures]
-        lines += [""] if one.figures else []
-    return "\n".join(lines)
+def renew(table: Path, run: Run) -> None:
+    """Put a run's section into the table, in the place of what an earlier one told."""
+    told = table.read_text(encoding="utf-8") if table.exists() else ""
+    sections = {part.partition("\n")[0]: part.rstrip("\n") for part in told.split("\n## ")[1:]}
+    sections[run.name] = section(run)
+    ordered = [sections[name] for name in MINUTES if name in sections]
+    table.write_text("\n\n## ".join([HEAD.rstrip("\n"), *ordered]) + "\n", encoding="utf-8")
+
+
+def section(run: Run) -> str:
+    """Return what the table says of a run, from its name on."""
+    lines = [run.name, "", f"{machine()}. {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}."]
+    lines += ["", run.trouble] if run.trouble else []
+    lines += ["", "| what | figure | aim | |", "|---|---|---|---|"] if run.figures else []
+    return "\n".join([*lines, *(figure.row for figure in run.figures)])
 
 
 def machine() -> str:

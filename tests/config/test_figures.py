@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from benchmarks.__main__ import Run, run, table
+from benchmarks.__main__ import Run, renew, run, section
 from benchmarks.figures import MARK, Figure, figure
 from tests.flows.stack import REPOSITORY
 
@@ -23,10 +23,25 @@ def test_a_row_says_whether_the_aim_was_met():
     assert Figure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
 
 
-def test_the_table_tells_of_what_broke():
-    text = table([Run("accept", [Figure("ratio", 3, at_least=2)]), Run("lists", [], "It ended with 1.")])
-    assert "## accept\n\n| what | figure | aim | |\n|---|---|---|---|\n| ratio | 3 | at least 2 | met |\n" in text
-    assert "## lists\n\nIt ended with 1.\n" in text
+def test_a_section_tells_what_was_measured_or_what_broke():
+    text = section(Run("accept", [Figure("ratio", 3, at_least=2)]))
+    assert text.startswith("accept\n\n")
+    assert text.endswith("\n\n| what | figure | aim | |\n|---|---|---|---|\n| ratio | 3 | at least 2 | met |")
+    assert section(Run("lists", [], "It ended with 1.")).endswith("\n\nIt ended with 1.")
+
+
+def test_a_run_renews_its_own_section_of_the_table_alone(tmp_path):
+    table = tmp_path / "figures.md"
+    renew(table, Run("lists", [Figure("list", 7, "ms")]))
+    renew(table, Run("accept", [Figure("ratio", 3)]))
+    before = table.read_text()
+    renew(table, Run("lists", [Figure("list", 8, "ms")]))
+    assert table.read_text().startswith("# Figures\n\nWritten by")
+    assert table.read_text().split("\n## ")[1] == before.split("\n## ")[1]
+    assert [part.partition("\n")[0] for part in before.split("\n## ")[1:]] == ["accept", "lists"]
+    assert "| list | 8 ms |" in table.read_text()
+    assert "| list | 7 ms |" not in table.read_text()
+    assert table.read_text().endswith("|\n")
 
 
 def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are():
