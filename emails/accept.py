@@ -13,9 +13,9 @@ from api.fields import wire_time
 from domains.services import check_sending_domain
 from drain import bell
 from drain.faults import fault
-from emails.drafts import Addressed, BatchDraft, Draft, new_email
+from emails.drafts import Addressed, BatchDraft, Draft, batch_email, new_email, shared_by
 from emails.idempotency import Answer, Key, claim_key, keep_answer
-from emails.insertion import NewContent, NewEmail, NewRecipient, insert_attachments, insert_emails
+from emails.insertion import NewContent, NewEmail, NewRecipient, Shared, insert_attachments, insert_emails
 from emails.models import Email
 from emails.states import State
 from emails.wording import Warnings, Wording, compile_wording, render_wording, warn_of_missing
@@ -41,6 +41,7 @@ DATA_UNUSED = {
 class _Ready:
     """An email that passed the checks but suppression and quota, which are asked as it is written."""
 
+    shared: Shared
     email: NewEmail
     contents: list[NewContent]
     wording: Wording
@@ -88,13 +89,13 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
         if faster:
             return faster
         check_sending_domain(workspace, name=batch.sender.domain)
-        emails, warnings = _render_batch(workspace, batch)
+        shared, emails, warnings = _render_batch(workspace, batch)
         addressed = list(batch.addressed())
         rejected = _suppressed_among(addressed, blocked(workspace.id, [spec for _, spec in addressed]))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise _suppressed(list(rejected.values()))
-        _write(workspace, list(accepted.values()), contents=[], addressed=[])
+        _write(workspace, shared, list(accepted.values()), contents=[], addressed=[])
         body = _batch_answer(accepted, rejected, batch, warnings)
         keep_answer(workspace, key, body)
     return Answer(body)
@@ -111,10 +112,10 @@ def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answ
             return faster
         _hold(email)
         check_sending_domain(workspace, name=email.from_domain)
-        copy = _copy(email)
+        shared, copy = _copy(email)
         addressed = [(recipient.kind, recipient.address) for recipient in copy.recipients]
-        created_at = _write(workspace, [copy], contents=[], addressed=addressed)
-        body = _answer(copy, created_at, [])
+        created_at = _write(workspace, shared, [copy], contents=[], addressed=addressed)
+        body = _answer(copy, shared.status, created_at, [])
         keep_answer(workspace, key, body)
     return Answer(body)
 
@@ -128,8 +129,9 @@ def units_of(emails: Collection[NewEmail]) -> int:
 
 def _accept(workspace: Workspace, draft: Draft) -> dict[str, Any]:
     ready = _check(workspace, draft)
-    created_at = _write(workspace, [ready.email], contents=ready.contents, addressed=list(draft.addressed()))
-    return _answer(ready.email, created_at, ready.warnings)
+    addressed = list(draft.addressed())
+    created_at = _write(workspace, ready.shared, [ready.email], contents=ready.contents, addressed=addressed)
+    return _answer(ready.email, ready.shared.status, created_at, ready.warnings)
 
 
 def _check(workspace: Workspace, draft: Draft) -> _Ready:
@@ -141,9 +143,10 @@ def _check(workspace: Workspace, draft: Draft) -> _Ready:
 def _with_own_content(draft: Draft) -> _Ready:
     content = NewContent(draft.html, draft.text, draft.files)
     subject = draft.subject or ""
-    email = new_email(draft, subject=subject, content_id=content.id)
+    email = new_email(draft, subject=subject)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
-    return _Ready(email, [content], Wording(subject, draft.html, draft.text), warnings)
+    wording = Wording(subject, draft.html, draft.text)
+    return _Ready(shared_by(draft, content_id=content.id), email, [content], wording, warnings)
 
 
 def _with_template(workspace: Workspace, draft: Draft) -> _Ready:
@@ -154,14 +157,14 @@ def _with_template(workspace: Workspace, draft: Draft) -> _Ready:
         raise _missing(rendered.missing)
     contents = [NewContent("", "", draft.files)] if draft.files else []
     content_id = contents[0].id if contents else None
-    references = {"content_id": content_id, "version_id": template.version_id, "template_id": template.id}
-    email = new_email(draft, subject=rendered.subject, **references)
+    shared = shared_by(draft, content_id=content_id, version_id=template.version_id, template_id=template.id)
+    email = new_email(draft, subject=rendered.subject)
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
     wording = Wording(rendered.subject, rendered.html, rendered.text)
-    return _Ready(email, contents, wording, [*ignored, *warn_of_missing(rendered.missing)])
+    return _Ready(shared, email, contents, wording, [*ignored, *warn_of_missing(rendered.missing)])
 
 
-def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail], Warnings]:
+def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[Shared, list[NewEmail], Warnings]:
     template = find_template(workspace, batch.template)
     compiled = compile_wording(content_of(template.version), subject=batch.subject)
     missing: dict[str, list[int]] = {}
@@ -170,27 +173,29 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmai
         rendered = render_wording(compiled, recipient.template_data, field=f"recipients[{index}]")
         for name in rendered.missing:
             missing.setdefault(name, []).append(index)
-        references = {"version_id": template.version_id, "template_id": template.id}
-        emails.append(new_email(batch.draft_for(recipient), subject=rendered.subject, **references))
+        emails.append(batch_email(batch, recipient, subject=rendered.subject))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
-    return emails, warn_of_missing(missing)
+    shared = shared_by(batch, version_id=template.version_id, template_id=template.id)
+    return shared, emails, warn_of_missing(missing)
 
 
 def _write(
-    workspace: Workspace, emails: Sequence[NewEmail], *, contents: Sequence[NewContent], addressed: Sequence[Addressed]
+    workspace: Workspace,
+    shared: Shared,
+    emails: Sequence[NewEmail],
+    *,
+    contents: Sequence[NewContent],
+    addressed: Sequence[Addressed],
 ) -> datetime:
     """Refuse what is suppressed or beyond the quota, else write emails, and ring after the commit."""
-    status = State.SCHEDULED if emails[0].scheduled_for else State.QUEUED
     units, addresses = units_of(emails), [spec for _, spec in addressed]
     insert_attachments(contents)
-    written = insert_emails(
-        workspace, contents=contents, emails=emails, addresses=addresses, units=units, status=status
-    )
+    written = insert_emails(workspace, shared, emails, contents=contents, addresses=addresses, units=units)
     _refuse_suppressed(addressed, written.blocked)
     if not written.is_granted:
         refuse_quota(workspace, units=units)
-    if status is State.QUEUED:
+    if shared.status is State.QUEUED:
         transaction.on_commit(_ring)
     return written.created_at
 
@@ -200,8 +205,7 @@ def _ring() -> None:
     bell.ring_soon("emails")
 
 
-def _answer(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[str, Any]:
-    status = State.SCHEDULED if email.scheduled_for else State.QUEUED
+def _answer(email: NewEmail, status: State, created_at: datetime, warnings: Warnings) -> dict[str, Any]:
     body = {"id": email.id, "status": status.value, "createdAt": wire_time(created_at)}
     return {**body, "warnings": warnings} if warnings else body
 
@@ -227,28 +231,30 @@ def _hold(email: Email) -> None:
         raise NotFound("There is nothing here, or it is not yours.")
 
 
-def _copy(email: Email) -> NewEmail:
+def _copy(email: Email) -> tuple[Shared, NewEmail]:
     """Return a new email with the same content; content and version are immutable, so they are shared."""
-    recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]
-    return NewEmail(
+    shared = Shared(
         sender=email.sender,
         from_domain=email.from_domain,
         reply_to=email.reply_to,
-        to=email.to,
-        cc=email.cc,
-        bcc=email.bcc,
-        subject=email.subject,
         tags=email.tags,
-        metadata=email.metadata,
-        recipients=recipients,
         content_id=email.content_id,
         version_id=email.template_version_id,
         template_id=email.template_id,
-        template_data=email.template_data,
         headers=email.headers,
         track_opens=email.track_opens,
         track_clicks=email.track_clicks,
     )
+    copy = NewEmail(
+        to=email.to,
+        cc=email.cc,
+        bcc=email.bcc,
+        subject=email.subject,
+        metadata=email.metadata,
+        template_data=email.template_data,
+        recipients=[NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()],
+    )
+    return shared, copy
 
 
 def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVariables:

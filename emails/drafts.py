@@ -8,7 +8,7 @@ from typing import Any
 
 from api.addresses import Address
 from delivery.message import File
-from emails.insertion import NewEmail, NewRecipient
+from emails.insertion import NewEmail, NewRecipient, Shared
 from emails.models import Recipient
 
 # A field and the addr-spec that it names.
@@ -69,47 +69,55 @@ class BatchDraft:
         for index, recipient in enumerate(self.recipients):
             yield f"recipients[{index}].to", recipient.to.spec
 
-    def draft_for(self, recipient: BatchRecipient) -> Draft:
-        """Return one recipient's email; its own metadata adds to what is shared."""
-        both = {**(self.metadata or {}), **(recipient.metadata or {})}
-        return Draft(
-            sender=self.sender,
-            to=(recipient.to,),
-            subject=self.subject,
-            reply_to=self.reply_to,
-            template=self.template,
-            template_data=recipient.template_data,
-            tags=self.tags,
-            metadata=both or None,
-            scheduled_for=self.scheduled_for,
-        )
+    def metadata_for(self, recipient: BatchRecipient) -> dict[str, Any] | None:
+        """Return one recipient's own metadata, added to what is shared."""
+        return {**(self.metadata or {}), **(recipient.metadata or {})} or None
 
 
-def new_email(draft: Draft, *, subject: str, **references: Any) -> NewEmail:
-    """Turn a draft into rows; an address that is named twice is kept once, where it came first.
+def shared_by(draft: Draft | BatchDraft, **references: Any) -> Shared:
+    """Return what the emails of a request share.
 
     references: content_id, version_id and template_id, where there are.
     """
+    own: dict[str, Any] = {}
+    if isinstance(draft, Draft):
+        own = {"headers": draft.headers, "track_opens": draft.track_opens, "track_clicks": draft.track_clicks}
+    return Shared(
+        sender=str(draft.sender),
+        from_domain=draft.sender.domain,
+        reply_to=str(draft.reply_to) if draft.reply_to else None,
+        tags=draft.tags,
+        scheduled_for=draft.scheduled_for,
+        **own,
+        **references,
+    )
+
+
+def new_email(draft: Draft, *, subject: str) -> NewEmail:
+    """Turn a draft into rows; an address that is named twice is kept once, where it came first."""
     seen: set[str] = set()
     to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
     kinds = zip(Recipient.Kind, (to, cc, bcc), strict=True)
     return NewEmail(
-        sender=str(draft.sender),
-        from_domain=draft.sender.domain,
-        reply_to=str(draft.reply_to) if draft.reply_to else None,
         to=[str(address) for address in to],
         cc=[str(address) for address in cc],
         bcc=[str(address) for address in bcc],
         subject=subject,
-        template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
-        tags=list(draft.tags),
         metadata=draft.metadata,
-        headers=draft.headers,
-        track_opens=draft.track_opens,
-        track_clicks=draft.track_clicks,
-        scheduled_for=draft.scheduled_for,
-        recipients=[NewRecipient(kind=kind, address=address.spec) for kind, group in kinds for address in group],
-        **references,
+        template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
+        recipients=[NewRecipient(kind, address.spec) for kind, group in kinds for address in group],
+    )
+
+
+def batch_email(batch: BatchDraft, recipient: BatchRecipient, *, subject: str) -> NewEmail:
+    return NewEmail(
+        to=[str(recipient.to)],
+        cc=[],
+        bcc=[],
+        subject=subject,
+        metadata=batch.metadata_for(recipient),
+        template_data=json.dumps(recipient.template_data, ensure_ascii=False),
+        recipients=[NewRecipient(Recipient.Kind.TO, recipient.to.spec)],
     )
 
 

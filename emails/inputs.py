@@ -1,11 +1,14 @@
 """What requests about emails may say: one serializer per operation."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.fields import empty
 
+from api.addresses import InvalidAddress, parse_address
 from api.fields import AddressField, ObjectField, StrictBooleanField, StrictSerializer, TextField
 from emails.drafts import BatchDraft, BatchRecipient, Draft
 from emails.errors import TooManyRecipients
@@ -26,6 +29,7 @@ MAX_BATCH = 500
 MAX_TAGS = 10
 MAX_METADATA_BYTES = 10_000
 MAX_AHEAD = timedelta(days=30)
+PLAIN_RECIPIENT = {"to": str, "templateData": dict}
 
 
 class MetadataField(ObjectField):
@@ -129,6 +133,13 @@ class BatchRecipientInput(StrictSerializer):
     to = AddressField()
     templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
     metadata = MetadataField(required=False, allow_null=True)
+
+    # What nearly every recipient is, without a field's way through the framework, 500 times a batch.
+    def run_validation(self, data: Any = empty) -> Any:
+        if isinstance(data, dict) and {name: type(value) for name, value in data.items()} == PLAIN_RECIPIENT:
+            with suppress(InvalidAddress):
+                return {**data, "to": parse_address(data["to"])}
+        return super().run_validation(data)
 
 
 class BatchInput(_Shared):
