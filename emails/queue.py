@@ -25,6 +25,7 @@ SPREAD_SECONDS = 60
 
 # A round robin over the workspaces that have ready work, found by a loose index scan; a workspace with a
 # million rows gets no larger share of a claim than one with ten, and none that holds its part of our sessions.
+# Locked rows stay where they are, so that their places find them without a look into an index.
 CLAIM = """
 WITH RECURSIVE lane AS (
     (SELECT workspace_id FROM emails_pending WHERE stage = 1 AND workspace_id > %(after)s ORDER BY 1 LIMIT 1)
@@ -41,15 +42,15 @@ WITH RECURSIVE lane AS (
              WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0
                AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) open_lane
 ), picked AS MATERIALIZED (
-    SELECT row.recipient_id FROM turn CROSS JOIN LATERAL (
-        SELECT recipient_id FROM emails_pending
+    SELECT row.place FROM turn CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM emails_pending
          WHERE stage = 1 AND workspace_id = turn.workspace_id
          ORDER BY due_at LIMIT turn.share FOR UPDATE SKIP LOCKED) row
      LIMIT %(limit)s
 )
 UPDATE emails_pending p
    SET stage = 2, due_at = now() + make_interval(secs => %(lease)s), fence = fence + 1, attempts = attempts + 1
-  FROM picked WHERE p.recipient_id = picked.recipient_id
+ WHERE p.ctid = ANY (ARRAY(SELECT place FROM picked))
 RETURNING p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
 # The lease of a dead worker ends its row's attempt: ready at once, the second time apart from its neighbours,
