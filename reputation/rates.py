@@ -16,7 +16,8 @@ DAYS = 7
 FEWEST: Mapping[Rated, int] = {Rated.COMPLAINED: 10, Rated.BOUNCED: 50}
 
 # Whole days from the days; the hours serve for the rest of the day on which a suspension began alone. What left in the
-# hour in which it began is not judged: a tally has no minutes.
+# hour in which it began is not judged: a tally has no minutes. OFFSET 0 keeps the planner from reading the tallies of
+# all time at once, from end to end, for those of a week.
 RATES = """
 WITH span AS (
     SELECT id, judged_from, greatest(
@@ -26,11 +27,15 @@ WITH span AS (
 ), judged AS (
     SELECT *, date_trunc('day', start + interval '23 hours', 'UTC') AS morning FROM span
 ), counted AS (
-    SELECT judged.id, key, count AS n FROM judged JOIN analytics_tallyday ON workspace_id = judged.id
-     WHERE day >= (morning AT TIME ZONE 'UTC')::date AND key = ANY(%(keys)s)
+    SELECT judged.id, key, n FROM judged CROSS JOIN LATERAL (
+        SELECT key, count AS n FROM analytics_tallyday
+         WHERE workspace_id = judged.id AND day >= (morning AT TIME ZONE 'UTC')::date AND key = ANY(%(keys)s)
+        OFFSET 0) days
     UNION ALL
-    SELECT judged.id, key, count FROM judged JOIN analytics_tally ON workspace_id = judged.id
-     WHERE start < morning AND hour >= start AND hour < morning AND key = ANY(%(keys)s)
+    SELECT judged.id, key, n FROM judged CROSS JOIN LATERAL (
+        SELECT key, count AS n FROM analytics_tally
+         WHERE workspace_id = judged.id AND hour >= start AND hour < morning AND key = ANY(%(keys)s)
+        OFFSET 0) hours WHERE start < morning
     UNION ALL
     SELECT judged.id, key, change FROM judged JOIN analytics_tallydelta ON workspace_id = judged.id
      WHERE hour >= start AND key = ANY(%(keys)s)

@@ -20,6 +20,7 @@ from reputation.rates import DAYS, RATES, read_rates, values
 from reputation.tasks import judge
 from system_mail.models import SystemMail
 from tests.conftest import Api, mail, make_account
+from tests.dashboard.conftest import signed_in
 from tests.inbound.stage import sent as send_one
 from workspaces.models import AuditEntry, Membership, User, Workspace
 from workspaces.standing import lift_suspension, suspend_workspace
@@ -166,6 +167,7 @@ class TestSuspending:
         refused = api.post("/emails/send", mail())
         assert (refused.status_code, refused.json()["code"]) == (403, "workspace_suspended")
         assert api.get("/emails").status_code == 200
+        assert figure in signed_in(alice.owner).get("/dashboard/").text
 
     def test_only_owners_who_may_sign_in_are_written_to(self, alice, bob):
         member, gone = (User.objects.create(email=f"{name}@alice.example") for name in ("member", "gone"))
@@ -281,7 +283,7 @@ class TestLifting:
         assert is_suspended(lifted)
 
     def test_a_late_complaint_about_what_left_before_counts_before(self, lifted):
-        before = lifted.suspended_at or Workspace.objects.get().judged_from
+        before = Workspace.objects.get().judged_from
         count(lifted, complained=500, left_at=before)
         judge()
         assert not is_suspended(lifted)
