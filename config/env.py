@@ -9,6 +9,7 @@ import binascii
 import os
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -88,6 +89,17 @@ def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     if raw:
         problems.append(f"{name} must be off, or such as {default[0]}/s burst {default[1]}, not {raw!r}.")
     return default
+
+
+def percent(name: str, default: str) -> Decimal | None:
+    """Read a percentage above 0 with at most three decimals; off is None."""
+    raw = text(name, default).lower()
+    if raw == "off":
+        return None
+    if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", raw) and 0 < Decimal(raw) <= 100:
+        return Decimal(raw)
+    problems.append(f"{name} must be off, or a percentage above 0 such as 0.3, not {raw!r}.")
+    return None if default == "off" else Decimal(default)
 
 
 def prefixed(prefix: str, *, but: Sequence[str]) -> dict[str, str]:

@@ -29,6 +29,13 @@ STAFF_SECOND_FACTOR = env.choice(
 )
 # Whom mail of the service itself comes from: invitations, password resets, confirmations
 SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
+# Of a workspace's recipients: above it its owners are warned, or it is suspended. Only strangers are suspended
+# unasked, and where nothing leaves the machine nothing is judged (docs/decisions/0065).
+STRANGERS = SIGNUP == "open" and not EMBEDDED
+COMPLAINT_WARN_PERCENT = env.percent("COMPLAINT_WARN_PERCENT", "off" if EMBEDDED else "0.1")
+COMPLAINT_PAUSE_PERCENT = env.percent("COMPLAINT_PAUSE_PERCENT", "0.3" if STRANGERS else "off")
+BOUNCE_WARN_PERCENT = env.percent("BOUNCE_WARN_PERCENT", "off" if EMBEDDED else "5")
+BOUNCE_PAUSE_PERCENT = env.percent("BOUNCE_PAUSE_PERCENT", "10" if STRANGERS else "off")
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 # A request that has waited for longer is turned away (docs/decisions/0062).
 WEB_MAX_WAIT_MS = env.integer("WEB_MAX_WAIT_MS", 1000, low=50, high=60_000)
@@ -135,6 +142,7 @@ INSTALLED_APPS = [
     "inbound",
     "tracking",
     "system_mail",
+    "reputation",
 ]
 
 MIDDLEWARE = [

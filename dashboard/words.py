@@ -96,6 +96,7 @@ ELSEWHERE = frozenset(
         gettext_noop("Address confirmed"),
         gettext_noop("Workspace suspended"),
         gettext_noop("Suspension lifted"),
+        gettext_noop("Owners warned"),
         gettext_noop("Plan changed"),
     }
 )

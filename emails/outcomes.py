@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from analytics import tally
 from api.statements import Statement, run_together
 from delivery.replies import Outcome, SuppressOn, Verdict
-from emails import health, stats
+from emails import health, rated, stats
 from emails.derive import derived
 from emails.models import Event
 from emails.queue import LOST_AT_MOST, Claim, park
@@ -109,7 +109,8 @@ LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 @transaction.atomic(savepoint=False)
 def record(results: Sequence[Result]) -> list[Result]:
     """Record results of claims that are still held, and return those; the others are left to their new holders."""
-    ours = [_expired(result, now=now) for result, now in _held(results)]
+    held = _held(results)
+    ours = [_expired(result, now=now) for result, now in held]
     parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
     if parked:
         tally.add(stats.later(park(parked)))
@@ -119,7 +120,9 @@ def record(results: Sequence[Result]) -> list[Result]:
     found = _apply(tried)
     add_events([event for result in tried for event in _events(result, found[result.claim.recipient_id])])
     changes = derived(sorted({recipient.email_id for recipient in found.values()}))
-    tally.add([*changes, *_counts(tried, found)])
+    # The database's time, the same for all.
+    _, now = held[0]
+    tally.add([*changes, *_counts(tried, found), *_rated(tried, found, now=now)])
     _suppress(tried, found)
     return ours
 
@@ -207,6 +210,13 @@ def _counts(results: Sequence[Result], found: Mapping[str, _Found]) -> Iterator[
         count = stats.finished(state) if _is_final(result.outcome.verdict) else stats.Count.DELAYED
         yield stats.change(count, result.claim.workspace_id)
         yield health.outcome(result.outcome.verdict, result.outcome.reason)
+
+
+def _rated(results: Sequence[Result], found: Mapping[str, _Found], *, now: datetime) -> Iterator[stats.Change]:
+    for result in results:
+        workspace_id, address = result.claim.workspace_id, found[result.claim.recipient_id].address
+        for what in rated.of_outcome(result.outcome):
+            yield from rated.change(what, workspace_id=workspace_id, address=address, left_at=now)
 
 
 def _suppress(results: Sequence[Result], found: Mapping[str, _Found]) -> None:

@@ -9,6 +9,7 @@ worker finds its claim gone (docs/decisions/0031). Lock order: Pending → Recip
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -16,9 +17,10 @@ from django.db import connection, transaction
 
 from analytics import tally
 from delivery.replies import SuppressOn
-from emails import stats
+from emails import rated, stats
 from emails.derive import derive_emails
 from emails.models import Event, Pending
+from emails.rated import Rated
 from emails.states import State, sources
 from emails.timeline import NewEvent, add_events
 from keys.ids import from_uuid, to_uuid
@@ -29,7 +31,7 @@ LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
 """
 LOCK = """
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now())
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """
@@ -91,6 +93,7 @@ class _Recipient:
     email_id: str
     workspace_id: str
     address: str
+    left_at: datetime
     stage: int | None
     before: State
     state: State
@@ -113,8 +116,10 @@ def record_reports(reports: Sequence[Reported]) -> list[bool | None]:
         told = list(_told(report, recipient)) if recipient else None
         news.append(told is not None and bool(told) if recipient else None)
         events += told or []
+    told_now = [report for report, is_news in zip(reports, news, strict=True) if is_news]
     _write(list(recipients.values()), events)
-    _suppress([report for report, is_news in zip(reports, news, strict=True) if is_news], recipients)
+    _rate(told_now, recipients)
+    _suppress(told_now, recipients)
     return news
 
 
@@ -133,12 +138,13 @@ def _locked(recipient_ids: Sequence[str]) -> dict[str, _Recipient]:
 
 
 def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _Recipient:
-    id_, email_id, workspace_id, address, state = row
+    id_, email_id, workspace_id, address, state, left_at = row
     return _Recipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
+        left_at=left_at,
         stage=stage,
         before=State(state),
         state=State(state),
@@ -208,6 +214,27 @@ def _counted(recipient: _Recipient) -> Iterator[stats.Change]:
     elif recipient.stage in {Pending.Stage.WAITING, Pending.Stage.SCHEDULED}:
         yield stats.change(stats.Count.DELAYED, recipient.workspace_id, by=-1)
     yield stats.change(stats.finished(recipient.state), recipient.workspace_id)
+
+
+def _rate(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:
+    """Count for the workspace's reputation what is news; two reports of one bounce are one."""
+    marks = {(what, report.recipient_id) for report in reports for what in _marks(report, recipients)}
+    tally.add(change for what, recipient_id in marks for change in _rated(what, recipients[recipient_id]))
+
+
+def _marks(report: Reported, recipients: dict[str, _Recipient]) -> Iterator[Rated]:
+    passed = recipients[report.recipient_id].passed
+    if State.SENT in passed:
+        # The worker that handed it over finds its claim gone, and counts nothing.
+        yield Rated.SENT
+    if State.BOUNCED in passed and report.is_recipient_fault and not report.never_suppresses:
+        yield Rated.BOUNCED
+    if report.kind is Event.Kind.COMPLAINED:
+        yield Rated.COMPLAINED
+
+
+def _rated(what: Rated, recipient: _Recipient) -> Iterator[stats.Change]:
+    return rated.change(what, workspace_id=recipient.workspace_id, address=recipient.address, left_at=recipient.left_at)
 
 
 def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:

@@ -67,6 +67,10 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
+    # When the last suspension that was lifted began: what left before is judged no more (docs/decisions/0065).
+    judged_from = models.DateTimeField(null=True, editable=False)
+    complaints_warned_at = models.DateTimeField(null=True, editable=False)
+    bounces_warned_at = models.DateTimeField(null=True, editable=False)
     # False from an open sign-up in production until its owner has proved an address (docs/decisions/0055).
     is_proven = models.BooleanField("proven", default=True, db_default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -173,6 +177,7 @@ class AuditEntry(models.Model):
         WORKSPACE_PROVEN = "workspace_proven", "Address confirmed"
         WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
+        OWNERS_WARNED = "owners_warned", "Owners warned"
         PLAN_CHANGED = "plan_changed", "Plan changed"
         EMAIL_LOOKED_AT = "email_looked_at", "Email looked at"
         ADDRESS_ERASED = "address_erased", "Address erased"

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 
 from keys.tokens import InvalidToken, make_token, read_token
@@ -36,9 +37,10 @@ def suspend_workspace(workspace: Workspace, *, reason: str) -> None:
 
 @transaction.atomic
 def lift_suspension(workspace: Workspace) -> None:
-    """Let what was held go; lifting again changes nothing."""
+    """Let what was held go, and forgive what left before (docs/decisions/0065); lifting again changes nothing."""
     held = Workspace.objects.filter(id=workspace.id, suspended_at__isnull=False)
-    if held.update(suspended_at=None, suspended_reason=""):
+    anew = {"judged_from": F("suspended_at"), "complaints_warned_at": None, "bounces_warned_at": None}
+    if held.update(suspended_at=None, suspended_reason="", **anew):
         note(workspace, Act.SUSPENSION_LIFTED)
 
 

@@ -73,6 +73,8 @@ BAD = [
     ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),
     ({"READY_MAX_DELAY": "9"}, "READY_MAX_DELAY must be a whole number from 10"),
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
+    ({"COMPLAINT_PAUSE_PERCENT": "0"}, "COMPLAINT_PAUSE_PERCENT must be off, or a percentage above 0"),
+    ({"BOUNCE_WARN_PERCENT": "101"}, "BOUNCE_WARN_PERCENT must be off, or a percentage above 0"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
     ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together"),
     ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
@@ -87,6 +89,22 @@ def test_a_bad_setting_stops_the_start(changes, sentence):
     assert run.returncode != 0
     assert sentence in run.stderr
     assert "secret-password" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, "0.1 None 5 None"),
+        ({"SIGNUP": "open"}, "0.1 0.3 5 10"),
+        ({"SIGNUP": "open", "MODE": "embedded"}, "None None None None"),
+        ({"SIGNUP": "open", "BOUNCE_PAUSE_PERCENT": "off", "COMPLAINT_PAUSE_PERCENT": "0.125"}, "0.1 0.125 5 None"),
+    ],
+    ids=["closed", "open", "embedded", "by hand"],
+)
+def test_only_strangers_are_suspended_unasked(changes, found):
+    read = "from config.settings import *; print(COMPLAINT_WARN_PERCENT, COMPLAINT_PAUSE_PERCENT, "
+    run = start("-c", f"{read}BOUNCE_WARN_PERCENT, BOUNCE_PAUSE_PERCENT)", **changes)
+    assert run.stdout.strip() == found
 
 
 def test_all_bad_settings_are_told_at_once():

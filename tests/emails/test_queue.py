@@ -33,7 +33,7 @@ BLOCKED = Outcome(Verdict.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
 NO_ROOM = Outcome(Verdict.PARKED, Reply(0, "All connections are in use."), "destination_full")
 OUR_FAULT = Outcome(Verdict.DEFERRED, Reply(0, "An error of this service."), "internal_error")
 
-DELIVERED = {"status.delivered": 1, "reached.delivered": 1}
+DELIVERED = {"status.delivered": 1, "reached.delivered": 1, "rated.sent": 1}
 
 
 def accept(workspace, *to, count=1):

@@ -77,6 +77,8 @@ def test_a_bounce_that_comes_before_the_250_was_recorded_ends_the_same(workspace
         "reached.bounced": 1,
         "recipients.accepted": 1,
         "recipients.failed": 1,
+        "rated.sent": 1,
+        "rated.bounced": 1,
     }
 
 

@@ -1,0 +1,39 @@
+"""Count what a workspace's reputation is made of (docs/decisions/0065).
+
+Recipients, each in the hour in which the mail left: what is said of it days later counts there, too. Those of the
+simulator count nowhere: they are no bad addresses, and many good ones among them would hide bad ones elsewhere.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+
+from django.conf import settings
+
+from analytics import tally
+from delivery.replies import Outcome, SuppressOn, Verdict
+
+Change = tuple[tally.Slot, int]
+
+
+class Rated(StrEnum):
+    """sent: taken by a host, or refused for the address. bounced: there is no such mailbox. complained: called spam."""
+
+    SENT = "rated.sent"
+    BOUNCED = "rated.bounced"
+    COMPLAINED = "rated.complained"
+
+
+def of_outcome(outcome: Outcome) -> Iterator[Rated]:
+    """Yield what a hand-over counts as: nothing where a host refused us or the content; that may be our own fault."""
+    is_bad_address = outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
+    if is_bad_address or outcome.verdict in {Verdict.SENT, Verdict.DELIVERED}:
+        yield Rated.SENT
+    if is_bad_address:
+        yield Rated.BOUNCED
+
+
+def change(what: Rated, *, workspace_id: str, address: str, left_at: datetime) -> Iterator[Change]:
+    """Yield one more of what, unless the address is the simulator's."""
+    if not address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}"):
+        yield tally.Slot(workspace_id, left_at, what.value), 1
