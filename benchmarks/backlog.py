@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.backlog [recipients]
 
-One worker drains it into a sink. Meanwhile another workspace sends an email each second over HTTP, and a process of
-its own claims, as a second worker would, and gives back. Needs DATABASE_URL of a server on which databases may be
-created, and Debian's postfix package; the data set takes some minutes and 2 GB.
+A process of its own claims, as a worker would, and gives back: first alone, then while one worker drains the backlog
+into a sink as fast as the machine lets it, and another workspace sends an email each second over HTTP. Needs
+DATABASE_URL of a server on which databases may be created, and Debian's postfix package; the data set takes some
+minutes and 2 GB.
 """
 
 import json
@@ -24,6 +25,7 @@ from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 SECONDS = 60
 WARM_SECONDS = 10
+ALONE_SECONDS = 30
 CHUNK = 100_000
 # Ids as the service makes them (keys.ids), of a thousand emails a second.
 FILL = """
@@ -50,10 +52,12 @@ INSERT INTO emails_content (id, html, text) VALUES (gen_random_uuid(), repeat('<
 CLAIMS = """
 import time
 from uuid import UUID
-from django.db import transaction
+from django.db import connection, transaction
 from emails.queue import claim
 while True:
     with transaction.atomic():
+        # A worker's claim is a transaction of its own, and begins none.
+        connection.cursor().execute("SELECT 1")
         started = time.perf_counter()
         claim(32, after=UUID(int=0), cap=25)
         print(time.perf_counter() - started, flush=True)
@@ -75,10 +79,17 @@ def main() -> None:
             fill(stack, count)
             stack.start("web", WEB_CONCURRENCY="2")
             other = other_workspace(stack)
+            alone(stack)
             stack.start("worker")
             wait_for(lambda: ready(stack) < count, seconds=60, what="the worker has begun")
             time.sleep(WARM_SECONDS)
             measure(stack, other)
+
+
+def alone(stack: Stack) -> None:
+    claims = claiming(stack)
+    time.sleep(ALONE_SECONDS)
+    report("a claim of 32, alone", ended(claims), at_most=5)
 
 
 def measure(stack: Stack, other: Stack) -> None:
@@ -88,19 +99,18 @@ def measure(stack: Stack, other: Stack) -> None:
         reply = other.send(**{"from": "hello@other.example"}, to=f"reader{number}@example.com")
         assert reply.status == 202, reply.body
         time.sleep(max(0.0, started + number + 1 - time.monotonic()))
-    claims.terminate()
-    seconds = [float(line) for line in claims.communicate()[0].split()]
+    seconds = ended(claims)
     rate = (at - ready(stack)) / (time.monotonic() - started)
     print(f"{at:,} ready recipients, of which a worker sends {rate:.0f}/s", flush=True)
-    report("a claim of 32", [1000 * one for one in seconds], at_most=5)
+    report("a claim of 32 beside it", seconds, at_most=5)
     wait_for(lambda: len(delays(stack)) == SECONDS, seconds=60, what="the other workspace's emails are sent")
-    report("another workspace's email is sent after", [1000 * one for one in delays(stack)], at_most=1000)
+    report("another workspace's email is sent after", delays(stack), at_most=1000)
     print(f"the worker's memory: {memory_at} MB at first, {memory(stack)} MB in the end", flush=True)
 
 
-def report(name: str, values: list[float], *, at_most: float) -> None:
+def report(name: str, seconds: list[float], *, at_most: float) -> None:
     """Print milliseconds; at_most is the aim of the p99."""
-    ordered = sorted(values)
+    ordered = sorted(1000 * one for one in seconds)
     p99 = ordered[int(len(ordered) * 0.99)]
     print(f"{name}: p50 {statistics.median(ordered):.1f}, p99 {p99:.1f} ms ({len(ordered)} times)", flush=True)
     figure(f"{name}: p99", p99, "ms", at_most=at_most)
@@ -132,6 +142,12 @@ def claiming(stack: Stack) -> "subprocess.Popen[str]":
     """Start claiming ten times a second, beside the worker; the seconds of each are the lines of its output."""
     command = [PYTHON, "manage.py", "shell", "--verbosity", "0", "-c", CLAIMS]
     return subprocess.Popen(command, cwd=REPOSITORY, env=stack.environment, stdout=subprocess.PIPE, text=True)
+
+
+def ended(claims: "subprocess.Popen[str]") -> list[float]:
+    """Stop claiming; return the seconds of each claim."""
+    claims.terminate()
+    return [float(line) for line in claims.communicate()[0].split()]
 
 
 def ready(stack: Stack) -> int:
