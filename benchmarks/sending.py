@@ -3,10 +3,11 @@
     .venv/bin/python -m benchmarks.sending [emails]
 
 Ours renders a template, rewrites the links, signs, sends and records; theirs send what was written before.
-Needs DATABASE_URL of a server on which databases may be created, and Debian's postfix package (not running).
+Needs DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix package (not running).
 django-post-office is installed into an environment of its own.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -15,13 +16,13 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import psycopg
 
+from benchmarks.accept import wrk
 from benchmarks.figures import figure
 from benchmarks.sinks import distant_sink, smtp_sink
 from tests.flows.stack import REPOSITORY, Stack, running_stack, wait_for
@@ -30,6 +31,7 @@ from tests.standards.postfix import Postfix
 ROUNDS = 3
 WORKERS = 2
 CONCURRENCY = 32
+SINGLE_SECONDS = 8
 SBIN = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"}
 # A real welcome mail with six links, and paragraphs up to 10 kB.
 WELCOME = (REPOSITORY / "tests" / "corpus" / "welcome.html").read_text(encoding="utf-8")
@@ -51,7 +53,7 @@ def main() -> None:
         python = installed(folder)
         near = [(ours(folder, smtp_sink, count), post_office(folder, python, smtp_sink, count)) for _ in range(ROUNDS)]
         relay = [postfix(count) for _ in range(ROUNDS)]
-        single = [accepted_and_delivered(folder, 1000) for _ in range(ROUNDS)]
+        single = [accepted_and_delivered(folder) for _ in range(ROUNDS)]
         far = [(ours(folder, distant_sink, count), post_office(folder, python, distant_sink, 300)) for _ in range(2)]
     print(f"HTML of {len(HTML)} bytes, {count} emails, medians of {ROUNDS} rounds")
     report("from a filled queue", near, at_least=3.5)
@@ -170,7 +172,7 @@ def postfix(count: int) -> float:
         return count / (time.perf_counter() - started)
 
 
-def accepted_and_delivered(folder: Path, count: int) -> tuple[float, float]:
+def accepted_and_delivered(folder: Path) -> tuple[float, float]:
     """Return single sends per second, from the first call until the last is handed over: ours, and Postfix'."""
     with smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
@@ -179,16 +181,29 @@ def accepted_and_delivered(folder: Path, count: int) -> tuple[float, float]:
             stack.send()
             wait_for(lambda: left_in(stack) == 0, seconds=60, what="warm workers")
             started = time.perf_counter()
-            with ThreadPoolExecutor(CONCURRENCY) as pool:
-                replies = pool.map(lambda number: stack.send(to=f"u{number}@example.com", html=HTML), range(count))
-                assert {reply.status for reply in replies} == {202}
+            wrk(stack, script(folder, stack), seconds=SINGLE_SECONDS)
             wait_for(lambda: left_in(stack) == 0, seconds=300, what="everything is handed over")
+            count = sent(stack) - 1
             ours = count / (time.perf_counter() - started)
     with smtp_sink() as port, Postfix(routes={"*": port}) as relay:
         started = time.perf_counter()
         inject(relay, count)
         wait_for(lambda: relayed(relay) >= count, seconds=300, what="Postfix relays everything")
         return ours, count / (time.perf_counter() - started)
+
+
+def script(folder: Path, stack: Stack) -> Path:
+    """Write what wrk sends: emails to an address each."""
+    path = folder / "single.lua"
+    body = json.dumps({"from": "hello@demo.example", "to": "u@example.com", "subject": "Your receipt", "html": HTML})
+    before, after = body.split("u@example.com")
+    headers = f'{{["Authorization"] = "Bearer {stack.key}", ["Content-Type"] = "application/json"}}'
+    path.write_text(
+        f"n, headers, before, after = 0, {headers}, [==[{before}]==], [==[{after}]==]\n"
+        "function request()\n  n = n + 1\n"
+        '  return wrk.format("POST", nil, headers, before .. "u" .. n .. "@example.com" .. after)\nend\n'
+    )
+    return path
 
 
 def inject(relay: Postfix, count: int) -> None:
@@ -199,6 +214,10 @@ def inject(relay: Postfix, count: int) -> None:
 
 def relayed(relay: Postfix) -> int:
     return relay.log().count("status=sent")
+
+
+def sent(stack: Stack) -> int:
+    return int(stack.query("SELECT count(*) FROM emails_email")[0][0])
 
 
 def left_in(stack: Stack) -> int:
