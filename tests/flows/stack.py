@@ -141,7 +141,11 @@ class Stack:
 
     def query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database, autocommit=True) as connection:
-            return connection.execute(sql, parameters).fetchall()
+            try:
+                return connection.execute(sql, parameters).fetchall()
+            except psycopg.errors.AdminShutdown:
+                # What breaks the connections of the service breaks this one with them, and undoes the statement.
+                return self.query(sql, *parameters)
 
     def drop_connections(self) -> None:
         """Break every connection that the processes have to the database."""
