@@ -58,6 +58,11 @@ def age(by, **filters):
     emails.update(created_at=F("created_at") - by, finished_at=F("finished_at") - by)
 
 
+def scans_of_the_queue(cursor):
+    cursor.execute("SELECT pg_stat_get_xact_numscans('emails_pending'::regclass)")
+    return cursor.fetchone()
+
+
 def change_plan(workspace, plan):
     Workspace.objects.filter(id=workspace.id).update(plan=plan)
     authentication.cache.clear()
@@ -324,11 +329,12 @@ class TestBesideOthers:
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE emails_pending")
         with transaction.atomic(), connection.cursor() as cursor:
+            # What this connection has not told of yet counts, too: sending's own looks at a queue of one row.
+            before = scans_of_the_queue(cursor)
             for _ in retention.expired_emails(workspace.id, timedelta(hours=-1)):
                 pass
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            cursor.execute("SELECT pg_stat_get_xact_numscans('emails_pending'::regclass)")
-            assert cursor.fetchone() == (0,)
+            assert scans_of_the_queue(cursor) == before
         assert not Email.objects.exists()
 
     def test_only_one_sweep_of_a_kind_runs(self, committed):
