@@ -132,10 +132,14 @@ def machine() -> str:
 
 
 def commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
+    """Name what was measured; the table itself is no part of it."""
+    name = _git("rev-parse", "--short", "HEAD") or "unknown"
+    return f"{name}, changed" if _git("status", "--porcelain", "--", ".", ":!docs/figures.md") else name
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: Key | None) -> A
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise _suppressed(list(rejected.values()))
-        _write(workspace, shared, list(accepted.values()), contents=[], addressed=[])
+        _write(workspace, shared=shared, emails=list(accepted.values()), contents=[], addressed=[])
         body = _batch_answer(accepted, rejected, batch, warnings)
         keep_answer(workspace, key, body)
     return Answer(body)
@@ -114,7 +114,7 @@ def resend_email(workspace: Workspace, *, email: Email, key: Key | None) -> Answ
         check_sending_domain(workspace, name=email.from_domain)
         shared, copy = _copy(email)
         addressed = [(recipient.kind, recipient.address) for recipient in copy.recipients]
-        created_at = _write(workspace, shared, [copy], contents=[], addressed=addressed)
+        created_at = _write(workspace, shared=shared, emails=[copy], contents=[], addressed=addressed)
         body = _answer(copy, shared.status, created_at, [])
         keep_answer(workspace, key, body)
     return Answer(body)
@@ -130,7 +130,9 @@ def units_of(emails: Collection[NewEmail]) -> int:
 def _accept(workspace: Workspace, draft: Draft) -> dict[str, Any]:
     ready = _check(workspace, draft)
     addressed = list(draft.addressed())
-    created_at = _write(workspace, ready.shared, [ready.email], contents=ready.contents, addressed=addressed)
+    created_at = _write(
+        workspace, shared=ready.shared, emails=[ready.email], contents=ready.contents, addressed=addressed
+    )
     return _answer(ready.email, ready.shared.status, created_at, ready.warnings)
 
 
@@ -182,16 +184,18 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[Shared, list
 
 def _write(
     workspace: Workspace,
+    *,
     shared: Shared,
     emails: Sequence[NewEmail],
-    *,
     contents: Sequence[NewContent],
     addressed: Sequence[Addressed],
 ) -> datetime:
     """Refuse what is suppressed or beyond the quota, else write emails, and ring after the commit."""
     units, addresses = units_of(emails), [spec for _, spec in addressed]
     insert_attachments(contents)
-    written = insert_emails(workspace, shared, emails, contents=contents, addresses=addresses, units=units)
+    written = insert_emails(
+        workspace, shared=shared, emails=emails, contents=contents, addresses=addresses, units=units
+    )
     _refuse_suppressed(addressed, written.blocked)
     if not written.is_granted:
         refuse_quota(workspace, units=units)

@@ -133,9 +133,9 @@ class Written:
 
 def insert_emails(
     workspace: Workspace,
+    *,
     shared: Shared,
     emails: Sequence[NewEmail],
-    *,
     contents: Sequence[NewContent],
     addresses: Collection[str],
     units: int,

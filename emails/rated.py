@@ -11,13 +11,14 @@ from enum import StrEnum
 from django.conf import settings
 
 from analytics import tally
+from delivery.reasons import Reason
 from delivery.replies import Outcome, SuppressOn, Verdict
 
 Change = tuple[tally.Slot, int]
 
 
 class Rated(StrEnum):
-    """sent: taken by a host, or refused for the address. bounced: there is no such mailbox. complained: called spam."""
+    """sent: taken by a host, or refused for the address. bounced: refused for it. complained: called spam."""
 
     SENT = "rated.sent"
     BOUNCED = "rated.bounced"
@@ -26,11 +27,16 @@ class Rated(StrEnum):
 
 def of_outcome(outcome: Outcome) -> Iterator[Rated]:
     """Yield what a hand-over counts as: nothing where a host refused us or the content; that may be our own fault."""
-    is_bad_address = outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
+    is_bad_address = blames_address(outcome.reason) and outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
     if is_bad_address or outcome.verdict in {Verdict.SENT, Verdict.DELIVERED}:
         yield Rated.SENT
     if is_bad_address:
         yield Rated.BOUNCED
+
+
+def blames_address(reason: str) -> bool:
+    """Tell whether a refusal speaks of the address: one without any words may speak of ourselves."""
+    return reason != Reason.REJECTED
 
 
 def change(what: Rated, *, workspace_id: str, address: str, left_at: datetime) -> Iterator[Change]:

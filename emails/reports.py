@@ -227,7 +227,8 @@ def _marks(report: Reported, recipients: dict[str, _Recipient]) -> Iterator[Rate
     if State.SENT in passed:
         # The worker that handed it over finds its claim gone, and counts nothing.
         yield Rated.SENT
-    if State.BOUNCED in passed and report.is_recipient_fault and not report.never_suppresses:
+    is_bad_address = report.is_recipient_fault and not report.never_suppresses
+    if State.BOUNCED in passed and is_bad_address and rated.blames_address(report.details.get("reason", "")):
         yield Rated.BOUNCED
     if report.kind is Event.Kind.COMPLAINED:
         yield Rated.COMPLAINED

@@ -51,5 +51,5 @@ def limits() -> Iterator[Limit]:
         warn=settings.BOUNCE_WARN_PERCENT,
         pause=settings.BOUNCE_PAUSE_PERCENT,
         warned_at="bounces_warned_at",
-        happened="do not exist",
+        happened="were refused for their address",
     )

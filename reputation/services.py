@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -23,7 +23,11 @@ def judge_all() -> None:
     """Look at every workspace that may send; any number of these may run at once."""
     if any(limit.warn or limit.pause for limit in limits()):
         for rates in read_rates():
-            _judge(rates)
+            try:
+                _judge(rates)
+            except DatabaseError:
+                # A lock that was not had in time: the next sweep comes back to it, the others do not wait.
+                log.exception("a workspace could not be judged", extra={"data": {"workspace": rates.workspace_id}})
 
 
 def _judge(rates: Rates) -> None:

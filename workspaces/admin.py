@@ -129,8 +129,10 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
+    # With what the page showed, so that saving something else undoes no suspension that has come meanwhile.
     suspended = forms.BooleanField(
         required=False,
+        show_hidden_initial=True,
         widget=UnfoldBooleanSwitchWidget,
         help_text="Sending is refused and queued mail is held until the suspension is lifted.",
     )
@@ -172,9 +174,10 @@ class WorkspaceAdmin(StrictAdmin):
         else:
             Workspace.objects.filter(id=obj.id).update(name=obj.name, is_proven=obj.is_proven)
         change_plan(obj, plan=form.cleaned_data["plan"])
-        if form.cleaned_data["suspended"]:
+        is_asked, shall_be = "suspended" in form.changed_data, form.cleaned_data["suspended"]
+        if shall_be and (is_asked or obj.is_suspended):
             suspend_workspace(obj, reason=form.cleaned_data["suspended_reason"])
-        else:
+        elif is_asked:
             lift_suspension(obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -67,7 +67,7 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
-    # When the last suspension that was lifted began: what left before is judged no more (docs/decisions/0065).
+    # What left before is judged no more: when the last suspension that was lifted began (docs/decisions/0065).
     judged_from = models.DateTimeField(null=True, editable=False)
     complaints_warned_at = models.DateTimeField(null=True, editable=False)
     bounces_warned_at = models.DateTimeField(null=True, editable=False)

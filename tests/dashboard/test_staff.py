@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -8,6 +10,7 @@ from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
 from workspaces.models import ApiKey, AuditEntry, User, Workspace
+from workspaces.standing import lift_suspension, suspend_workspace
 
 
 @pytest.fixture
@@ -139,11 +142,31 @@ def test_a_workspace_is_suspended_with_a_reason(staff, alice):
 def test_a_suspension_is_lifted(staff, alice):
     change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.")
 
-    change_workspace(staff, alice.workspace, plan="pro")
+    change_workspace(staff, alice.workspace, plan="pro", **{"initial-suspended": "True"})
 
     alice.workspace.refresh_from_db()
     assert not alice.workspace.is_suspended
     assert alice.workspace.plan == "pro"
+
+
+def test_the_page_of_a_workspace_remembers_whether_it_showed_a_suspension(staff, alice):
+    page = staff.get(f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/").content.decode()
+    assert re.search(r'<input[^>]+name="initial-suspended"[^>]+value="False"', page)
+
+
+def test_saving_an_older_page_neither_lifts_nor_suspends(staff, alice):
+    suspend_workspace(alice.workspace, reason="Too many complaints.")
+    change_workspace(staff, alice.workspace, plan="pro", **{"initial-suspended": "False"})
+    alice.workspace.refresh_from_db()
+    assert alice.workspace.is_suspended
+    assert alice.workspace.suspended_reason == "Too many complaints."
+    assert alice.workspace.plan == "pro"
+
+    lift_suspension(alice.workspace)
+    shown = {"initial-suspended": "True", "suspended": "on", "suspended_reason": "Too many complaints."}
+    change_workspace(staff, alice.workspace, plan="free", **shown)
+    alice.workspace.refresh_from_db()
+    assert not alice.workspace.is_suspended
 
 
 @pytest.mark.parametrize("page", ["workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail"])

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +16,7 @@ from emails.models import Event, Recipient
 from emails.rated import Rated
 from emails.reports import Reported, record_reports
 from keys.ids import new_id
+from reputation import services
 from reputation.rates import DAYS, RATES, read_rates, values
 from reputation.tasks import judge
 from system_mail.models import SystemMail
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.django_db
 
 COMPLAINED, BOUNCED = Rated.COMPLAINED, Rated.BOUNCED
 NOBODY = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True)
+WORDLESS = Outcome(Verdict.BOUNCED, Reply(550, ""), "rejected", is_recipient_fault=True)
 BLOCKED = Outcome(Verdict.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
 FAILED = Outcome(Verdict.FAILED, Reply(0, "too long"), "expired")
 
@@ -213,6 +215,22 @@ class TestSuspending:
         judge()
         assert not is_suspended(alice.workspace)
 
+    def test_one_that_cannot_be_judged_holds_up_no_other(self, alice, bob, monkeypatch):
+        for account in (alice, bob):
+            count(account.workspace, sent=100, complained=20)
+        refused = read_rates()[0].workspace_id
+
+        def pause(rates, limit, real=services._pause):
+            if rates.workspace_id == refused:
+                raise OperationalError("canceling statement due to lock timeout")
+            real(rates, limit)
+
+        monkeypatch.setattr(services, "_pause", pause)
+        judge()
+        assert {account.workspace.id: is_suspended(account.workspace) for account in (alice, bob)} == {
+            account.workspace.id: account.workspace.id != refused for account in (alice, bob)
+        }
+
     def test_any_name_and_any_figure_fit(self, alice):
         Workspace.objects.update(name="{0} %s\r\nBcc: x@y.example " + "n" * 70)
         count(alice.workspace, sent=10**15, bounced=10**15 - 1)
@@ -227,7 +245,7 @@ class TestWarning:
     def test_a_warning_tells_the_figure_and_leaves_mail_alone(self, alice, api: Api):
         count(alice.workspace, sent=10_000, bounced=700)
         judge()
-        figure = "700 of 10,000 recipients in 7 days do not exist: 7.00 %, above the limit of 5 %."
+        figure = "700 of 10,000 recipients in 7 days were refused for their address: 7.00 %, above the limit of 5 %."
         assert AuditEntry.objects.latest("id").about == figure
         assert figure in SystemMail.objects.get().text
         assert api.post("/emails/send", mail()).status_code == 202
@@ -312,6 +330,7 @@ class TestCounting:
             (NOBODY, (1, 0, 1)),
             # Refused because of us or of the content: that may be the operator's own fault.
             (BLOCKED, (0, 0, 0)),
+            (WORDLESS, (0, 0, 0)),
             (FAILED, (0, 0, 0)),
             (Outcome(Verdict.SENT, Reply(250, "ok")), (1, 0, 0)),
             (Outcome(Verdict.DELIVERED, Reply(250, "ok")), (1, 0, 0)),
@@ -372,7 +391,8 @@ class TestStatement:
         with CaptureQueriesContext(connection) as many:
             judge()
         assert len(read_rates()) == 6
-        assert len(few) == len(many) == 1
+        assert len(few) == len(many)
+        assert sum("analytics_tally" in query["sql"] for query in many) == 1
 
     def test_it_reads_the_tallies_by_their_indexes_and_no_email(self, alice):
         with connection.cursor() as cursor:
