@@ -183,7 +183,7 @@ def accepted_and_delivered(folder: Path) -> tuple[float, float]:
             started = time.perf_counter()
             wrk(stack, script(folder, stack), seconds=SINGLE_SECONDS)
             wait_for(lambda: left_in(stack) == 0, seconds=300, what="everything is handed over")
-            count = sent(stack) - 1
+            count = accepted(stack) - 1
             ours = count / (time.perf_counter() - started)
     with smtp_sink() as port, Postfix(routes={"*": port}) as relay:
         started = time.perf_counter()
@@ -216,7 +216,7 @@ def relayed(relay: Postfix) -> int:
     return relay.log().count("status=sent")
 
 
-def sent(stack: Stack) -> int:
+def accepted(stack: Stack) -> int:
     return int(stack.query("SELECT count(*) FROM emails_email")[0][0])
 
 
