@@ -26,27 +26,40 @@ UNTRACKED = "data-no-track"
 # The tags that say something about what follows; the others are passed over.
 TELLING = ("area", "/body", "/html", *RAW, "template", "/template", "svg", "/svg", "math", "/math")
 
-_NOT = r"[^\t\n\f\r "
 _SPACE = r"[\t\n\f\r ]"
 _IS = rf"{_SPACE}*+={_SPACE}*+"
-_TAG = rf"[A-Za-z]{_NOT}/>]*+"
-_NAME = rf"{_NOT}/>]{_NOT}/>=]*+"
 _HREF = r"[hH][rR][eE][fF](?=[\t\n\f\r />=]|\Z)"
-# Between double quotes, between single quotes, and without: a quote that is never closed runs to the end.
-_VALUE = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{_NOT}\"'>]{_NOT}>]*+)"
-_ATTRIBUTE = rf"{_NAME}(?:{_IS}{_VALUE}?)?"
-# The first alternative is the common case of the third, and saves a third of the time.
-_ATTRIBUTES = rf"(?: [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{_ATTRIBUTE})*+"
 _TELLING = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in TELLING)
-_DULL = rf"(?![aA][\t\n\f\r /]|(?:{_TELLING})[\t\n\f\r />])/?{_TAG}"
 
-# Text and tags that tell nothing; counted, for every turn of a repetition takes some 500 bytes of memory.
-DULL = re.compile(rf"(?:[^<]*+<{_DULL}{_ATTRIBUTES}>){{0,1000}}")
-TOKEN = re.compile(rf"<(?:(/?{_TAG})({_ATTRIBUTES})(>?)|[!?/])")
-HREF = re.compile(
-    rf"(?:[\t\n\f\r /]++|(?!{_HREF}){_ATTRIBUTE})*+{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({_NOT}\"'>]{_NOT}>]*+))"
-)
-ATTRIBUTE = re.compile(rf"({_NAME})(?:{_IS}{_VALUE}?)?")
+
+class Grammar:
+    """The patterns of tags.
+
+    mark: a character that stands for what is not known yet; it may occur in texts and between quotes, nowhere else.
+    """
+
+    def __init__(self, *, mark: str = "") -> None:
+        self.mark = mark
+        no = rf"[^\t\n\f\r {mark}"
+        tag = rf"[A-Za-z]{no}/>]*+"
+        name = rf"{no}/>]{no}/>=]*+"
+        # Between double quotes, between single quotes, and without: a quote that is never closed runs to the end.
+        value = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{no}\"'>]{no}>]*+)"
+        attribute = rf"{name}(?:{_IS}{value}?)?"
+        # The first alternative is the common case of the third, and saves a third of the time.
+        attributes = rf"(?: [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{attribute})*+"
+        dull = rf"(?![aA][\t\n\f\r /]|(?:{_TELLING})[\t\n\f\r />])/?{tag}"
+        # Text and tags that tell nothing; counted, for every turn of a repetition takes some 500 bytes of memory.
+        self.dull = re.compile(rf"(?:[^<]*+<{dull}{attributes}>){{0,1000}}")
+        self.token = re.compile(rf"<(?:(/?{tag})({attributes})(>?)|[!?/])")
+        self.href = re.compile(
+            rf"(?:[\t\n\f\r /]++|(?!{_HREF}){attribute})*+"
+            rf"{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({no}\"'>]{no}>]*+))"
+        )
+        self.attribute = re.compile(rf"({name})(?:{_IS}{value}?)?")
+
+
+HTML = Grammar()
 COMMENT_END = re.compile(r"--!?>")
 CONDITION = re.compile(r"<!--\[if [^>]*>", re.IGNORECASE)
 
@@ -82,9 +95,7 @@ class Slots:
 
 def find_slots(html: str) -> Slots:
     """Find what can be tracked and where the footer goes; once per content, for any number of recipients."""
-    scanner = _Scanner(html)
-    scanner.scan(0, len(html))
-    return _cut(html, scanner.links, scanner.closing)
+    return Scanner(html, HTML).slots()
 
 
 def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | None, footer: str) -> str:
@@ -93,14 +104,14 @@ def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | No
     link: gives the URL that stands in for a target; None leaves the links as they are.
     footer: HTML, already escaped; the pixel follows it.
     """
-    added = footer + (_pixel(pixel_url) if pixel_url else "")
+    added = closing(footer, pixel_url)
     parts: list[str] = []
     for text, found in slots.cuts:
         parts.append(text)
         if found is None:
             parts.append(added)
         else:
-            parts.append(_replaced(found, link(found.target)) if link else found.written)
+            parts.append(replaced(found, link(found.target)) if link else found.written)
     parts.append(slots.rest)
     return "".join(parts)
 
@@ -110,14 +121,18 @@ def is_trackable(target: str) -> bool:
     return TRACKABLE.fullmatch(target) is not None
 
 
-def _replaced(link: Link, url: str) -> str:
+def replaced(link: Link, url: str) -> str:
+    """Return what is written in the place of a link."""
     escaped = entities.escape(url)
     return escaped if link.is_quoted else f'"{escaped}"'
 
 
-def _pixel(url: str) -> str:
+def closing(footer: str, pixel_url: str | None) -> str:
+    """Return what is written behind everything else that is shown."""
     style = "display:block;width:1px;height:1px;border:0"
-    return f'<img src="{entities.escape(url)}" width="1" height="1" alt="" style="{style}">'
+    if not pixel_url:
+        return footer
+    return f'{footer}<img src="{entities.escape(pixel_url)}" width="1" height="1" alt="" style="{style}">'
 
 
 def _cut(html: str, links: list[Link], closing: int) -> Slots:
@@ -130,12 +145,15 @@ def _cut(html: str, links: list[Link], closing: int) -> Slots:
     return Slots(tuple(cuts), html[position:])
 
 
-class _Scanner:
+class Scanner:
     """Walks over tags and comments; what is never closed ends the walk where it opened."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html: str, grammar: Grammar) -> None:
         self.html = html
         self.links: list[Link] = []
+        # Whether no mark stands where it could decide how what follows is read.
+        self.has_read_marks = True
+        self._grammar = grammar
         self._end = len(html)
         self._closing: dict[str, int] = {}
         self._foreign = 0
@@ -147,16 +165,22 @@ class _Scanner:
         end = self._templates[0] if self._templates else self._end
         return self._closing.get("/body", self._closing.get("/html", end))
 
+    def slots(self) -> Slots:
+        """Scan all of it."""
+        self.scan(0, len(self.html))
+        return _cut(self.html, self.links, self.closing)
+
     def scan(self, position: int, end: int) -> None:
         while token := self._next(position, end):
             position = self._after(token, end)
             if position < 0:
                 self._end = token.start()
+                self.has_read_marks = self.html.find(self._grammar.mark, self._end, end) < 0
                 return
 
     def _next(self, position: int, end: int) -> re.Match[str] | None:
-        dull = DULL.match(self.html, position, end)
-        return TOKEN.search(self.html, dull.end() if dull else position, end)
+        dull = self._grammar.dull.match(self.html, position, end)
+        return self._grammar.token.search(self.html, dull.end() if dull else position, end)
 
     def _after(self, token: re.Match[str], end: int) -> int:
         """Return where the next token may begin, -1 when this one is never closed."""
@@ -169,7 +193,7 @@ class _Scanner:
             closed = RAW[name].search(self.html, token.end(), end)
             return closed.start() if closed else -1
         if name in LINKS and not self._templates:
-            self.links += _links(token)
+            self.links += self._links(token)
         self._note(name, token.start())
         return token.end()
 
@@ -202,28 +226,28 @@ class _Scanner:
             return -1
         # Outlook shows what stands in a conditional comment. No comment can stand in a comment.
         if condition := CONDITION.match(self.html, start, closed.start()):
-            inner = _Scanner(self.html)
+            inner = Scanner(self.html, self._grammar)
             inner.scan(condition.end(), closed.start())
             self.links += inner.links
+            self.has_read_marks = self.has_read_marks and inner.has_read_marks
         return closed.end()
 
+    def _links(self, token: re.Match[str]) -> list[Link]:
+        """Return the link of a tag, if it has one to track; of two attributes of one name the first counts."""
+        href = self._grammar.href.match(token.string, token.start(2), token.end(2))
+        if href is None or href.lastindex is None or self._is_untracked(token[2]):
+            return []
+        written = href[href.lastindex]
+        mark = self._grammar.mark
+        target = written if mark and mark in written else target_of(written)
+        return [Link(href.start(href.lastindex), written, target, is_quoted=href.lastindex < 3)] if target else []
 
-def _links(token: re.Match[str]) -> list[Link]:
-    """Return the link of a tag, if it has one to track; of two attributes of one name the first counts."""
-    href = HREF.match(token.string, token.start(2), token.end(2))
-    if href is None or href.lastindex is None or _is_untracked(token[2]):
-        return []
-    written = href[href.lastindex]
-    target = _target(written)
-    return [Link(href.start(href.lastindex), written, target, is_quoted=href.lastindex < 3)] if target else []
+    def _is_untracked(self, attributes: str) -> bool:
+        lowered = attributes.lower()
+        return UNTRACKED in lowered and any(name[1] == UNTRACKED for name in self._grammar.attribute.finditer(lowered))
 
 
-def _is_untracked(attributes: str) -> bool:
-    lowered = attributes.lower()
-    return UNTRACKED in lowered and any(name[1] == UNTRACKED for name in ATTRIBUTE.finditer(lowered))
-
-
-def _target(written: str) -> str | None:
+def target_of(written: str) -> str | None:
     """Return what a browser would make of a target, None for what is not tracked."""
     target = _decoded(written).strip(TRIMMED)
     if not target.isprintable():

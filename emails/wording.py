@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from delivery.html_pattern import Woven
 from emails.models import Email
 from templates_app.errors import TemplateOutputTooLarge
 from templates_app.rendering import OutputTooLarge
@@ -22,11 +23,12 @@ Warnings = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Wording:
-    """The three texts of one email as its recipients get them."""
+    """The three texts of one email as its recipients get them; woven is the HTML of a template, in pieces."""
 
     subject: str
     html: str
     text: str
+    woven: Woven | None = None
 
 
 def compile_wording(content: Content, *, subject: str | None) -> CompiledContent:
@@ -58,7 +60,7 @@ def wording_of(email: Email) -> Wording:
 def render_stored(subject: str, content: Content, data: str | None) -> Wording:
     """Return what a template's content says with stored data; the subject was rendered when it was accepted."""
     rendered = render_content(compile_content(content), json.loads(data or "{}"))
-    return Wording(subject, rendered.html, rendered.text)
+    return Wording(subject, rendered.html, rendered.text, rendered.woven)
 
 
 def warn_of_missing(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:

@@ -12,7 +12,7 @@ The rules of the values:
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -46,10 +46,15 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Rendered:
-    """The text, and the names that had neither a value nor a default: as written, in order, each once."""
+    """The text, and the names that had neither a value nor a default: as written, in order, each once.
+
+    pieces: what the text was put together of; escaped: those that are values, escaped for the mode.
+    """
 
     text: str
     missing: tuple[str, ...]
+    pieces: Sequence[str]
+    escaped: Sequence[int]
 
 
 def render(compiled: Compiled, data: Mapping[str, Any], *, mode: Mode) -> Rendered:
@@ -65,7 +70,7 @@ def render(compiled: Compiled, data: Mapping[str, Any], *, mode: Mode) -> Render
     # No character takes more than four bytes.
     if len(text) > MAX_BYTES // 4 and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise _too_large()
-    return Rendered(text, tuple(sheet.missing))
+    return Rendered(text, tuple(sheet.missing), sheet.pieces, sheet.escaped)
 
 
 class _Scope(NamedTuple):
@@ -88,6 +93,7 @@ class _Sheet:
 
     escape: Callable[[str], str]
     pieces: list[str] = field(default_factory=list)
+    escaped: list[int] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     room_chars: int = MAX_BYTES
     steps: int = MAX_STEPS
@@ -113,6 +119,7 @@ class _Sheet:
         # Looked at before escaping, which makes up to six characters of one.
         if len(text) <= self.room_chars and not node.is_raw:
             text = self.escape(text)
+            self.escaped.append(len(self.pieces))
         self.room_chars -= len(text)
         if self.room_chars < 0:
             raise _too_large()

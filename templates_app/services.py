@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from delivery.html_pattern import Woven
 from keys.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.models import Template, TemplateVersion
@@ -39,12 +40,16 @@ class CompiledContent:
 
 @dataclass(frozen=True)
 class RenderedContent:
-    """What one recipient gets; missing names variables that had no value, in order of appearance."""
+    """What one recipient gets; missing names variables that had no value, in order of appearance.
+
+    woven: the HTML in pieces.
+    """
 
     subject: str
     html: str
     text: str
     missing: tuple[str, ...]
+    woven: Woven
 
 
 @functools.lru_cache(maxsize=COMPILED_KEPT)
@@ -78,7 +83,8 @@ def render_content(compiled: CompiledContent, data: Mapping[str, Any]) -> Render
     html = render(compiled.html, data, mode=Mode.HTML)
     text = render(compiled.text, data, mode=Mode.TEXT)
     missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
-    return RenderedContent(subject.text, html.text, text.text, tuple(missing))
+    woven = Woven(html.pieces, html.escaped)
+    return RenderedContent(subject.text, html.text, text.text, tuple(missing), woven)
 
 
 def content_of(version: TemplateVersion) -> Content:
