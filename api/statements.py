@@ -36,8 +36,8 @@ def run_together(statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]
 def run_prepared(sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Run a statement that each connection plans once, and return its rows.
 
-    For what costs more to plan than to do. Not for what may meet an empty table first and a large one later:
-    until the table is analyzed anew the plan stays.
+    For what costs more to plan than to do. What may meet an empty table first and a large one later must change
+    its text from time to time: until the table is analyzed anew the plan of a text stays (docs/decisions/0066).
     """
     # What Django does before it makes a cursor.
     connection.close_if_health_check_failed()

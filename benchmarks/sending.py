@@ -21,10 +21,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
+import redis
 
 from benchmarks.accept import wrk
 from benchmarks.figures import figure
 from benchmarks.sinks import distant_sink, smtp_sink
+from config.presence import PREFIX
 from tests.flows.stack import REPOSITORY, Stack, running_stack, wait_for
 from tests.standards.postfix import Postfix
 
@@ -111,7 +113,11 @@ def drained(stack: Stack, count: int) -> float:
             row = connection.execute("SELECT count(*) FROM emails_pending").fetchone()
             return int(row[0]) if row else 0
 
+        # What the peers are asked for does not count their start either.
+        connection.execute("INSERT INTO emails_hold (id) VALUES (1)")
         stack.start(*(f"worker-{number}" for number in range(WORKERS)), DELIVERY_CONNECTIONS="200")
+        wait_for(lambda: present(stack) == WORKERS, seconds=60, what="the workers are there")
+        connection.execute("DELETE FROM emails_hold")
         deadline = time.monotonic() + 300
         while (first := left()) == count and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -122,6 +128,11 @@ def drained(stack: Stack, count: int) -> float:
     sent = stack.query("SELECT count(*) FROM emails_recipient WHERE state = 'sent'")
     assert sent == [(count,)], sent
     return first / seconds
+
+
+def present(stack: Stack) -> int:
+    """Return how many worker processes have said that they are there."""
+    return len(list(redis.Redis.from_url(stack.environment["REDIS_URL"]).scan_iter(f"{PREFIX}*")))
 
 
 def installed(folder: Path) -> Path:

@@ -93,7 +93,8 @@ WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
 # idempotency key answer 409 instead of holding a web process.
 DATABASE_OPTIONS = {
     "connect_timeout": 5,
-    "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s",
+    "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s"
+    " -c plan_cache_mode=force_generic_plan",
     # For what asks to be prepared (api.statements); Django's own cursors never do.
     "prepare_threshold": 5,
     "keepalives_idle": 30,

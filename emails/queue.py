@@ -5,6 +5,7 @@ due → ready by `promote`: schedules, retries and the leases of workers that di
 See docs/decisions/0005 for why this is a table of its own.
 """
 
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from uuid import UUID
 
 from django.db import connection
 
+from api.statements import run_prepared
 from drain.leases import LEASE_SECONDS
 from keys.ids import from_uuid, to_uuid
 
 PROMOTE_AT_ONCE = 1000
+PLAN_SECONDS = 60
 # A row whose claims end three times without an outcome is the likely death of those workers.
 LOST_AT_MOST = 3
 # What dies with such a row was only its neighbour: apart from each other they find out which one it is.
@@ -139,9 +142,11 @@ def claim(limit: int, *, after: UUID, cap: int | None = None, busy: Mapping[str,
 
     cap: how many rows of one workspace this process may hold; busy: how many it holds already.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, claim_values(limit, after=after, cap=cap, busy=busy))
-        return [_claim(*row) for row in cursor.fetchall()]
+    # Planning costs as much as claiming, and goes by the size of the table: neither each time nor for ever.
+    # docs/decisions/0066.
+    period = int(time.monotonic() // PLAN_SECONDS)
+    rows = run_prepared(f"{CLAIM}-- {period}", claim_values(limit, after=after, cap=cap, busy=busy))
+    return [_claim(*row) for row in rows]
 
 
 def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> dict[str, Any]:

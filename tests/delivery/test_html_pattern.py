@@ -17,11 +17,26 @@ VALUE = object()
 TEXTS = [
     *UNITS,
     *('<a href="https://a.example/', '<a href="', "<a title='", '">', "'>", '"', "/>", "</a>", " href=", "<p>", "</p>"),
-    *("<title>", "</title>", "</tit", "le>", "<!-- ", "-->", "->", "!>", "]]>", "]>", "<![endif]-->", "<a data-no-track"),
+    *(
+        "<title>",
+        "</title>",
+        "</tit",
+        "le>",
+        "<!-- ",
+        "-->",
+        "->",
+        "!>",
+        "]]>",
+        "]>",
+        "<![endif]-->",
+        "<a data-no-track",
+    ),
     *("https://", "&am", "p;", "x", "\n"),
 ]
 VALUES = st.one_of(
-    st.sampled_from(["", "a", "-", "--", "]", "/", "!", " ", "a href", "&", "amp;", "https://b.example/?a=1&b=2", "f "]),
+    st.sampled_from(
+        ["", "a", "-", "--", "]", "/", "!", " ", "a href", "&", "amp;", "https://b.example/?a=1&b=2", "f "]
+    ),
     st.sampled_from(["<", ">", '"', "'", "=", "<b>", "style", "\n", "title", MARK]),
     st.text(max_size=5),
 )
@@ -68,7 +83,7 @@ def test_real_emails_have_a_pattern(name):
     ("pieces", "value"),
     [
         (["<", VALUE, ">"], "b"),
-        (["<p ", VALUE, ">"], 'hidden'),
+        (["<p ", VALUE, ">"], "hidden"),
         (["<a href=", VALUE, ">x</a>"], "https://a.example/"),
         (["<title></tit", VALUE, "><a href='https://a.example/'>"], "le"),
         (["<!--", VALUE, '><a href="https://a.example/">-->'], "--"),
@@ -95,10 +110,12 @@ def test_a_target_that_is_a_value_is_looked_at_each_time(value, href):
     assert by_pattern(woven(pieces, [value]), marked) == f'<a href="{href}">x</a>' + by_scan("", marked)
 
 
-@pytest.mark.parametrize("unit", [f"<{MARK}", f"<a{MARK}", f'"{MARK}', f"<p title='{MARK}'>", f"<!-- {MARK}", f"{MARK}-"])
+@pytest.mark.parametrize(
+    "unit", [f"<{MARK}", f"<a{MARK}", f'"{MARK}', f"<p title='{MARK}'>", f"<!-- {MARK}", f"{MARK}-"]
+)
 def test_four_times_the_length_costs_about_four_times(unit):
     def cost(size):
-        text = (unit * size)[:size]
+        text = (unit.replace("^", MARK) * size)[:size]
         taken = []
         for _ in range(3):
             pattern_of.cache_clear()
