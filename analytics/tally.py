@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from api.statements import run_planned
 from drain.faults import fault
 from keys.ids import from_uuid, to_uuid
 
@@ -115,8 +116,7 @@ def add(changes: Iterable[tuple[Slot, int]]) -> None:
         return
     workspaces, hours, keys, counts = zip(*rows, strict=True)
     columns = [[to_uuid(workspace, prefix="ws_") for workspace in workspaces], *map(list, (hours, keys, counts))]
-    with connection.cursor() as cursor:
-        cursor.execute(ADD, columns)
+    run_planned(ADD, columns)
 
 
 def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> dict[str, Any]:

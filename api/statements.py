@@ -1,15 +1,18 @@
 """Few round trips to the database: several statements in one, or one that is planned once.
 
 Each round trip costs about 0.2 ms of both processes, and often nobody has a use for the answers of the first
-statements before the last is sent.
+statements before the last is sent. To plan a statement costs PostgreSQL as much as a few rows of it, or more.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from django.db import connection
+
+PLAN_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,20 @@ def run_together(statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]
     return found
 
 
-def run_prepared(sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run a statement that each connection plans once, and return its rows.
+def run_planned(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement that each connection plans every 20 seconds, and return its rows: by the tables as they are then.
 
-    For what costs more to plan than to do. What may meet an empty table first and a large one later must change
-    its text from time to time: until the table is analyzed anew the plan of a text stays (docs/decisions/0066).
+    For what workers ask again and again, of a queue that may be empty now and have a million rows in an hour.
+    See docs/decisions/0066.
+    """
+    return run_prepared(f"{sql}\n-- {int(time.monotonic() // PLAN_SECONDS)}", values)
+
+
+def run_prepared(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement that each connection plans once, and return its rows, if it returns some.
+
+    For what costs more to plan than to do. Not for what may meet an empty table first and a large one later:
+    until the table is analyzed anew the plan stays.
     """
     # What Django does before it makes a cursor.
     connection.close_if_health_check_failed()
@@ -45,7 +57,7 @@ def run_prepared(sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     connection.validate_no_broken_transaction()
     with connection.wrap_database_errors:
         # Django's own cursors bind values into the text, of which nothing can be prepared.
-        rows = psycopg.Cursor(connection.connection).execute(sql, values, prepare=True).fetchall()
+        rows = _rows(psycopg.Cursor(connection.connection).execute(sql, values, prepare=True))
     if connection.queries_logged:
         connection.queries_log.append({"sql": sql, "time": ""})
     return rows

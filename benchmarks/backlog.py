@@ -10,6 +10,7 @@ minutes and 2 GB.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -152,6 +153,7 @@ def fill(stack: Stack, count: int) -> None:
         connection.execute("VACUUM ANALYZE")
         # The pages of a queue that grew for days are on the disk by now.
         connection.execute("CHECKPOINT")
+    os.sync()
     stack.manage("recount", "--repair")
 
 

@@ -13,8 +13,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
-from django.db import connection
 
+from api.statements import run_planned
 from delivery.dkim import SigningKey
 from domains.models import SEAL_PURPOSE
 from keys.ids import from_uuid, to_uuid
@@ -52,10 +52,9 @@ class Identity:
 def identities(pairs: Collection[Pair]) -> dict[Pair, Identity]:
     """Return the identity of each registered domain, with one query; a domain that is gone is left out."""
     wanted = sorted(pairs)
-    with connection.cursor() as cursor:
-        workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
-        cursor.execute(IDENTITIES, [workspaces, [name for _, name in wanted]])
-        return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in cursor.fetchall()}
+    workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
+    rows = run_planned(IDENTITIES, [workspaces, [name for _, name in wanted]])
+    return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in rows}
 
 
 def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> Identity:  # noqa: FBT001

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics import tally
-from api.statements import Statement, run_together
+from api.statements import run_planned
 from emails.states import PRECEDENCE
 from keys.ids import from_uuid, to_uuid
 
@@ -68,8 +68,9 @@ def derived(email_ids: Collection[str]) -> list[Change]:
     if not ids:
         return []
     precedence = [state.value for state in PRECEDENCE]
-    # In one round trip, and yet each statement sees what was committed while it waited for the locks before it.
-    locked, changed = run_together([Statement(LOCK, [ids]), Statement(DERIVE, {"ids": ids, "precedence": precedence})])
+    # Two statements: the second sees what was committed while the first waited for its locks.
+    locked = run_planned(LOCK, [ids])
+    changed = run_planned(DERIVE, {"ids": ids, "precedence": precedence})
     before = {
         id_: _Before(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
         for id_, workspace, created_at, status, *times in locked

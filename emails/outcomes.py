@@ -12,10 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from analytics import tally
-from api.statements import Statement, run_together
+from api.statements import run_planned
 from delivery.replies import Outcome, SuppressOn, Verdict
 from emails import health, rated, stats
 from emails.derive import derived
@@ -35,7 +35,6 @@ SELECT p.recipient_id, now() FROM emails_pending p
     ON p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
  ORDER BY p.recipient_id FOR UPDATE OF p
 """
-FINISH = "DELETE FROM emails_pending WHERE recipient_id = ANY(%s)"
 WAIT = """
 UPDATE emails_pending p
    SET stage = 0, due_at = now() + make_interval(secs => w.seconds), parked = 0,
@@ -44,7 +43,8 @@ UPDATE emails_pending p
  WHERE p.recipient_id = w.recipient_id
 """
 # A state moves only along the table; times and replies are facts and are kept whatever the state is.
-APPLY = """
+FINISH_AND_APPLY = """
+WITH finished AS (DELETE FROM emails_pending WHERE recipient_id = ANY(%(final)s))
 UPDATE emails_recipient r
    SET state = CASE WHEN r.state = ANY(v.sources) THEN v.state ELSE r.state END,
        attempts = v.attempts,
@@ -58,7 +58,7 @@ UPDATE emails_recipient r
        error_message = coalesce(v.message, r.error_message),
        reason = coalesce(v.reason, r.reason),
        provider_message_id = coalesce(v.provider_id, r.provider_message_id)
-  FROM json_to_recordset(%s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
+  FROM json_to_recordset(%(rows)s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
        delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text,
        reason text, provider_id text)
  WHERE r.id = v.id
@@ -130,9 +130,7 @@ def record(results: Sequence[Result]) -> list[Result]:
 def _held(results: Sequence[Result]) -> list[tuple[Result, datetime]]:
     """Lock the rows of claims that are still held; return their results, each with the database's time."""
     by_id = {to_uuid(result.claim.recipient_id): result for result in results}
-    with connection.cursor() as cursor:
-        cursor.execute(HELD, [list(by_id), [result.claim.fence for result in by_id.values()]])
-        held = dict(cursor.fetchall())
+    held = dict(run_planned(HELD, [list(by_id), [result.claim.fence for result in by_id.values()]]))
     return [(result, held[recipient_id]) for recipient_id, result in by_id.items() if recipient_id in held]
 
 
@@ -163,13 +161,10 @@ def _apply(results: Sequence[Result]) -> dict[str, _Found]:
     """Move the queue's rows and the recipients; return what each recipient is now."""
     final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.verdict)]
     waits = [_wait(result) for result in results if not _is_final(result.outcome.verdict)]
-    *_, updated = run_together(
-        [
-            Statement(FINISH, [final]),
-            Statement(WAIT, [[wait[column] for wait in waits] for column in range(3)]),
-            Statement(APPLY, [json.dumps([_row(result) for result in results])]),
-        ]
-    )
+    if waits:
+        run_planned(WAIT, [[wait[column] for wait in waits] for column in range(3)])
+    rows = json.dumps([_row(result) for result in results])
+    updated = run_planned(FINISH_AND_APPLY, {"final": final, "rows": rows})
     return {
         from_uuid(id_): _Found(from_uuid(email_id), address, State(state)) for id_, email_id, address, state in updated
     }

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.db.models import Sum
 
+from api.statements import run_planned
 from delivery.message import File
 from domains.identities import Identity, identities
 from emails.models import Attachment, Content
@@ -128,10 +128,7 @@ def pack(claims: Sequence[Claim], *, room: int) -> list[Parcel]:
 
 def _read(claims: Sequence[Claim]) -> Iterator[_Row]:
     by_id = {to_uuid(held.recipient_id): held for held in claims}
-    with connection.cursor() as cursor:
-        cursor.execute(READ, [list(by_id)])
-        rows = cursor.fetchall()
-    for recipient, address, reason, age, content, version, workspace, *mail in rows:
+    for recipient, address, reason, age, content, version, workspace, *mail in run_planned(READ, [list(by_id)]):
         yield _Row(
             claim=by_id[recipient],
             address=address,

@@ -5,7 +5,6 @@ due → ready by `promote`: schedules, retries and the leases of workers that di
 See docs/decisions/0005 for why this is a table of its own.
 """
 
-import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from api.statements import run_prepared
+from api.statements import run_planned
 from drain.leases import LEASE_SECONDS
 from keys.ids import from_uuid, to_uuid
 
 PROMOTE_AT_ONCE = 1000
-PLAN_SECONDS = 60
 # A row whose claims end three times without an outcome is the likely death of those workers.
 LOST_AT_MOST = 3
 # What dies with such a row was only its neighbour: apart from each other they find out which one it is.
@@ -43,7 +41,7 @@ WITH RECURSIVE lane AS (
               LEFT JOIN unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS busy (workspace_id, room)
                 ON busy.workspace_id = lane.workspace_id
              WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0
-               AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) open_lane
+               AND NOT EXISTS (SELECT FROM emails_hold) ORDER BY lane.workspace_id LIMIT %(limit)s) open_lane
 ), picked AS MATERIALIZED (
     SELECT row.place FROM turn CROSS JOIN LATERAL (
         SELECT ctid AS place FROM emails_pending
@@ -54,7 +52,7 @@ WITH RECURSIVE lane AS (
 UPDATE emails_pending p
    SET stage = 2, due_at = now() + make_interval(secs => %(lease)s), fence = fence + 1, attempts = attempts + 1
  WHERE p.ctid = ANY (ARRAY(SELECT place FROM picked))
-RETURNING p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
+RETURNING (SELECT count(*) FROM turn), p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
 # The lease of a dead worker ends its row's attempt: ready at once, the second time apart from its neighbours,
 # and the third time held once more, by us, to be given up.
@@ -128,12 +126,20 @@ class Cursor:
 
     def claim(self, limit: int, *, cap: int | None = None, busy: Mapping[str, int] = NOBODY) -> list[Claim]:
         """Lease up to limit ready rows; see `claim`."""
-        claims = claim(limit, after=self.after, cap=cap, busy=busy)
-        if len(claims) < limit and self.after != FIRST:
+        began_after = self.after
+        claims = self._claim(limit, cap, busy)
+        if len(claims) < limit and began_after != FIRST:
+            self.after = FIRST
             again = Counter(busy) + Counter(held.workspace_id for held in claims)
-            claims += claim(limit - len(claims), after=FIRST, cap=cap, busy=again)
-        last = max((to_uuid(held.workspace_id, prefix="ws_") for held in claims), default=FIRST)
-        self.after = last
+            claims += self._claim(limit - len(claims), cap, again)
+        return claims
+
+    def _claim(self, limit: int, cap: int | None, busy: Mapping[str, int]) -> list[Claim]:
+        claims, workspaces = _claimed(limit, after=self.after, cap=cap, busy=busy)
+        served = {held.workspace_id for held in claims}
+        # Where all of them got something there is nobody to go on with.
+        is_round = len(served) == workspaces < limit
+        self.after = FIRST if is_round else max(to_uuid(one, prefix="ws_") for one in served)
         return claims
 
 
@@ -142,11 +148,14 @@ def claim(limit: int, *, after: UUID, cap: int | None = None, busy: Mapping[str,
 
     cap: how many rows of one workspace this process may hold; busy: how many it holds already.
     """
-    # Planning costs as much as claiming, and goes by the size of the table: neither each time nor for ever.
-    # docs/decisions/0066.
-    period = int(time.monotonic() // PLAN_SECONDS)
-    rows = run_prepared(f"{CLAIM}-- {period}", claim_values(limit, after=after, cap=cap, busy=busy))
-    return [_claim(*row) for row in rows]
+    claims, _ = _claimed(limit, after=after, cap=cap, busy=busy)
+    return claims
+
+
+def _claimed(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> tuple[list[Claim], int]:
+    """Return the claims, and how many workspaces had ready work, limit at most."""
+    rows = run_planned(CLAIM, claim_values(limit, after=after, cap=cap, busy=busy))
+    return [_claim(*row) for _, *row in rows], rows[0][0] if rows else 0
 
 
 def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> dict[str, Any]:
@@ -165,9 +174,7 @@ def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str,
 def promote() -> list[Promoted]:
     """Make what is due ready, and take hold of what is to be given up."""
     values = {"limit": PROMOTE_AT_ONCE, "most": LOST_AT_MOST, "lease": LEASE_SECONDS, "spread": SPREAD_SECONDS}
-    with connection.cursor() as cursor:
-        cursor.execute(PROMOTE, values)
-        return [Promoted(was, stage, _claim(*row)) for was, stage, *row in cursor.fetchall()]
+    return [Promoted(was, stage, _claim(*row)) for was, stage, *row in run_planned(PROMOTE, values)]
 
 
 def renew(claims: Collection[Claim]) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
+from api.statements import run_planned
 from emails.models import Event
 from keys.ids import from_uuid, new_id, to_uuid
 from webhooks.kinds import KINDS
@@ -58,9 +57,7 @@ def add_events(events: Sequence[NewEvent]) -> None:
     """
     if not events:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, [json.dumps([_row(event) for event in events]), list(KINDS)])
-        heard = cursor.fetchall()
+    heard = run_planned(INSERT, [json.dumps([_row(event) for event in events]), list(KINDS)])
     announce(
         _announcement(events[number - 1], from_uuid(workspace, prefix="ws_"), now, facts)
         for number, workspace, now, facts in heard

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 
 from api.errors import NotFound
+from api.statements import run_planned
 from keys.ids import from_uuid, new_id, to_uuid
 from suppressions.models import Suppression, key_of
 from workspaces.audit import Act, note
@@ -125,9 +126,7 @@ def read_blocked(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -> d
 def blocked_pairs(pairs: Collection[Pair]) -> dict[Pair, Block]:
     """Return those of the pairs (workspace id, address) that are blocked, each as it was given, in one query."""
     given = list(pairs)
-    with connection.cursor() as cursor:
-        cursor.execute(BLOCKED, _values(given))
-        return _read(given, cursor.fetchall())
+    return _read(given, run_planned(BLOCKED, _values(given)))
 
 
 def _values(pairs: Sequence[Pair]) -> dict[str, Any]:

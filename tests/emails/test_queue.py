@@ -91,6 +91,25 @@ def test_the_cursor_goes_round_all_workspaces():
     assert sorted(served) == sorted([workspace.id for workspace in workspaces] * 4)
 
 
+@pytest.mark.parametrize("limit", [2, 3, 4, 7])
+def test_no_workspace_is_left_out_however_the_shares_come_out(limit):
+    workspaces = [make_account(f"w{number}").workspace for number in range(3)]
+    for workspace in workspaces:
+        make_domain(workspace, f"{workspace.name}.example")
+        accept(workspace, count=20)
+    cursor = queue.Cursor()
+    served = {held.workspace_id for _ in range(2) for held in cursor.claim(limit)}
+    assert served == {workspace.id for workspace in workspaces}
+
+
+def test_a_single_workspace_is_claimed_from_by_one_statement(workspace, django_assert_num_queries):
+    accept(workspace, count=40)
+    cursor = queue.Cursor()
+    assert len(cursor.claim(16)) == 16
+    with django_assert_num_queries(1):
+        assert len(cursor.claim(16)) == 16
+
+
 def test_a_worker_whose_clock_is_wrong_gives_nothing_up_early(workspace):
     accept(workspace)
     with time_machine.travel(timezone.now() + timedelta(days=30), tick=False):
