@@ -104,7 +104,7 @@ def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | No
     link: gives the URL that stands in for a target; None leaves the links as they are.
     footer: HTML, already escaped; the pixel follows it.
     """
-    added = closing(footer, pixel_url)
+    added = footer_and_pixel(footer, pixel_url)
     parts: list[str] = []
     for text, found in slots.cuts:
         parts.append(text)
@@ -127,7 +127,7 @@ def replaced(link: Link, url: str) -> str:
     return escaped if link.is_quoted else f'"{escaped}"'
 
 
-def closing(footer: str, pixel_url: str | None) -> str:
+def footer_and_pixel(footer: str, pixel_url: str | None) -> str:
     """Return what is written behind everything else that is shown."""
     style = "display:block;width:1px;height:1px;border:0"
     if not pixel_url:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from delivery.html import Grammar, Link, Scanner, closing, replaced, target_of
+from delivery.html import Grammar, Link, Scanner, footer_and_pixel, replaced, target_of
 
 # A noncharacter of Unicode: no text has a use for it.
 MARK = "\ufdd0"
@@ -42,7 +42,7 @@ class Woven:
     def fill(self, pattern: "Pattern", *, link: Callable[[str], str] | None, pixel_url: str | None, footer: str) -> str:
         """Return the HTML for one recipient; see delivery.html.fill."""
         values = [self.pieces[place] for place in self.places]
-        return pattern.fill(values, link=link, added=closing(footer, pixel_url))
+        return pattern.fill(values, link=link, added=footer_and_pixel(footer, pixel_url))
 
 
 @dataclass(frozen=True)
