@@ -3,6 +3,7 @@
 A caller here does what a good client does: it repeats a request that was not answered, with the same key.
 """
 
+import http.client
 import itertools
 import json
 import signal
@@ -103,7 +104,8 @@ class Scene:
         """Ask until there is an answer: what broke, or is being accepted, is asked again."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
-            with suppress(OSError):
+            # An answer may be cut in the middle: a process was killed between its head and its body.
+            with suppress(OSError, http.client.HTTPException):
                 status, answer = self._ask(tenant, method, path, body, key)
                 if status < 500 and answer.get("code") != "idempotency_in_progress":
                     return status, answer
