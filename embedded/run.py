@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from embedded.claim import Runtime, claim, is_unclaimed, refuse_if_running, write_runtime
+from embedded.claim import Runtime, claim, is_unclaimed, read_runtime, refuse_if_running, write_runtime
 from embedded.commands import run_command
 from embedded.demo import prepare_demo
 from embedded.environment import enter_environment
@@ -36,6 +36,8 @@ from embedded.watchdog import Watchdog
 from embedded.welcome import welcome
 
 READY_SECONDS = 90
+# As long as gunicorn lets the last requests take (config.gunicorn), and some.
+LAST_REQUESTS_SECONDS = 35
 # A program that died so often before the service was ready will not come up.
 TOO_MANY_FAILURES = 2
 
@@ -48,11 +50,11 @@ def run(arguments: list[str]) -> int:
     settings.data.create()
     refuse_if_running(settings.data)
     if is_unclaimed(settings.data):
-        refuse_busy_port(settings.port)  # before a long installation
+        _refuse_busy_port(settings)  # before a long installation
     enter_environment("requirements-embedded.txt")
     raise_on_signals()
     lock = claim(settings.data)
-    refuse_busy_port(settings.port)
+    _refuse_busy_port(settings)
     watchdog = Watchdog(lock=lock)
     watchdog.withdraw_at_end(settings.data.runtime)
     supervisor = Supervisor(watchdog)
@@ -65,6 +67,12 @@ def run(arguments: list[str]) -> int:
         settings.data.runtime.unlink(missing_ok=True)
         supervisor.stop()
         watchdog.dismiss()
+
+
+def _refuse_busy_port(settings: Settings) -> None:
+    killed = read_runtime(settings.data)  # whoever ends in good order withdraws it
+    may_be_its_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
+    refuse_busy_port(settings.port, patience_seconds=LAST_REQUESTS_SECONDS if may_be_its_web else 0)
 
 
 def _serve(settings: Settings, supervisor: Supervisor) -> NoReturn:

@@ -8,6 +8,7 @@ from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory, data_directory
 from embedded.ports import choose_ports, is_free
 from embedded.secret_keys import keep_secrets
+from embedded.terminal import say
 from embedded.waiting import wait_until
 
 LAST_PORT = 65535
@@ -31,11 +32,14 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     return Settings(data_directory(environment), port, url.rstrip("/"))
 
 
-def refuse_busy_port(port: int) -> None:
-    """Raise CannotStart when the web process could not listen on the port."""
+def refuse_busy_port(port: int, *, patience_seconds: float = 0) -> None:
+    """Raise CannotStart when the web process could not listen on the port, not even after a while."""
     try:
-        # Programs of a launcher that was killed may take a moment to let go of it.
-        if wait_until(lambda: is_free(port), seconds=2):
+        if is_free(port):
+            return
+        if patience_seconds:
+            say(f"Waiting for port {port}: programs of a launcher that was killed answer their last requests …")
+        if wait_until(lambda: is_free(port), seconds=patience_seconds):
             return
     except PermissionError:
         raise CannotStart(f"PORT={port} is for root alone: choose one above 1023.") from None

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_killing_launcher_and_watchdog_ends_their_children(stand_in: StandIn) ->
     stop(second)
     # Of grandchildren nobody knew any more.
     assert all(line.endswith("sleep 1000 ") for line in processes_in(stand_in.path))
+
+
+def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(stand_in: StandIn) -> None:
+    process = stand_in.start_service()
+    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
+    with socket.create_connection(("127.0.0.1", stand_in.port)) as caller:
+        caller.sendall(b"GET /?seconds=6 HTTP/1.0\r\n\r\n")
+        time.sleep(0.5)
+        os.kill(int(watchdog.split()[0]), signal.SIGKILL)
+        stop(process, signal.SIGKILL)
+        second = stand_in.start_service()
+        assert caller.recv(100).startswith(b"HTTP/1.0 200 OK")
+    assert f"Waiting for port {stand_in.port}: " in stop(second)
 
 
 def test_whoever_dies_comes_back(stand_in: StandIn) -> None:
