@@ -114,10 +114,10 @@ def drained(stack: Stack, count: int) -> float:
             return int(row[0]) if row else 0
 
         # What the peers are asked for does not count their start either.
-        connection.execute("INSERT INTO emails_hold (id) VALUES (1)")
+        stack.manage("hold")
         stack.start(*(f"worker-{number}" for number in range(WORKERS)), DELIVERY_CONNECTIONS="200")
         wait_for(lambda: present(stack) == WORKERS, seconds=60, what="the workers are there")
-        connection.execute("DELETE FROM emails_hold")
+        stack.manage("release")
         deadline = time.monotonic() + 300
         while (first := left()) == count and time.monotonic() < deadline:
             time.sleep(0.005)

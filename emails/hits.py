@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from api.statements import Statement, run_together
 from emails.derive import derive_emails
 from emails.models import Event
 from emails.states import State, sources
@@ -89,14 +90,12 @@ def record_hits(hits: Sequence[Hit]) -> None:
 
 def _locked(recipient_ids: set[str]) -> dict[str, _Recipient]:
     ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK_PENDING, [ids])
-        leased = {id_ for id_, is_leased in cursor.fetchall() if is_leased}
-        cursor.execute(LOCK_RECIPIENTS, [ids])
-        return {
-            from_uuid(id_): _Recipient(from_uuid(email_id), address, seconds, id_ in leased)
-            for id_, email_id, address, seconds in cursor.fetchall()
-        }
+    pending, recipients = run_together([Statement(LOCK_PENDING, [ids]), Statement(LOCK_RECIPIENTS, [ids])])
+    leased = {id_ for id_, is_leased in pending if is_leased}
+    return {
+        from_uuid(id_): _Recipient(from_uuid(email_id), address, seconds, id_ in leased)
+        for id_, email_id, address, seconds in recipients
+    }
 
 
 def _move(hits: Sequence[Hit]) -> list[str]:

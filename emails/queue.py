@@ -26,6 +26,8 @@ SPREAD_SECONDS = 60
 
 # A round robin over the workspaces that have ready work, found by a loose index scan; a workspace with a
 # million rows gets no larger share of a claim than one with ten, and none that holds its part of our sessions.
+# Each lane is looked at by itself, LIMIT 1: a join could take them in another order than that of their ids, by which
+# the cursor goes on, and would find all of them first. A sort would, too: 40 ms for ten thousand workspaces.
 # Locked rows stay where they are, so that their places find them without a look into an index.
 CLAIM = """
 WITH RECURSIVE lane AS (
@@ -37,11 +39,13 @@ WITH RECURSIVE lane AS (
 ), turn AS (
     SELECT workspace_id, least(room, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
       FROM (SELECT lane.workspace_id, coalesce(busy.room, %(cap)s) AS room
-              FROM lane JOIN workspaces_workspace w ON w.id = lane.workspace_id
-              LEFT JOIN unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS busy (workspace_id, room)
-                ON busy.workspace_id = lane.workspace_id
+              FROM lane
+              CROSS JOIN LATERAL (SELECT suspended_at FROM workspaces_workspace WHERE id = lane.workspace_id LIMIT 1) w
+              LEFT JOIN LATERAL (
+                SELECT room FROM unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS held (workspace_id, room)
+                 WHERE held.workspace_id = lane.workspace_id LIMIT 1) busy ON true
              WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0
-               AND NOT EXISTS (SELECT FROM emails_hold) ORDER BY lane.workspace_id LIMIT %(limit)s) open_lane
+               AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) open_lane
 ), picked AS MATERIALIZED (
     SELECT row.place FROM turn CROSS JOIN LATERAL (
         SELECT ctid AS place FROM emails_pending

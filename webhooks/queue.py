@@ -22,7 +22,8 @@ DISCARD_AT_ONCE = 10_000
 FIRST = UUID(int=0)
 
 # Endpoints with ready work that may have more under way, by a loose index scan: ten thousand deliveries of one cost no
-# more than its first, and however many are full, the one behind them is found.
+# more than its first, and however many are full, the one behind them is found. Each is looked at by itself, LIMIT 1:
+# a join could take them in another order than that of their ids, by which the cursor goes on.
 LOOK = """
 WITH RECURSIVE lane AS (
     (SELECT webhook_id FROM webhooks_pending WHERE stage = 1 AND webhook_id > %(after)s ORDER BY webhook_id LIMIT 1)
@@ -34,7 +35,7 @@ WITH RECURSIVE lane AS (
 SELECT * FROM (
     SELECT lane.webhook_id, w.active, w.pace, w.pace - held.leased AS room
       FROM lane
-      LEFT JOIN webhooks_webhook w ON w.id = lane.webhook_id
+      LEFT JOIN LATERAL (SELECT active, pace FROM webhooks_webhook WHERE id = lane.webhook_id LIMIT 1) w ON true
       CROSS JOIN LATERAL (
         SELECT count(*) AS leased FROM webhooks_pending p WHERE p.stage = 2 AND p.webhook_id = lane.webhook_id) held
      WHERE w.active IS NOT TRUE OR (w.pace > held.leased AND w.pace >= %(least_pace)s)

@@ -1,5 +1,6 @@
 """Claims, leases, fences and what is recorded of them; rows are moved into the past, never the clock."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
@@ -100,6 +101,21 @@ def test_no_workspace_is_left_out_however_the_shares_come_out(limit):
     cursor = queue.Cursor()
     served = {held.workspace_id for _ in range(2) for held in cursor.claim(limit)}
     assert served == {workspace.id for workspace in workspaces}
+
+
+def test_a_claim_finds_no_more_workspaces_than_it_serves():
+    for number in range(12):
+        workspace = make_account(f"w{number}").workspace
+        make_domain(workspace, f"{workspace.name}.example")
+        accept(workspace)
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        values = queue.claim_values(2, after=START, cap=None, busy={})
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + queue.CLAIM, values)
+        ((plan,),) = cursor.fetchall()
+    (found,) = re.findall(r"'Node Type': 'Recursive Union'.*?'Actual Rows': (\d+)", str(plan))
+    assert int(found) <= 3
 
 
 def test_a_single_workspace_is_claimed_from_by_one_statement(workspace, django_assert_num_queries):
