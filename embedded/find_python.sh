@@ -1,7 +1,13 @@
 #!/bin/sh
-# Print the Python to start with: $PYTHON, else the first on the PATH that runs and is 3.11 or newer.
-# It is tried, not only looked up: the shims of version managers exist without a Python behind them.
-for python in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3; do
+# Print the Python to start with: $PYTHON, else the distribution's, else the first on the PATH that runs; 3.11 or newer.
+# Distributions build theirs with the compiler's profile; in what version managers build a loop takes 1.4 times as long or
+# more, and a tenth fewer requests are taken. Each is tried, not only looked up: the shims of version managers exist
+# without a Python behind them.
+distribution=
+case ":$PATH:" in
+    *:/usr/bin:*) distribution=/usr/bin/python3 ;;
+esac
+for python in ${PYTHON:+"$PYTHON"} $distribution python3.13 python3.12 python3.11 python3; do
     if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
         command -v "$python"
         exit 0

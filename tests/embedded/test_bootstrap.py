@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,13 @@ def test_python_is_tried_and_not_only_looked_up(stand_in: StandIn) -> None:
         (path / name).write_text(f"#!/bin/sh\n{script}\n")
         (path / name).chmod(0o755)
     assert find_python(PATH=str(path)).stdout == f"{path}/python3\n"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the distribution has no Python")
+def test_the_distributions_python_goes_first_where_the_path_has_it(stand_in: StandIn) -> None:
+    (stand_in.path / "python3.13").symlink_to(sys.executable)
+    assert find_python(PATH=f"{stand_in.path}:/usr/bin").stdout == "/usr/bin/python3\n"
+    assert find_python(PATH=f"{stand_in.path}:/usr/bin", PYTHON="python3.13").stdout == f"{stand_in.path}/python3.13\n"
 
 
 def test_no_python_and_a_wrong_python_are_sentences() -> None:
