@@ -73,7 +73,7 @@ TRACKABLE = re.compile(r"https?://[^\x00-\x20\x7f/?#\\][^\x00-\x1f\x7f\\]*", re.
 
 @dataclass(frozen=True)
 class Link:
-    """A target: where it stands, how it is written there, and what that means."""
+    """A target: where it stands, how it is written there, and what that means, nothing for what is not tracked."""
 
     start: int
     written: str
@@ -104,14 +104,14 @@ def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | No
     link: gives the URL that stands in for a target; None leaves the links as they are.
     footer: HTML, already escaped; the pixel follows it.
     """
-    added = footer_and_pixel(footer, pixel_url)
+    added = _footer_and_pixel(footer, pixel_url)
     parts: list[str] = []
     for text, found in slots.cuts:
         parts.append(text)
         if found is None:
             parts.append(added)
         else:
-            parts.append(replaced(found, link(found.target)) if link else found.written)
+            parts.append(_replaced(found, link(found.target)) if link and found.target else found.written)
     parts.append(slots.rest)
     return "".join(parts)
 
@@ -121,13 +121,13 @@ def is_trackable(target: str) -> bool:
     return TRACKABLE.fullmatch(target) is not None
 
 
-def replaced(link: Link, url: str) -> str:
+def _replaced(link: Link, url: str) -> str:
     """Return what is written in the place of a link."""
     escaped = entities.escape(url)
     return escaped if link.is_quoted else f'"{escaped}"'
 
 
-def footer_and_pixel(footer: str, pixel_url: str | None) -> str:
+def _footer_and_pixel(footer: str, pixel_url: str | None) -> str:
     """Return what is written behind everything else that is shown."""
     style = "display:block;width:1px;height:1px;border:0"
     if not pixel_url:

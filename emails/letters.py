@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from api.addresses import parse_address
 from delivery.consignment import Consignment, Envelope, History
@@ -72,8 +72,8 @@ def _personal(parcel: Parcel, unsubscribe: str) -> Wording:
     text = (wording.text or _text_of(wording.html)) + text_footer(unsubscribe)
     if not wording.html:
         return Wording(wording.subject, "", text)
-    html = _filled(
-        wording,
+    html = fill(
+        _slots(wording),
         link=(lambda target: click_url(parcel.key, target=target)) if parcel.mail.track_clicks else None,
         pixel_url=open_url(parcel.key) if parcel.mail.track_opens else None,
         footer=html_footer(unsubscribe),
@@ -81,15 +81,15 @@ def _personal(parcel: Parcel, unsubscribe: str) -> Wording:
     return Wording(wording.subject, html, text)
 
 
-def _filled(wording: Wording, *, link: Callable[[str], str] | None, pixel_url: str | None, footer: str) -> str:
+def _slots(wording: Wording) -> Slots:
     if wording.woven and (pattern := wording.woven.pattern()):
-        return wording.woven.fill(pattern, link=link, pixel_url=pixel_url, footer=footer)
-    return fill(_slots(wording.html), link=link, pixel_url=pixel_url, footer=footer)
+        return wording.woven.slots(pattern)
+    return _slots_of(wording.html)
 
 
 # The copies of one email are claimed together, and say the same but for their links.
 @functools.lru_cache(maxsize=8)
-def _slots(html: str) -> Slots:
+def _slots_of(html: str) -> Slots:
     return find_slots(html)
 
 

@@ -55,7 +55,7 @@ def by_scan(text, link):
 
 def by_pattern(given, link):
     pattern = given.pattern()
-    return pattern and given.fill(pattern, link=link, pixel_url=PIXEL, footer=FOOTER)
+    return pattern and fill(given.slots(pattern), link=link, pixel_url=PIXEL, footer=FOOTER)
 
 
 @given(PIECES, st.lists(VALUES, min_size=12, max_size=12), st.sampled_from([marked, None]))
