@@ -220,6 +220,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "api.pagination.PagePagination",
     "EXCEPTION_HANDLER": "api.handler.problem_response",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.negotiation.Negotiation",
     "DEFAULT_SCHEMA_CLASS": "api.openapi.ApiSchema",
     # Unknown query parameters are ignored; the framework would answer ?format=xml with 404.
     "URL_FORMAT_OVERRIDE": None,

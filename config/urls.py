@@ -11,13 +11,14 @@ from config import health, metrics
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # The busiest first: Django tries one door after the other.
+    path("v1/", include("emails.urls")),
     path("v1/", include("api.urls")),
     path("v1/", include("workspaces.urls")),
     path("v1/", include("domains.urls")),
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("webhooks.urls")),
-    path("v1/", include("emails.urls")),
     path("", include("tracking.urls")),
     path("anymail/", include("inbound.urls")),
     path("v1/", include("analytics.urls")),
