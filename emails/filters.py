@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from api.moments import BoundField, RangeQuery
 from emails.models import Email
+from emails.search import holding
 from emails.states import State
 
 MAX_SEARCH_LENGTH = 200
@@ -49,7 +50,7 @@ def filtered(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Email
     if filters.get("status"):
         emails = emails.filter(status__in=filters["status"])
     if filters.get("search"):
-        emails = emails.filter(search_text__contains=filters["search"].casefold())
+        emails = holding(emails, filters["search"].casefold())
     if filters.get("tag"):
         emails = emails.filter(tags__contains=[filters["tag"]])
     if filters.get("from"):

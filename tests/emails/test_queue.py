@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 import time_machine
+from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
@@ -108,8 +109,6 @@ def test_a_claim_finds_no_more_workspaces_than_it_serves():
         workspace = make_account(f"w{number}").workspace
         make_domain(workspace, f"{workspace.name}.example")
         accept(workspace)
-    from django.db import connection
-
     with connection.cursor() as cursor:
         values = queue.claim_values(2, after=START, cap=None, busy={})
         cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + queue.CLAIM, values)
@@ -391,8 +390,6 @@ def test_recording_a_batch_takes_a_fixed_number_of_statements(workspace, django_
 
 def test_the_claim_reads_the_indexes(workspace):
     """Neither a scan nor a sort of what is waiting stands between a worker and its work."""
-    from django.db import connection
-
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("EXPLAIN " + queue.CLAIM, queue.claim_values(100, after=START, cap=None, busy={}))
