@@ -32,6 +32,15 @@ _HREF = r"[hH][rR][eE][fF](?=[\t\n\f\r />=]|\Z)"
 _TELLING = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in TELLING)
 
 
+def _many(turns: str) -> str:
+    """Repeat what is tried, and never go back into it.
+
+    Not by a possessive repetition, in which Python before 3.11.5 goes astray (cpython issue 106052). In thousands,
+    for every turn takes some 500 bytes of memory until its group is left.
+    """
+    return rf"(?>(?>(?:{turns}){{1,1000}})*)"
+
+
 class Grammar:
     """The patterns of tags.
 
@@ -47,14 +56,14 @@ class Grammar:
         value = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{no}\"'>]{no}>]*+)"
         attribute = rf"{name}(?:{_IS}{value}?)?"
         # The first alternative is the common case of the third, and saves a third of the time.
-        attributes = rf"(?: [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{attribute})*+"
+        attributes = _many(rf" [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{attribute}")
         dull = rf"(?![aA][\t\n\f\r /]|(?:{_TELLING})[\t\n\f\r />])/?{tag}"
-        # Text and tags that tell nothing; counted, for every turn of a repetition takes some 500 bytes of memory.
+        # Text and tags that tell nothing.
         self.dull = re.compile(rf"(?:[^<]*+<{dull}{attributes}>){{0,1000}}")
         self.token = re.compile(rf"<(?:(/?{tag})({attributes})(>?)|[!?/])")
         self.href = re.compile(
-            rf"(?:[\t\n\f\r /]++|(?!{_HREF}){attribute})*+"
-            rf"{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({no}\"'>]{no}>]*+))"
+            _many(rf"[\t\n\f\r /]++|(?!{_HREF}){attribute}")
+            + rf"{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({no}\"'>]{no}>]*+))"
         )
         self.attribute = re.compile(rf"({name})(?:{_IS}{value}?)?")
 

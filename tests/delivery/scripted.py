@@ -154,7 +154,9 @@ class ScriptedServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for writer in self._writers:
-            writer.transport.abort()
+            # Python 3.11.2 cannot abort what was closed.
+            with contextlib.suppress(AttributeError):
+                writer.transport.abort()
         # An aborted transport is closed one turn of the loop later.
         await asyncio.sleep(0.001)
 
