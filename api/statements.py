@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 PLAN_SECONDS = 20
 
@@ -51,17 +51,20 @@ def run_prepared(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tu
     For what costs more to plan than to do. Not for what may meet an empty table first and a large one later:
     until the table is analyzed anew the plan stays.
     """
+    # Looked up once: django.db.connection does it for each of its attributes.
+    own = connections[DEFAULT_DB_ALIAS]
     # What Django does before it makes a cursor.
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    connection.validate_no_broken_transaction()
-    with connection.wrap_database_errors:
+    own.close_if_health_check_failed()
+    own.ensure_connection()
+    own.validate_no_broken_transaction()
+    with own.wrap_database_errors:
         # Django's own cursors bind values into the text, of which nothing can be prepared.
-        rows = _rows(psycopg.Cursor(connection.connection).execute(sql, values, prepare=True))
-    if connection.queries_logged:
-        connection.queries_log.append({"sql": sql, "time": ""})
+        rows = _rows(psycopg.Cursor(own.connection).execute(sql, values, prepare=True))
+    if own.queries_logged:
+        own.queries_log.append({"sql": sql, "time": ""})
     return rows
 
 
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
-    return cursor.fetchall() if cursor.description else []
+    # Not `description`, which describes each column anew.
+    return cursor.fetchall() if cursor.pgresult.nfields else []

@@ -188,7 +188,7 @@ def accepted_and_delivered(folder: Path) -> tuple[float, float]:
     with smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(folder, **transport) as stack:
-            stack.start("web", *(f"worker-{number}" for number in range(WORKERS)), WEB_CONCURRENCY="5")
+            stack.start("web", *(f"worker-{number}" for number in range(WORKERS)), WEB_CONCURRENCY="0")
             stack.send()
             wait_for(lambda: left_in(stack) == 0, seconds=60, what="warm workers")
             started = time.perf_counter()

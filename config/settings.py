@@ -152,12 +152,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dashboard.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "dashboard.for_pages.PageSessions",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.for_pages.PageCsrf",
+    "dashboard.for_pages.PageUsers",
     "workspaces.audit.AuditMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "dashboard.for_pages.PageMessages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
