@@ -50,8 +50,9 @@ QUERIES = {
     "failed": "status=failed",
     "bounced,failed": "status=bounced,failed",
     "search one": "search=%23123456",
-    "search 8 of them": "search=user77%40corp",
-    "search ~7,000 matches": "search=%2329994",
+    "search 2 of them": "search=user77%40corp",
+    "search ~8,000 of them": "search=user77",
+    "search ~11,000 of them": "search=%23299",
     "search + status": "search=%23123456&status=delivered",
     "last hour": "from={hour}",
 }
