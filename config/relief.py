@@ -55,6 +55,13 @@ class ReliefWorker(SyncWorker):  # type: ignore[misc]
         finally:
             _places[self.place] = IDLE
 
+    def handle_request(self, listener: Any, req: Any, client: Any, addr: Any) -> None:
+        super().handle_request(listener, req, client, addr)
+        # gunicorn waits up to two seconds for the caller to close, lest the kernel cuts the answer off at a body that
+        # nobody read. A request that was read to its end needs no such care, and would hold a process for a round trip.
+        if getattr(req.body.reader, "length", None) == 0:
+            client.close()
+
     def wait(self, timeout: float) -> Any:
         turn = self._turn()
         if turn < _held():

@@ -38,6 +38,15 @@ def test_those_who_are_held_are_relieved(stack):
         one.close()
 
 
+def test_a_caller_who_does_not_close_holds_nobody(stack):
+    callers = [answered(stack) for _ in range(20)]
+    started = time.monotonic()
+    assert stack.call("GET", "/me").status == 200
+    assert time.monotonic() - started < 1
+    for caller in callers:
+        caller.close()
+
+
 def test_whoever_is_killed_is_replaced(stack):
     for child in children(stack)[:CORES]:
         os.kill(child, signal.SIGKILL)
@@ -60,6 +69,15 @@ def half_a_request(stack: Stack) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", int(stack.environment["PORT"])))
     head = f"POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {stack.key}\r\n"
     connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+    return connection
+
+
+def answered(stack: Stack) -> socket.socket:
+    """Read an answer to its end, and leave the connection as it is."""
+    connection = socket.create_connection(("127.0.0.1", int(stack.environment["PORT"])))
+    connection.sendall(f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {stack.key}\r\n\r\n".encode())
+    answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
     return connection
 
 
