@@ -1,7 +1,7 @@
 """Who takes connections: a process for each core, and others in relief of those that a request holds for long.
 
-Processes that share a core push each other out of its caches: five on two cores took 660 requests a second where two
-took 1,080. Yet two are soon held, by a domain check of five seconds or a caller who sends slowly. So as many as
+Processes that share a core push each other out of its caches: five on two cores took 640 requests a second where two
+took 1,070. Yet two are soon held, by a domain check of five seconds or a caller who sends slowly. So as many as
 there are cores serve, and of the rest one takes over for each that is held (docs/decisions/0068).
 """
 
