@@ -7,7 +7,8 @@ of a text alone, and what it finds is compared with the whole of it.
 
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from django.db import connection
@@ -29,7 +30,6 @@ SELECT trigram FROM pg_stats_ext_exprs,
 """
 # What pg_trgm takes for a word, in any language: a letter or a digit.
 WORD = re.compile(r"[^\W_]+")
-LIKE_SIGNS = re.compile(r"[\\%_]")
 
 
 def holding(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
@@ -37,7 +37,7 @@ def holding(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
     parts = telling_parts(text, common=common_trigrams(time.monotonic() // COMMON_SECONDS))
     if not parts:
         return emails.filter(search_text__contains=text)
-    pattern = "%".join(["", *(LIKE_SIGNS.sub(r"\\\g<0>", part) for part in parts), ""])
+    pattern = "%".join(["", *map(connection.ops.prep_for_like_query, parts), ""])
     # The whole in another form than LIKE, or the index would be asked for it after all.
     return emails.filter(_Like("search_text", Value(pattern)), GreaterThan(StrIndex("search_text", Value(text)), 0))
 
@@ -48,13 +48,13 @@ class _Like(Func):
     output_field = BooleanField()
 
 
-def telling_parts(text: str, *, common: Collection[str]) -> list[str]:
+def telling_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
     """Return parts of the text, in their order and apart, whose trigrams are not all common.
 
     Nothing when there is nothing to leave out, or nothing would be left.
     """
     windows = [range(start, start + TRIGRAM) for start in range(len(text) - TRIGRAM + 1)]
-    telling = [window for window in windows if set(_trigrams(text[window.start : window.stop])) - set(common)]
+    telling = [window for window in windows if not common >= set(_trigrams(text[window.start : window.stop]))]
     if len(telling) == len(windows):
         return []
     parts: list[range] = []
