@@ -39,8 +39,11 @@ class Woven:
         is_marked_by_us_alone = skeleton.count(MARK) == len(self.places)
         return pattern_of(skeleton) if is_marked_by_us_alone and len(skeleton) <= LONGEST else None
 
-    def slots(self, pattern: Slots) -> Slots:
-        """Return the slots of this HTML, by its pattern."""
+    def slots(self) -> Slots | None:
+        """Return the slots of this HTML, if they can be found by its pattern."""
+        pattern = self.pattern()
+        if pattern is None:
+            return None
         values = iter([self.pieces[place] for place in self.places])
         cuts = tuple((_with_values(text, values), link and _link(link, values)) for text, link in pattern.cuts)
         return Slots(cuts, _with_values(pattern.rest, values))

@@ -82,9 +82,7 @@ def _personal(parcel: Parcel, unsubscribe: str) -> Wording:
 
 
 def _slots(wording: Wording) -> Slots:
-    if wording.woven and (pattern := wording.woven.pattern()):
-        return wording.woven.slots(pattern)
-    return _slots_of(wording.html)
+    return (wording.woven and wording.woven.slots()) or _slots_of(wording.html)
 
 
 # The copies of one email are claimed together, and say the same but for their links.

@@ -54,8 +54,8 @@ def by_scan(text, link):
 
 
 def by_pattern(given, link):
-    pattern = given.pattern()
-    return pattern and fill(given.slots(pattern), link=link, pixel_url=PIXEL, footer=FOOTER)
+    slots = given.slots()
+    return slots and fill(slots, link=link, pixel_url=PIXEL, footer=FOOTER)
 
 
 @given(PIECES, st.lists(VALUES, min_size=12, max_size=12), st.sampled_from([marked, None]))
