@@ -36,8 +36,6 @@ from embedded.watchdog import Watchdog
 from embedded.welcome import welcome
 
 READY_SECONDS = 90
-# As long as gunicorn lets the last requests take (config.gunicorn), and some.
-LAST_REQUESTS_SECONDS = 35
 # A program that died so often before the service was ready will not come up.
 TOO_MANY_FAILURES = 2
 
@@ -72,7 +70,8 @@ def run(arguments: list[str]) -> int:
 def _refuse_busy_port(settings: Settings) -> None:
     killed = read_runtime(settings.data)  # whoever ends in good order withdraws it
     may_be_its_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
-    refuse_busy_port(settings.port, patience_seconds=LAST_REQUESTS_SECONDS if may_be_its_web else 0)
+    (_, to_end_seconds), *_ = next(program for program in PROGRAMS if program.name == "web").ladder
+    refuse_busy_port(settings.port, patience_seconds=to_end_seconds if may_be_its_web else 0)
 
 
 def _serve(settings: Settings, supervisor: Supervisor) -> NoReturn:

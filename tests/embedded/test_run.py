@@ -22,6 +22,13 @@ def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT)
     return process.communicate(timeout=30)[1]
 
 
+def kill_with_watchdog(stand_in: StandIn, process: subprocess.Popen[str]) -> None:
+    """Leave nobody who would end the launcher's programs in order."""
+    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
+    os.kill(int(watchdog.split()[0]), signal.SIGKILL)
+    stop(process, signal.SIGKILL)
+
+
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -99,9 +106,7 @@ def test_killing_the_launcher_ends_everything_and_loses_nothing(stand_in: StandI
 
 def test_killing_launcher_and_watchdog_ends_their_children(stand_in: StandIn) -> None:
     process = stand_in.start_service()
-    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
-    os.kill(int(watchdog.split()[0]), signal.SIGKILL)
-    stop(process, signal.SIGKILL)
+    kill_with_watchdog(stand_in, process)
     second = stand_in.start_service()
     assert stand_in.finish("manage", "count").stdout == "2\n"
     stop(second)
@@ -111,12 +116,10 @@ def test_killing_launcher_and_watchdog_ends_their_children(stand_in: StandIn) ->
 
 def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(stand_in: StandIn) -> None:
     process = stand_in.start_service()
-    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
     with socket.create_connection(("127.0.0.1", stand_in.port)) as caller:
         caller.sendall(b"GET /?seconds=6 HTTP/1.0\r\n\r\n")
         time.sleep(0.5)
-        os.kill(int(watchdog.split()[0]), signal.SIGKILL)
-        stop(process, signal.SIGKILL)
+        kill_with_watchdog(stand_in, process)
         second = stand_in.start_service()
         assert caller.recv(100).startswith(b"HTTP/1.0 200 OK")
     assert f"Waiting for port {stand_in.port}: " in stop(second)
