@@ -134,6 +134,32 @@ def test_a_second_call_wakes_the_running_drain_and_returns():
     assert sorted(work.recorded) == [0, 7]
 
 
+def test_who_rings_during_a_drain_is_heard_before_it_ends(monkeypatch):
+    """The bell's key keeps rings back until somebody answers; what was accepted behind it must not wait for a timer."""
+    work = Numbers(3)
+    unheard = deque([[], [7], []])
+    monkeypatch.setattr(bell, "answer", lambda _: work.waiting.extend(unheard.popleft()))
+    Drain(work).run()
+    assert sorted(work.recorded) == [0, 1, 2, 7]
+    assert not unheard
+
+
+def test_what_comes_one_by_one_is_claimed_together():
+    work = Numbers(0)
+    drain = Drain(work)
+    thread = threading.Thread(target=drain.run)
+    for number in range(100):
+        work.waiting.append(number)
+        if not number:
+            thread.start()
+        time.sleep(0.005)
+    thread.join()
+    drain.run()
+    assert sorted(work.recorded) == list(range(100))
+    # Half a second and more: a claim every 50 ms.
+    assert len(work.claims) < 30
+
+
 def test_a_stop_claims_nothing_more_and_finishes_what_is_under_way():
     async def perform(job, lease):
         stopping.stop()
