@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from api.statements import run_planned
 from emails.models import Event
-from keys.ids import from_uuid, new_id, to_uuid
+from keys.ids import from_uuid, new_uuid, to_uuid
 from webhooks.kinds import KINDS
 from webhooks.services import Announcement, announce
 
@@ -43,7 +44,7 @@ class NewEvent:
     recipient_id: str | None = None
     to: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    id: str = field(default_factory=lambda: new_id("evt_"))
+    id: UUID = field(default_factory=new_uuid)
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def add_events(events: Sequence[NewEvent]) -> None:
 
 def _row(event: NewEvent) -> dict[str, Any]:
     return {
-        "id": str(to_uuid(event.id, prefix="evt_")),
+        "id": str(event.id),
         "email_id": str(to_uuid(event.email_id)),
         "recipient_id": event.recipient_id and str(to_uuid(event.recipient_id)),
         "kind": event.kind.value,
@@ -76,4 +77,4 @@ def _row(event: NewEvent) -> dict[str, Any]:
 
 def _announcement(event: NewEvent, workspace_id: str, now: datetime, facts: dict[str, Any]) -> Announcement:
     data = {"emailId": event.email_id, **facts, **event.payload}
-    return Announcement(workspace_id, event.kind.value, event.id, now, data)
+    return Announcement(workspace_id, event.kind.value, from_uuid(event.id, prefix="evt_"), now, data)
