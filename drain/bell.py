@@ -33,9 +33,9 @@ def ring_soon(kind: str) -> None:
     _ringer(os.getpid()).set()
 
 
-def answer(kind: str) -> None:
-    """Say that a drain has begun: what comes from now on rings anew."""
-    ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind)))
+def answer(kind: str) -> bool:
+    """Let whoever comes from now on ring anew; return whether anybody rang since the last answer."""
+    return bool(ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind))))
 
 
 @functools.lru_cache(maxsize=1)

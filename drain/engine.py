@@ -25,8 +25,6 @@ IDLE_SECONDS = 0.02
 LOOK_EVERY_SECONDS = 0.1
 RING_EVERY_SECONDS = 1.0
 MINIMUM_CLAIM = 16
-# What comes one by one is claimed together: a claim and its record cost as much as some ten emails.
-TRICKLE_SECONDS = 0.05
 TROUBLE_SECONDS = 1.0
 
 
@@ -77,8 +75,6 @@ class Drain(Generic[J, R]):
         self._inbox: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
         self._unrecorded: list[R] = []
         self._claimed_at = self._renewed_at = self._invited_at = 0.0
-        # Whether the last claim left more than it took; whether the bell is answered since one found anything.
-        self._has_more = self._has_answered = False
         # A part of the sessions: the others go on while this many are written down and replaced.
         self._batch = min(max(work.sessions // 2, MINIMUM_CLAIM), RECORD_AT_ONCE)
 
@@ -98,7 +94,7 @@ class Drain(Generic[J, R]):
             self._lock.release()
 
     def _empty(self) -> None:
-        self._answer()
+        bell.answer(self.work.kind)
         while self._has_work():
             try:
                 self._step()
@@ -123,16 +119,13 @@ class Drain(Generic[J, R]):
         self._renew()
 
     def _may_claim(self) -> bool:
-        return not is_stopping() and self._rung.is_set() and self._free > 0 and not self._pause_left()
-
-    def _pause_left(self) -> float:
-        """Return the seconds until the next claim is worth its cost."""
-        if not self._has_more:
-            pause = TRICKLE_SECONDS
-        else:
-            # Few free sessions are worth one only after a moment: slow mail may hold the others for minutes.
-            pause = 0.0 if self._free >= min(MINIMUM_CLAIM, self.work.sessions) else IDLE_SECONDS
-        return max(self._claimed_at + pause - time.monotonic(), 0.0)
+        if is_stopping() or not self._rung.is_set():
+            return False
+        free = self._free
+        # Few free sessions are worth a claim only after a moment: slow mail may hold the others for minutes.
+        return free >= min(MINIMUM_CLAIM, self.work.sessions) or (
+            free > 0 and time.monotonic() - self._claimed_at > IDLE_SECONDS
+        )
 
     @property
     def _free(self) -> int:
@@ -145,14 +138,11 @@ class Drain(Generic[J, R]):
         # Taken before the statement, so that the lease never seems younger than it is.
         claimed_at = boot_seconds()
         jobs = self.work.claim(free)
-        self._has_more = len(jobs) >= free or self.work.held_back
         if jobs:
             self._start(jobs, claimed_at)
-            self._has_answered = False
             self._rung.set()
-        elif not self._has_answered:
-            # Who rang while this drain was running may have been taken for heard; now everybody is, after one look more.
-            self._answer()
+        elif bell.answer(self.work.kind):
+            # Whoever rang behind that ring was not let through, and may have come after this claim: one look more.
             self._rung.set()
         if len(jobs) >= free:
             self._invite()
@@ -172,10 +162,6 @@ class Drain(Generic[J, R]):
             result = self.work.crashed(job, error)
         self._inbox.put((job.key, result))
 
-    def _answer(self) -> None:
-        bell.answer(self.work.kind)
-        self._has_answered = True
-
     def _invite(self) -> None:
         """Let other processes join where there is more than this one can take."""
         if time.monotonic() - self._invited_at > RING_EVERY_SECONDS:
@@ -184,10 +170,10 @@ class Drain(Generic[J, R]):
 
     def _collect(self) -> None:
         """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS, or none can."""
-        wait = LOOK_EVERY_SECONDS
+        wait = LOOK_EVERY_SECONDS if self._in_flight else 0.0
         while len(self._unrecorded) < self._batch:
             if not self._in_flight:
-                wait = self._pause_left() if self._rung.is_set() and not self._unrecorded else 0.0
+                wait = 0.0
             try:
                 finished = self._inbox.get(timeout=wait)
             except queue.Empty:

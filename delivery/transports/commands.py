@@ -41,9 +41,10 @@ def dot_stuffed(message: bytes) -> bytes:
     A bare CR or LF would be a line end to some hosts and none to others, which is how mail is smuggled
     (F27); so only CRLF leaves here.
     """
-    lines = message.count(b"\r\n")
-    if message.count(b"\n") != lines or message.count(b"\r") != lines:
+    rest = message.replace(b"\r\n", b"")
+    if b"\n" in rest or b"\r" in rest:
         message = LINE_END.sub(b"\r\n", message)
+    del rest
     if message.startswith(b"."):
         message = b"." + message
     stuffed = message.replace(b"\r\n.", b"\r\n..")

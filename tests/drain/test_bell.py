@@ -32,7 +32,8 @@ def test_many_rings_are_one_until_it_is_answered(kind, rung):
     bell.ring(kind)
     bell.ring(kind)
     assert rung == [f"{kind}.tasks.drain"]
-    bell.answer(kind)
+    assert bell.answer(kind)
+    assert not bell.answer(kind)
     bell.ring(kind)
     assert rung == [f"{kind}.tasks.drain"] * 2
     bell.answer(kind)
