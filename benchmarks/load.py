@@ -142,7 +142,7 @@ def main() -> None:
         notes = folder / "captured"
         with noting_sink(notes) as port:
             transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
-            with running_stack(folder, WEB_CONCURRENCY="5", **transport) as stack:
+            with running_stack(folder, WEB_CONCURRENCY="0", **transport) as stack:
                 stack.start("web", "worker", "beat")
                 measure(stack, notes, minutes=minutes)
 
