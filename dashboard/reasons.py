@@ -43,6 +43,9 @@ SENTENCES: dict[str, str | Promise] = {
     # Said by emails, not by a transport.
     "recipient_suppressed": _("The address came onto the suppression list before the mail was sent."),
     "domain_not_registered": _("The sending domain was deleted before the mail was sent."),
+    "signing_key_unreadable": _(
+        "The key of the sending domain cannot be opened. The service's operators have to look at it."
+    ),
     "lease_lost": _("A worker was interrupted before it sent this; another one does."),
     "worker_lost": _("A worker ended while it sent this. The mail may have arrived."),
     "internal_error": _("An error of this service. Nothing is wrong with the mail."),

@@ -3,7 +3,7 @@
 import functools
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -34,6 +34,12 @@ PROMOTE_EVERY_SECONDS = 0.1
 SUPPRESSED = Outcome(Verdict.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed")
 UNREGISTERED = Outcome(
     Verdict.FAILED, Reply(0, "The sending domain is not registered any more."), reason="domain_not_registered"
+)
+# Waits without using an attempt: an operator puts the entry of APP_KEYS back, and nothing was wrong with the mail.
+UNSIGNABLE = Outcome(
+    Verdict.PARKED,
+    Reply(0, "The key that signs the sending domain's mail cannot be opened."),
+    reason="signing_key_unreadable",
 )
 LEASE_LOST = Outcome(
     Verdict.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), reason="lease_lost"
@@ -123,18 +129,26 @@ def fault_of_ours(error: BaseException) -> Outcome:
 
 
 def _sorted_out(parcels: Sequence[Parcel]) -> tuple[list[Parcel], list[Result]]:
-    """Part what may leave from what may not: suppressed since it was accepted, or its domain is gone."""
+    """Part what may leave from what may not, or not now."""
     if not parcels:
         return [], []
-    pairs = {parcel.key: (parcel.claim.workspace_id, parcel.address) for parcel in parcels}
-    suppressed = blocked_pairs(set(pairs.values()))
-    refused = [
-        Result(parcel.claim, SUPPRESSED if pairs[parcel.key] in suppressed else UNREGISTERED)
-        for parcel in parcels
-        if pairs[parcel.key] in suppressed or parcel.identity is None
-    ]
-    gone = {result.claim.recipient_id for result in refused}
-    return [parcel for parcel in parcels if parcel.key not in gone], refused
+    suppressed = blocked_pairs({_pair(parcel) for parcel in parcels})
+    obstacles = {parcel.key: _obstacle(parcel, suppressed) for parcel in parcels}
+    refused = [Result(parcel.claim, outcome) for parcel in parcels if (outcome := obstacles[parcel.key])]
+    return [parcel for parcel in parcels if not obstacles[parcel.key]], refused
+
+
+def _obstacle(parcel: Parcel, suppressed: Container[tuple[str, str]]) -> Outcome | None:
+    """Return what keeps a recipient from being sent to since he was accepted."""
+    if _pair(parcel) in suppressed:
+        return SUPPRESSED
+    if parcel.identity is None:
+        return UNREGISTERED
+    return None if parcel.identity.key else UNSIGNABLE
+
+
+def _pair(parcel: Parcel) -> tuple[str, str]:
+    return parcel.claim.workspace_id, parcel.address
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,9 +1,11 @@
-"""The maps of threats and faults in docs/ are whole, and name tests that exist."""
+"""The maps of threats and faults in docs/ are whole, and name tests that exist; so is the table of reasons."""
 
 import re
 
 import pytest
 
+from dashboard.reasons import SENTENCES
+from delivery.reasons import Reason
 from drain.faults import POINTS
 from tests.flows.stack import REPOSITORY
 
@@ -41,3 +43,10 @@ def test_what_is_named_is_there(text):
 def test_the_points_that_are_named_exist():
     for name in re.findall(r"`([a-z]+\.(?:before|after)_\w+)`", FAULTS):
         assert name in POINTS
+
+
+def test_every_reason_is_told_in_the_dashboard_and_in_the_docs():
+    _, _, table = (REPOSITORY / "docs" / "webhooks.md").read_text(encoding="utf-8").partition("## What `reason` says")
+    told = re.findall(r"^\| `(\w+)` \|", table.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(told) == sorted(SENTENCES)
+    assert set(SENTENCES) >= set(Reason)
