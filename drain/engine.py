@@ -47,6 +47,10 @@ class Work(Protocol[J, R]):
     def held_back(self) -> bool:
         """Whether ready work may wait for what is under way, so that every result is worth another claim."""
 
+    @property
+    def has_found(self) -> bool:
+        """Whether the last claim leased anything: jobs, or what came to its end without becoming one."""
+
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""
 
@@ -140,6 +144,7 @@ class Drain(Generic[J, R]):
         jobs = self.work.claim(free)
         if jobs:
             self._start(jobs, claimed_at)
+        if self.work.has_found:
             self._rung.set()
         elif bell.answer(self.work.kind):
             # Whoever rang behind that ring was not let through, and may have come after this claim: one look more.

@@ -61,7 +61,7 @@ class Sending:
 
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
-        self.held_back = False
+        self.held_back = self.has_found = False
         self._transport = transport
         self._cursor = queue.Cursor()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
@@ -75,6 +75,7 @@ class Sending:
             promote_due()
         busy = Counter(held.workspace_id for held in self._held.values())
         claims = self._cursor.claim(limit, cap=self._cap, busy=busy)
+        self.has_found = bool(claims)
         if claims:
             fault("emails.after_claim")
         room = MEMORY_BYTES - sum(held.weight for held in self._held.values())

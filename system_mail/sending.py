@@ -65,10 +65,12 @@ class Sending:
 
     def __init__(self, transport: Transport) -> None:
         self.sessions = SESSIONS
+        self.has_found = False
         self._transport = transport
 
     def claim(self, limit: int) -> list[Parcel]:
         mails = queue.claim(limit)
+        self.has_found = bool(mails)
         key = signing_key() if mails else None
         return [parcel for mail in mails if (parcel := _packed(mail, key))]
 

@@ -60,6 +60,7 @@ class Sending:
 
     def __init__(self, poster: Poster, *, sessions: int) -> None:
         self.sessions = sessions
+        self.has_found = False
         self._poster = poster
         self._cursor = queue.Cursor()
         # Deliveries of slow endpoints that this process has under way.
@@ -69,6 +70,7 @@ class Sending:
         queue.promote()
         slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow)
         claims = self._cursor.claim(limit, slow_limit=slow_limit)
+        self.has_found = bool(claims)
         if claims:
             fault("webhooks.after_claim")
         postings = pack(claims)

@@ -35,6 +35,7 @@ class Numbers:
     def claim(self, limit):
         taken = [Number(self.waiting.popleft()) for _ in range(min(limit, len(self.waiting)))]
         self.claims.append(len(taken))
+        self.has_found = bool(taken)
         return taken
 
     async def perform(self, job, lease):

@@ -6,6 +6,7 @@ import pytest
 
 from analytics import tally
 from delivery.transports.relay import inbox_transport
+from drain.engine import Drain
 from emails import queue
 from emails.models import Acceptance, Content, Email, Event, Pending, Recipient
 from emails.sending import Sending
@@ -139,6 +140,15 @@ class TestAtTheClaim:
         assert tally.total(alice.workspace.id, keys=["status.queued"]) == 0
         assert tally.total(alice.workspace.id, keys=["recipients.failed"]) == 1
         assert Usage.objects.get().used == 1, "what was accepted was paid for"
+
+    def test_a_long_row_of_them_ends_in_one_drain(self, api: Api, alice, sending):
+        """A claim that finds nothing but them is not the end of the queue."""
+        for number in range(0, 60, 50):
+            api.post("/emails/send", mail(to=[f"u{n}@example.com" for n in range(number, min(number + 50, 60))]))
+        for number in range(60):
+            suppress_address(alice.workspace, address=f"u{number}@example.com", reason=Reason.BOUNCE)
+        Drain(sending).run()
+        assert not Pending.objects.exists()
 
     def test_a_scheduled_email_is_checked_when_its_time_comes(self, api: Api, sending):
         api.post("/emails/send", mail(to=["a@example.com", "b@example.com"], scheduledFor=later()))
