@@ -49,7 +49,7 @@ class Work(Protocol[J, R]):
 
     @property
     def has_found(self) -> bool:
-        """Whether the last claim leased anything: jobs, or what came to its end without becoming one."""
+        """Whether the last claim leased anything: jobs, or what did not become one."""
 
     def claim(self, limit: int) -> Sequence[J]:
         """Lease up to limit jobs, in a committed transaction."""

@@ -34,7 +34,7 @@ DKIM_OF_OTHERS = (
         .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     ).decode()
 )
-TOOLS = {"opendkim": "opendkim", "opendkim-tools": "opendkim-testkey"}
+PACKAGES = {"opendkim": "opendkim", "opendkim-testkey": "opendkim-tools"}
 UNBOUND = """server:
   module-config: "iterator"
   do-not-query-localhost: no
@@ -69,15 +69,13 @@ def verifies(message: bytes, server: NameServer) -> bool:
     return bool(dkim.verify(message, dnsfunc=texts))
 
 
-def opendkim(package: str, *arguments: str, folder: Path, server: NameServer) -> "subprocess.CompletedProcess[str]":
-    """Run the tool that a package of OpenDKIM's brings, whose own resolver (libunbound) asks the server."""
-    command = program(TOOLS[package], package=package)
+def opendkim(command: str, *arguments: str, folder: Path, server: NameServer) -> "subprocess.CompletedProcess[str]":
+    """Run a tool of OpenDKIM, whose own resolver (libunbound) asks the server."""
+    path = program(command, package=PACKAGES[command])
     (folder / "unbound.conf").write_text(UNBOUND.format(*server.address))
     conf = folder / "opendkim.conf"
     conf.write_text(f"Mode v\nSyslog no\nResolverConfiguration {folder}/unbound.conf\n")
-    return subprocess.run(
-        [command, "-x", str(conf), *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run([path, "-x", str(conf), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_dkimpy_verifies_it(signed: bytes, dns: NameServer):
@@ -101,11 +99,11 @@ def test_opendkim_finds_the_private_key_fitting_the_record(owner: Owner, dns: Na
     private.touch(mode=0o600)
     private.write_bytes(key.private_key())
     arguments = ("-d", NAME, "-s", key.selector, "-k", str(private), "-vvv")
-    run = opendkim("opendkim-tools", *arguments, folder=tmp_path, server=dns)
+    run = opendkim("opendkim-testkey", *arguments, folder=tmp_path, server=dns)
     assert run.returncode == 0, run.stderr
     assert "key loaded" in run.stderr
     owner.zone.set(f"{key}", "TXT", DKIM_OF_OTHERS)
-    run = opendkim("opendkim-tools", *arguments, folder=tmp_path, server=dns)
+    run = opendkim("opendkim-testkey", *arguments, folder=tmp_path, server=dns)
     assert run.returncode != 0
 
 
