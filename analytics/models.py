@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from keys.fields import IdField
+from lib.model_fields import IdField
 
 
 class Tally(models.Model):

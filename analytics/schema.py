@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema_view
 
 from analytics.serializers import DEFAULT_DAYS, MAX_DAYS, AnalyticsSerializer, DaysSerializer
 from api.schema import MOMENT, VALIDATION_ERROR, answer, query
-from workspaces.schema import READING, keyed_operation
+from workspaces.api.schema import READING, keyed_operation
 
 ANALYTICS = {
     "from": "2026-11-01T00:00:00.000Z",

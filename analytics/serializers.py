@@ -5,10 +5,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from analytics import tally
+from analytics import counters
 from analytics.services import Day
 from api.fields import WireTimeField
-from api.moments import RangeQuery
+from lib.datetimes import RangeQuery
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 14
@@ -76,9 +76,9 @@ class DaysSerializer(serializers.Serializer[Any]):
 
 
 def _hour_down(moment: datetime) -> datetime:
-    return tally.hour_of(min(max(moment, FIRST_HOUR), LAST_HOUR))
+    return counters.hour_of(min(max(moment, FIRST_HOUR), LAST_HOUR))
 
 
 def _hour_up(moment: datetime) -> datetime:
     hour = _hour_down(moment)
-    return hour + tally.HOUR if hour < min(moment, LAST_HOUR) else hour
+    return hour + counters.HOUR if hour < min(moment, LAST_HOUR) else hour

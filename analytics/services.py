@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from analytics import tally
+from analytics import counters
 from workspaces.models import Workspace
 
 REACHED = ("delivered", "bounced", "opened", "clicked")
@@ -17,12 +17,12 @@ SUMS = f"""
        coalesce(sum(n) FILTER (WHERE starts_with(key, 'status.') AND key NOT IN {LEFT_OUT}), 0)::bigint,
        {", ".join(_REACHED_SUMS)}
 """
-SPAN = f"SELECT now(), {SUMS} FROM ({tally.BETWEEN}) counted"  # noqa: S608 - constants
+SPAN = f"SELECT now(), {SUMS} FROM ({counters.BETWEEN}) counted"  # noqa: S608 - constants
 # A day without a counter has one row without a key, and zeros.
 DAYS = f"""
 SELECT day, {SUMS}
   FROM (SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back) asked
-       LEFT JOIN ({tally.DAILY}) counted USING (day)
+       LEFT JOIN ({counters.DAILY}) counted USING (day)
  GROUP BY day ORDER BY day
 """  # noqa: S608
 
@@ -54,17 +54,19 @@ class Day(Volume):
 
 def read_span(workspace: Workspace, *, start: datetime | None, end: datetime | None) -> Span:
     """Count a range of whole hours; without a start from the workspace's first hour, without an end to this hour's."""
-    first = tally.hour_of(workspace.created_at)
+    first = counters.hour_of(workspace.created_at)
     start = start or min(first, end or first)
     # No hour is counted before the first, and none after this one: so the range needs no clock of its own.
-    values = tally.values_between(min(max(start, first), tally.FOREVER), min(end or tally.FOREVER, tally.FOREVER))
-    ((now, total, *reached),) = tally.read(SPAN, workspace.id, **values)
-    return Span(total, _reached(reached), start=start, end=end or max(tally.hour_of(now) + tally.HOUR, start))
+    values = counters.values_between(
+        min(max(start, first), counters.FOREVER), min(end or counters.FOREVER, counters.FOREVER)
+    )
+    ((now, total, *reached),) = counters.read(SPAN, workspace.id, **values)
+    return Span(total, _reached(reached), start=start, end=end or max(counters.hour_of(now) + counters.HOUR, start))
 
 
 def read_days(workspace: Workspace, *, days: int) -> list[Day]:
     """Count each of the last days in UTC, oldest first; today is the last."""
-    found = tally.read(DAYS, workspace.id, days=days)
+    found = counters.read(DAYS, workspace.id, days=days)
     return [Day(total, _reached(reached), date=day) for day, total, *reached in found]
 
 

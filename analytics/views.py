@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from analytics.schema import analytics_schema, daily_schema
 from analytics.serializers import AnalyticsSerializer, DaysQuery, DaysSerializer, HoursQuery
 from analytics.services import read_days, read_span
-from workspaces.viewsets import WorkspaceView
+from workspaces.api.viewsets import WorkspaceView
 
 # Made once, for making one copies all its fields; nothing of an answer stays in them.
 SPAN, DAYS = AnalyticsSerializer(), DaysSerializer()

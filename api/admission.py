@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from api import errors, latency
-from api.handler import problem_answer
+from api.exception_handler import problem_answer
 
 # Where Linux' struct tcp_info has tcpi_last_data_recv: milliseconds since bytes came last.
 LAST_DATA_AT = 52

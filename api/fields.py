@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from api.addresses import InvalidAddress, parse_address
+from lib.email_addresses import InvalidAddress, parse_address
 
 # A body of a million unknown names is refused as fast as one of three.
 MAX_UNKNOWN_TOLD = 20

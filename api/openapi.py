@@ -13,9 +13,9 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from api import schema_fields  # noqa: F401 - registers how the fields are shown
-from api.handler import CONTENT_TYPE
+from api.exception_handler import CONTENT_TYPE
 from api.schema import BODY_MAY_BE_EMPTY, HEADERS, ID, KNOWN, PLACE, PROBLEMS, KnownProblem, Schema
-from keys.fields import IdField
+from lib.model_fields import IdField
 
 INTRODUCTION = Path(__file__).with_name("introduction.md")
 METHODS = ("GET", "POST", "PATCH", "DELETE")

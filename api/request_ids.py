@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from api import latency
-from keys.ids import new_id
+from lib.ids import new_id
 
 HEADER = "X-Request-Id"
 

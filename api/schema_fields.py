@@ -16,7 +16,7 @@ from api.fields import AddressField, StrictSerializer, WireTimeField
 
 Schema = dict[str, Any]
 
-# FORBIDDEN of api.addresses without the surrogates, which JSON cannot carry and ECMA would read as half an emoji.
+# FORBIDDEN of lib.email_addresses without the surrogates, which JSON cannot carry and ECMA would read as half an emoji.
 ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]*$"
 ADDRESS: Schema = {
     "type": "string",

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.figures import figure
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 ROUNDS = 3
 SECONDS = 6

@@ -16,7 +16,7 @@ import psycopg
 
 from benchmarks.figures import figure
 from benchmarks.lists import COUNT_DAYS
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 DAYS = 90
 BACKLOG = 1_000_000

@@ -23,7 +23,7 @@ import psycopg
 
 from benchmarks.figures import figure
 from benchmarks.sinks import smtp_sink
-from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
+from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 SECONDS = 60
 WARM_SECONDS = 10
@@ -31,7 +31,7 @@ CLAIMING_SECONDS = 30
 SMALL = 30_000
 SETTLED_SECONDS = 30
 CHUNK = 100_000
-# Ids as the service makes them (keys.ids), of a thousand emails a second.
+# Ids as the service makes them (lib.ids), of a thousand emails a second.
 FILL = """
 WITH made AS (
     SELECT (second || substr(md5(random()::text), 1, 24))::uuid AS email,
@@ -57,7 +57,7 @@ INSERT INTO emails_content (id, html, text) VALUES (gen_random_uuid(), repeat('<
 CLAIMS = """
 import itertools, time
 from uuid import UUID
-from emails.queue import claim, promote, put_back
+from emails.sending.queue import claim, promote, put_back
 for number in itertools.count():
     started = time.perf_counter()
     claims = claim(32, after=UUID(int=0), cap=25)
@@ -154,7 +154,7 @@ def fill(stack: Stack, count: int) -> None:
         # The pages of a queue that grew for days are on the disk by now.
         connection.execute("CHECKPOINT")
     os.sync()
-    stack.manage("recount", "--repair")
+    stack.manage("reconcile", "--repair")
 
 
 def other_workspace(stack: Stack) -> Stack:

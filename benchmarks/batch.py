@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import figure
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 ROUNDS = 40
 TEMPLATE = {

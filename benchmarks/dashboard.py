@@ -17,9 +17,9 @@ import urllib.request
 from pathlib import Path
 
 from benchmarks.figures import figure
-from benchmarks.furniture import furnish
+from benchmarks.fixtures import furnish
 from benchmarks.lists import fill
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 PAGES = {
     "overview": "",

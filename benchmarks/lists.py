@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.figures import figure
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 FILL = """
 INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,

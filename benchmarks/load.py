@@ -23,8 +23,8 @@ from pathlib import Path
 
 from benchmarks.figures import figure
 from benchmarks.sinks import noting_sink
-from keys.ids import to_uuid
-from tests.flows.stack import Stack, running_stack
+from lib.ids import to_uuid
+from tests.stack.stack import Stack, running_stack
 
 MINUTES = 10.0
 SUSTAINED_SECONDS = 20.0

@@ -19,8 +19,8 @@ from config import health
 from domains.models import Domain
 from emails.models import Content, Email, Event, Pending, Recipient
 from suppressions.models import Suppression
+from workspaces.api_key_secrets import matches, read_key
 from workspaces.models import ApiKey, Usage
-from workspaces.secrets import matches, read_key
 
 
 class PlainKey(BaseAuthentication):

@@ -22,7 +22,7 @@ import psycopg
 
 from benchmarks.batch import TEMPLATE, batch
 from benchmarks.figures import figure
-from tests.flows.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
+from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 CHUNK = 100_000
 BACKLOG = 4000
@@ -139,7 +139,7 @@ def finish(stack: Stack) -> None:
 def check(stack: Stack, links: Links) -> None:
     """Raise AssertionError unless all is gone that should be, and all else is as it was."""
     assert left(stack) == 0
-    print(stack.manage("recount").strip())
+    print(stack.manage("reconcile").strip())
     assert stack.call("GET", f"/emails/{links.email_id}").status == 404
     assert knock(stack, "GET", links.click) == (302, LINK)
     assert knock(stack, "POST", links.unsubscribe)[0] == 200
@@ -165,7 +165,7 @@ def fill(stack: Stack, count: int) -> None:
             values = {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count)}
             connection.execute(FILL, values)
         connection.execute("VACUUM ANALYZE")
-    stack.manage("recount", "--repair")
+    stack.manage("reconcile", "--repair")
 
 
 def backlog(stack: Stack) -> int:

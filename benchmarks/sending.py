@@ -30,8 +30,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from benchmarks.accept import wrk
 from benchmarks.figures import figure
 from benchmarks.sinks import distant_sink, smtp_sink
-from config.presence import PREFIX
-from tests.flows.stack import REPOSITORY, Stack, running_stack, wait_for
+from config.heartbeats import PREFIX
+from tests.stack.stack import REPOSITORY, Stack, running_stack, wait_for
 from tests.standards.postfix import Postfix
 
 ROUNDS = 3

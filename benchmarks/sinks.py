@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from tests.flows.stack import free_port, wait_for
+from tests.stack.stack import free_port, wait_for
 
 ROUND_TRIP_SECONDS = 0.1
 

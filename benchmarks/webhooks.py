@@ -25,12 +25,12 @@ from typing import Any
 import requests
 
 from benchmarks.figures import figure
-from network.addresses import Guard
-from network.http import Rules
-from network.resolver import Resolver
-from tests.flows.stack import running_stack
-from webhooks.post import HEADERS, Poster
-from webhooks.signing import new_secret, signature_headers
+from lib.address_guard import Guard
+from lib.guarded_http import Rules
+from lib.resolver import Resolver
+from tests.stack.stack import running_stack
+from webhooks.sending.post import HEADERS, Poster
+from webhooks.sending.signing import new_secret, signature_headers
 
 ROUNDS = 3
 POSTS = 6000
@@ -121,10 +121,10 @@ def with_drain(url: str) -> Callable[[], Speed]:
     django.setup()
     from django.utils import timezone  # noqa: PLC0415
 
-    from keys.ids import new_id  # noqa: PLC0415
-    from webhooks.announcing import Announcement, announce  # noqa: PLC0415
+    from lib.ids import new_id  # noqa: PLC0415
     from webhooks.models import WebhookDelivery  # noqa: PLC0415
-    from webhooks.sending import webhooks_drain  # noqa: PLC0415
+    from webhooks.publish import Announcement, announce  # noqa: PLC0415
+    from webhooks.sending.sending import webhooks_drain  # noqa: PLC0415
     from webhooks.services import create_webhook  # noqa: PLC0415
     from workspaces.models import Workspace  # noqa: PLC0415
 

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core import checks
 
-from api.addresses import InvalidAddress, parse_address
 from config import env
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
-from delivery.transports.smtp_url import BadSmtpUrl, parse_smtp_url
-from domains.dmarc import dmarc_fault, dmarc_record
-from domains.spf import SpfInvalid, parse_mechanisms
-from drain import faults
+from delivery.transports.smtp.smtp_url import BadSmtpUrl, parse_smtp_url
+from domains.record_checks.dmarc import dmarc_fault, dmarc_record
+from domains.record_checks.spf import SpfInvalid, parse_mechanisms
+from lib.email_addresses import InvalidAddress, parse_address
+from lib.worker import failpoints
 
 EMBEDDED_TRANSPORTS = frozenset({"inbox"})
 
@@ -122,8 +122,8 @@ def _delivery() -> Iterator[str]:
 
 
 def _faults() -> Iterator[str]:
-    if faults.mistake:
-        yield faults.mistake
+    if failpoints.mistake:
+        yield failpoints.mistake
     if env.is_set("FAULT_PLAN") and not settings.EMBEDDED and env.text("FAULT_PLAN_IN_PRODUCTION") != "on purpose":
         yield "FAULT_PLAN makes processes fail; unset it, or set FAULT_PLAN_IN_PRODUCTION to: on purpose."
 

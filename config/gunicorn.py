@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from typing import Any
 
-from config.relief import SERVING, WAITING, ReliefWorker, leave_place, take_place
+from config.standby import SERVING, WAITING, ReliefWorker, leave_place, take_place
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - a container's proxy must reach it
 

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from config.insiders import is_insider
-from config.presence import present_workers
-from emails.health import is_sending, oldest_due_seconds
-from emails.holding import is_held
-from network.redis_client import ask_redis
+from config.heartbeats import present_workers
+from config.internal_access import is_insider
+from emails.sending.delivery_health import is_sending, oldest_due_seconds
+from emails.sending.sending_pause import is_held
+from lib.redis_client import ask_redis
 
 
 def nobody_sends() -> str | None:

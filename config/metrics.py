@@ -14,32 +14,32 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from analytics import tally
+from analytics import counters
 from api.latency import observed
 from config.health import has_broker
-from config.insiders import is_insider
-from emails import health
-from webhooks.queue import lag
+from config.internal_access import is_insider
+from emails.sending import delivery_health
+from webhooks.sending.queue import lag
 
 log = logging.getLogger("postrider.metrics")
 
 
 def queue_depth() -> Metric:
     family = GaugeMetricFamily("postrider_queue_recipients", "Recipients in the queue.", labels=["stage"])
-    for stage, count in health.depth().items():
+    for stage, count in delivery_health.depth().items():
         family.add_metric([stage], count)
     return family
 
 
 def oldest_due() -> Metric:
     told = "For how long the recipient that is due longest has been due."
-    return GaugeMetricFamily("postrider_queue_oldest_due_seconds", told, value=health.oldest_due_seconds())
+    return GaugeMetricFamily("postrider_queue_oldest_due_seconds", told, value=delivery_health.oldest_due_seconds())
 
 
 def outcomes() -> Metric:
     labels = ["transport", "verdict", "reason"]
     family = CounterMetricFamily("postrider_outcomes", "Attempts to send, by what became of them.", labels=labels)
-    for one in health.outcomes():
+    for one in delivery_health.outcomes():
         family.add_metric([one.transport, one.verdict, one.reason], one.count)
     return family
 
@@ -52,7 +52,7 @@ def webhook_lag() -> Metric:
 
 def unfolded_deltas() -> Metric:
     told = "Changes of counters that beat has yet to fold."
-    return GaugeMetricFamily("postrider_tally_deltas_unfolded", told, value=tally.unfolded())
+    return GaugeMetricFamily("postrider_tally_deltas_unfolded", told, value=counters.unfolded())
 
 
 # Each reads the database; one that fails is left out of the scrape.

@@ -6,8 +6,8 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 
 from config.health import has_broker
-from config.presence import present_workers
-from emails.health import depth, is_sending, oldest_due_seconds, outcomes
+from config.heartbeats import present_workers
+from emails.sending.delivery_health import depth, is_sending, oldest_due_seconds, outcomes
 from system_mail.models import SystemMail
 from workspaces.models import Workspace
 

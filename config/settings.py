@@ -5,7 +5,7 @@ from pathlib import Path
 import dj_database_url
 
 from config import env
-from dashboard import theme
+from dashboard.ui import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -95,7 +95,7 @@ DATABASE_OPTIONS = {
     "connect_timeout": 5,
     "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s"
     " -c plan_cache_mode=force_generic_plan",
-    # For what asks to be prepared (api.statements); Django's own cursors never do.
+    # For what asks to be prepared (lib.sql); Django's own cursors never do.
     "prepare_threshold": 5,
     "keepalives_idle": 30,
     "tcp_user_timeout": 20_000,
@@ -139,25 +139,24 @@ INSTALLED_APPS = [
     "webhooks",
     "analytics",
     "emails",
-    "inbox",
+    "inbound.inbox",
     "inbound",
     "tracking",
     "system_mail",
-    "reputation",
 ]
 
 MIDDLEWARE = [
     "api.request_ids.RequestIdMiddleware",
     "api.admission.AdmissionMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.headers.PageHeadersMiddleware",
+    "dashboard.ui.response_headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dashboard.for_pages.PageSessions",
+    "dashboard.ui.page_middleware.PageSessions",
     "django.middleware.common.CommonMiddleware",
-    "dashboard.for_pages.PageCsrf",
-    "dashboard.for_pages.PageUsers",
+    "dashboard.ui.page_middleware.PageCsrf",
+    "dashboard.ui.page_middleware.PageUsers",
     "workspaces.audit.AuditMiddleware",
-    "dashboard.for_pages.PageMessages",
+    "dashboard.ui.page_middleware.PageMessages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -214,12 +213,12 @@ UNFOLD = theme.UNFOLD
 DASHBOARD = theme.DASHBOARD
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["workspaces.authentication.ApiKeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["workspaces.scopes.HasScope"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["workspaces.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["workspaces.api.scopes.HasScope"],
     "DEFAULT_PARSER_CLASSES": ["api.parser.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "api.pagination.PagePagination",
-    "EXCEPTION_HANDLER": "api.handler.problem_response",
+    "EXCEPTION_HANDLER": "api.exception_handler.problem_response",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.negotiation.Negotiation",
     "DEFAULT_SCHEMA_CLASS": "api.openapi.ApiSchema",
     # Unknown query parameters are ignored; the framework would answer ?format=xml with 404.

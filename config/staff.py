@@ -7,8 +7,8 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver
 
 from config.operations import operations
-from dashboard.gate import GatedSite
-from workspaces.standing import must_have_second_factor
+from dashboard.auth.access import GatedSite
+from workspaces.account_status import must_have_second_factor
 
 
 class StaffSite(GatedSite):

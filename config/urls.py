@@ -6,15 +6,15 @@ from django.urls.resolvers import URLPattern, URLResolver
 from django.views.generic import RedirectView
 
 from api import docs
-from api.handler import bad_request, forbidden, not_found, server_error
+from api.exception_handler import bad_request, forbidden, not_found, server_error
 from config import health, metrics
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # The busiest first: Django tries one door after the other.
-    path("v1/", include("emails.urls")),
+    path("v1/", include("emails.api.urls")),
     path("v1/", include("api.urls")),
-    path("v1/", include("workspaces.urls")),
+    path("v1/", include("workspaces.api.urls")),
     path("v1/", include("domains.urls")),
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),

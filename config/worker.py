@@ -10,13 +10,13 @@ from typing import Any
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 
 from config.checks import refuse_unsafe_start
-from config.presence import start_presence
-from drain import stopping
-from drain.engine import Drain
-from drain.timer import start_timer
-from emails.sending import emails_drain, emails_transport
+from config.heartbeats import start_presence
+from emails.sending.sending import emails_drain, emails_transport
+from lib.worker import shutdown
+from lib.worker.processor import Drain
+from lib.worker.timer import start_timer
 from system_mail.sending import system_mail_drain
-from webhooks.sending import webhooks_drain
+from webhooks.sending.sending import webhooks_drain
 
 # The process id of manage.py worker, handed down to the processes that it starts.
 PARENT = "POSTRIDER_WORKER_PARENT"
@@ -52,7 +52,7 @@ def follow_parent(**_: Any) -> None:
 
 
 def _follow(parent: int) -> None:
-    while not stopping.wait(PARENT_EVERY_SECONDS):
+    while not shutdown.wait(PARENT_EVERY_SECONDS):
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGTERM)
             return
@@ -60,12 +60,12 @@ def _follow(parent: int) -> None:
 
 @worker_shutting_down.connect
 def stop_claiming(**_: Any) -> None:
-    stopping.stop()
+    shutdown.stop()
 
 
 @worker_shutdown.connect
 def finish(**_: Any) -> None:
     """Wait for what is under way; what is not done by then keeps its lease and is found again."""
-    stopping.stop()
+    shutdown.stop()
     for drain in drains():
         drain.join()

@@ -13,7 +13,7 @@ from dashboard.pages.webhooks import WebhookPages
 from dashboard.site import dashboard_site
 from domains.models import Domain
 from emails.models import Email
-from inbox.models import CaughtMail
+from inbound.inbox.models import CaughtMail
 from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery

@@ -10,15 +10,15 @@ from django.urls import URLPattern, URLResolver, include, path, re_path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from dashboard.choice import current_workspace, workspaces_of
-from dashboard.gate import GatedSite
-from dashboard.invitation import invitation
-from dashboard.overview import overview
+from dashboard.auth.access import GatedSite
+from dashboard.auth.email_confirmation import ask_for_proof, prove
+from dashboard.auth.invitation import invitation
+from dashboard.auth.password_reset import new_password, reset
+from dashboard.auth.signup import sign_up
+from dashboard.pages.overview import overview
 from dashboard.pages.usage import usage
-from dashboard.proof import ask_for_proof, prove
-from dashboard.reset import new_password, reset
-from dashboard.signup import sign_up
-from dashboard.switch import switch_workspace
+from dashboard.ui.current_workspace import current_workspace, workspaces_of
+from dashboard.ui.switch_workspace import switch_workspace
 
 
 class DashboardSite(GatedSite):
@@ -54,7 +54,7 @@ class DashboardSite(GatedSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Offer no list of apps: the sidebar is dashboard.navigation's."""
+        """Offer no list of apps: the sidebar is dashboard.ui.navigation's."""
         return []
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

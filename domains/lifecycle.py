@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
-from domains.findings import Finding, Sight, Verdict
 from domains.models import Domain
+from domains.record_checks.results import Finding, Sight, Verdict
 
 Status = Domain.Status
 

@@ -5,8 +5,8 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
-from keys.fields import IdField
-from keys.sealed import seal, unseal
+from lib.model_fields import IdField
+from lib.sealed import seal, unseal
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "dkim-private-key"
@@ -17,7 +17,7 @@ class Domain(models.Model):
 
     checks_begun numbers the checks; one is written down only where its number is above checks_recorded, so
     that a check that comes back late never undoes a newer one. findings is what the last one saw
-    (domains.findings). missing_since and absences count checks in a row to which the DNS itself said that a
+    (domains.record_checks.results). missing_since and absences count checks in a row to which the DNS itself said that a
     required record is not there.
     """
 

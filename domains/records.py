@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from domains.dmarc import dmarc_record
-from domains.findings import Finding, Verdict, from_json
-from domains.identities import return_path_name
-from domains.key_record import key_value
 from domains.lifecycle import OLD_KEY_KEPT
 from domains.models import DkimKey, Domain
-from domains.spf import parse_mechanisms, spf_record
+from domains.record_checks.dkim import key_value
+from domains.record_checks.dmarc import dmarc_record
+from domains.record_checks.results import Finding, Verdict, from_json
+from domains.record_checks.spf import parse_mechanisms, spf_record
+from domains.signing_identities import return_path_name
 
 TTL_SECONDS = 3600
 STATUSES = {
@@ -68,7 +68,7 @@ def warnings_of(domain: Domain) -> list[dict[str, str]]:
 
 
 def signing_key(keys: Sequence[DkimKey]) -> DkimKey:
-    """Return which of a domain's keys signs, as domains.identities chooses. keys: oldest first."""
+    """Return which of a domain's keys signs, as domains.signing_identities chooses. keys: oldest first."""
     seen = [key for key in keys if key.seen_at]
     return seen[-1] if seen else keys[0]
 

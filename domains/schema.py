@@ -21,7 +21,7 @@ from api.schema_fields import refine
 from domains import errors
 from domains.models import Domain
 from domains.serializers import DomainInput, DomainSerializer
-from workspaces.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
+from workspaces.api.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
 
 DOMAIN_ALREADY_EXISTS = known(errors.DomainAlreadyExists, "demo.example is registered in this workspace already.")
 DOMAIN_NOT_REGISTERED = known(

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from api.recent import Recent
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import MAY_SEND, DkimKey, Domain
 from domains.records import missing_records
-from keys.ids import to_uuid
+from lib.ids import to_uuid
+from lib.ttl_cache import Recent
 from workspaces.audit import Act, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from domains.checking import verify_due_domains
+from domains.verify import verify_due_domains
 
 
 @shared_task(name="domains.tasks.verify_due", ignore_result=True)

@@ -6,12 +6,12 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from domains.checking import verify_domain
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainInput, DomainSerializer
 from domains.services import delete_domain, register_domain, rotate_dkim_key
-from workspaces.viewsets import WorkspaceViewSet
+from domains.verify import verify_domain
+from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @domains_schema

@@ -1,7 +1,7 @@
 """An email, its content, its recipients, the queue and the timeline.
 
-Status, times and errors of an Email are derived from its recipients (emails.derive); the queue's rows
-are moved by emails.queue alone.
+Status, times and errors of an Email are derived from its recipients (emails.status_rollup); the queue's rows
+are moved by emails.sending.queue alone.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from emails.states import State
-from keys.fields import IdField
+from lib.model_fields import IdField
 from templates_app.models import TemplateVersion
 from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace
@@ -200,7 +200,7 @@ class Pending(models.Model):
         indexes = [
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
             models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
-            # For emails.stats alone. Of a scheduled email the first row alone has its time in due_at, all in since.
+            # For emails.queue_stats alone. Of a scheduled email the first row alone has its time in due_at, all in since.
             models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=0), name="pending_waiting"),
             models.Index(fields=["workspace_id", "since"], condition=models.Q(stage=3), name="pending_scheduled"),

@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from emails.retention import expired_emails, unused_versions
-from emails.sending import emails_drain
+from emails.sending.sending import emails_drain
+from emails.upkeep.retention import expired_emails, unused_versions
 from workspaces.retention import rested, sweep
 
 

@@ -3,8 +3,8 @@
 Behind `bin/run`, `bin/test` and `bin/manage`. Standard library only, and no Django: it works before
 anything is installed. Tests may start servers of their own:
 
-    server = embedded.postgres.start(directory, settings=embedded.postgres.THROW_AWAY)
-    server = embedded.redis.start(directory)
+    server = embedded.servers.postgres.start(directory, settings=embedded.servers.postgres.THROW_AWAY)
+    server = embedded.servers.redis.start(directory)
 
 Both return a `Server` with `url`, `port`, `pid`, `is_alive`, and `stop()`, and both end with the
 process that started them, however that ends. `start_throw_away()` of either module needs no

@@ -4,8 +4,8 @@ import sys
 
 from embedded.errors import CannotStart
 from embedded.manage import manage
+from embedded.processes.signals import Ended
 from embedded.run import run
-from embedded.signals import Ended
 from embedded.terminal import say
 from embedded.test import test
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
-from embedded.processes import end_with_parent
+from embedded.processes.processes import end_with_parent
 
 
 def run_command(arguments: Sequence[str], *, environment: Mapping[str, str], failure: str) -> str:

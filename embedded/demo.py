@@ -9,7 +9,7 @@ from typing import Any
 from embedded.commands import run_command
 from embedded.errors import CannotStart
 from embedded.locations import DataDirectory, write_private
-from embedded.programs import CREATE_DEMO
+from embedded.processes.programs import CREATE_DEMO
 
 ACCOUNT = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
 

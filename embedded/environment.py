@@ -17,7 +17,7 @@ from typing import Any
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, VENV
 from embedded.packages import install_package
-from embedded.processes import end_with_parent
+from embedded.processes.processes import end_with_parent
 from embedded.terminal import say
 
 PYTHON = VENV / "bin" / "python"

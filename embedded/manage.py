@@ -5,22 +5,16 @@ import sys
 import time
 from pathlib import Path
 
-from embedded.attended import run_attended
-from embedded.claim import (
-    Runtime,
-    join_as_guest,
-    try_to_claim,
-    wait_for_guests,
-    write_runtime,
-)
+from embedded.data_dir_lock import Runtime, join_as_guest, try_to_claim, wait_for_guests, write_runtime
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
-from embedded.servers import start_servers
+from embedded.processes.attended import run_attended
+from embedded.processes.signals import raise_on_signals
+from embedded.processes.supervisor import Supervisor
+from embedded.processes.watchdog import Watchdog
+from embedded.servers.startup import start_servers
 from embedded.settings import Settings, read_settings, service_environment, settings_of_service
-from embedded.signals import raise_on_signals
-from embedded.supervisor import Supervisor
-from embedded.watchdog import Watchdog
 
 PATIENCE_SECONDS = 120
 

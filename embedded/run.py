@@ -10,18 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from embedded.claim import Runtime, claim, is_unclaimed, read_runtime, refuse_if_running, write_runtime
 from embedded.commands import run_command
+from embedded.data_dir_lock import Runtime, claim, is_unclaimed, read_runtime, refuse_if_running, write_runtime
 from embedded.demo import prepare_demo
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
-from embedded.homes import find_earlier_homes
 from embedded.locations import REPOSITORY, DataDirectory
 from embedded.logs import open_log
-from embedded.processes import start_in_session
-from embedded.programs import MIGRATE, PROGRAMS, Program
-from embedded.server import last_words
-from embedded.servers import start_servers
+from embedded.processes.processes import start_in_session
+from embedded.processes.programs import MIGRATE, PROGRAMS, Program
+from embedded.processes.signals import Ended, raise_on_signals
+from embedded.processes.supervisor import PROGRAM, Service, Supervisor
+from embedded.processes.watchdog import Watchdog
+from embedded.servers.homes import find_earlier_homes
+from embedded.servers.server import last_words
+from embedded.servers.startup import start_servers
 from embedded.settings import (
     Settings,
     read_settings,
@@ -29,10 +32,7 @@ from embedded.settings import (
     service_environment,
     settings_of_service,
 )
-from embedded.signals import Ended, raise_on_signals
-from embedded.supervisor import PROGRAM, Service, Supervisor
 from embedded.terminal import say, show
-from embedded.watchdog import Watchdog
 from embedded.welcome import welcome
 
 READY_SECONDS = 90

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory, data_directory
-from embedded.ports import choose_ports, is_free
+from embedded.processes.waiting import wait_until
 from embedded.secret_keys import keep_secrets
+from embedded.servers.ports import choose_ports, is_free
 from embedded.terminal import say
-from embedded.waiting import wait_until
 
 LAST_PORT = 65535
 # A setting is a line NAME=value of .env.example, commented out or not.

@@ -6,19 +6,19 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from embedded import postgres, redis
-from embedded.accounts import account_for
-from embedded.attended import run_attended
-from embedded.binaries import find_postgres
-from embedded.cluster import cluster_in
 from embedded.environment import enter_environment
-from embedded.homes import make_temporary_home
 from embedded.locations import REPOSITORY
 from embedded.packages import install_package
+from embedded.processes.attended import run_attended
+from embedded.processes.signals import held, only_note_signals, raise_on_signals
+from embedded.processes.watchdog import Watchdog
 from embedded.secret_keys import make_secrets
-from embedded.server import Server
-from embedded.signals import held, only_note_signals, raise_on_signals
-from embedded.watchdog import Watchdog
+from embedded.servers import postgres, redis
+from embedded.servers.accounts import account_for
+from embedded.servers.binaries import find_postgres
+from embedded.servers.cluster import cluster_in
+from embedded.servers.homes import make_temporary_home
+from embedded.servers.server import Server
 
 
 def test(arguments: list[str]) -> int:

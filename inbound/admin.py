@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from inbound.mime import read_message
 from inbound.models import MailReport, ProviderReport
+from inbound.reports.mime import read_message
 from workspaces.admin import ReadOnlyAdmin
 
 

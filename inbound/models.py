@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from keys.fields import IdField
+from lib.model_fields import IdField
 
 
 class Told(models.Model):

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from drain.faults import fault
-from emails.hits import Hit, record_hits
-from emails.reports import Reported, record_reports
-from inbound import meaning, providers, queue
+from emails.events.opens_and_clicks import Hit, record_hits
+from emails.events.reports import Reported, record_reports
+from inbound import matching, providers, queue
 from inbound.models import MailReport, ProviderReport, Told
+from lib.worker.failpoints import fault
 
 log = logging.getLogger("postrider.inbound")
 
@@ -54,9 +54,9 @@ def purge_all() -> None:
 
 def meaning_of_mail(rows: Sequence[MailReport]) -> dict[int, Meaning]:
     """Return what messages mean; the addresses of all their recipients are read at once."""
-    read = {row.number: meaning.read(row) for row in rows}
-    known = meaning.addresses(claimed for claimed, _ in read.values())
-    return {number: Meaning(*meaning.of_report(*one, known=known)) for number, one in read.items()}
+    read = {row.number: matching.read(row) for row in rows}
+    known = matching.addresses(claimed for claimed, _ in read.values())
+    return {number: Meaning(*matching.of_report(*one, known=known)) for number, one in read.items()}
 
 
 def meaning_of_events(rows: Sequence[ProviderReport]) -> dict[int, Meaning]:

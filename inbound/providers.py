@@ -11,14 +11,14 @@ from typing import Any
 
 from anymail.signals import AnymailTrackingEvent, EventType, RejectReason
 
-from delivery.reasons import Reason
-from delivery.replies import safe_text
-from emails.hits import Hit
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import safe_text
+from emails.events.opens_and_clicks import Hit
+from emails.events.reports import Reported
 from emails.models import Event, Recipient
-from emails.reports import Reported
-from inbound.dsn import reply_code, status_code
-from inbound.judgement import Judgement, judge
 from inbound.models import ProviderReport
+from inbound.reports.classification import Judgement, judge
+from inbound.reports.dsn import reply_code, status_code
 
 KINDS = {
     EventType.DELIVERED: Event.Kind.DELIVERED,

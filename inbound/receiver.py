@@ -17,16 +17,16 @@ from django.conf import settings
 from django.db import Error, close_old_connections, connection
 from django.db.models.functions import Now
 
-from delivery.replies import safe_text
+from delivery.bounces.replies import safe_text
 from domains.models import Domain
-from drain.faults import fault
 from emails.models import Recipient
-from emails.return_path import recipient_of
-from inbound.mime import MAX_BYTES
+from emails.sending.return_path import recipient_of
 from inbound.models import MailReport
 from inbound.processing import process_all
 from inbound.protocol import Doorkeeper, Limits, ReportSMTP
-from keys.tokens import InvalidToken
+from inbound.reports.mime import MAX_BYTES
+from lib.tokens import InvalidToken
+from lib.worker.failpoints import fault
 
 log = logging.getLogger("postrider.inbound")
 

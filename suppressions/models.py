@@ -5,7 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
-from keys.fields import IdField
+from lib.model_fields import IdField
 from workspaces.models import Workspace
 
 

@@ -10,7 +10,7 @@ from api.schema_fields import refine
 from suppressions.errors import RecipientSuppressed
 from suppressions.models import Suppression
 from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput, SuppressionSerializer
-from workspaces.schema import FULL, READING, keyed_operation
+from workspaces.api.schema import FULL, READING, keyed_operation
 
 REASONS = Suppression.Reason.values
 BOUNCED = {

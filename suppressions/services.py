@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 
 from api.errors import NotFound
-from api.statements import run_planned
-from keys.ids import from_uuid, new_id, to_uuid
+from lib.ids import from_uuid, new_id, to_uuid
+from lib.sql import run_planned
 from suppressions.models import Suppression, key_of
 from workspaces.audit import Act, note
 from workspaces.models import Workspace
@@ -57,7 +57,7 @@ class Block:
 def suppress_address(workspace: Workspace, *, address: str, reason: str) -> tuple[Suppression, bool]:
     """Block an address; return its row, and whether it is new.
 
-    address: an addr-spec as `api.addresses` gives it. One that is blocked keeps its row and reason.
+    address: an addr-spec as `lib.email_addresses` gives it. One that is blocked keeps its row and reason.
     """
     (found,) = suppress_addresses(workspace, addresses=[address], reason=reason)
     return found

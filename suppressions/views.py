@@ -11,7 +11,7 @@ from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.schema import suppressions_schema
 from suppressions.serializers import SuppressionInput, SuppressionQuery, SuppressionSerializer
 from suppressions.services import suppress_addresses, unblock_address
-from workspaces.viewsets import WorkspaceViewSet
+from workspaces.api.viewsets import WorkspaceViewSet
 
 
 class SuppressionPages(PagePagination):

@@ -5,8 +5,8 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
-from keys.fields import IdField
-from keys.sealed import seal, unseal
+from lib.model_fields import IdField
+from lib.sealed import seal, unseal
 
 SEAL_PURPOSE = "system-mail"
 

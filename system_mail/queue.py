@@ -11,8 +11,8 @@ from django.db import connection
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Now
 
-from drain.leases import LEASE_SECONDS
-from keys.ids import from_uuid
+from lib.ids import from_uuid
+from lib.worker.leases import LEASE_SECONDS
 from system_mail.models import SystemMail
 
 CLAIM = """

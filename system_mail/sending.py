@@ -9,19 +9,19 @@ from datetime import timedelta
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
 
-from api.addresses import parse_address
-from delivery.consignment import Consignment, Envelope, History
-from delivery.dkim import SigningKey
-from delivery.message import Letter, Mailbox
-from delivery.replies import Outcome, Verdict
+from delivery.bounces.replies import Outcome, Verdict
+from delivery.message.compose import Letter, Mailbox
+from delivery.message.delivery_request import Consignment, Envelope, History
+from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
-from domains.identities import identities
 from domains.models import MAY_SEND, Domain
-from drain.engine import Drain
-from drain.leases import Lease
-from emails.retries import delay_after, max_age
-from emails.sending import LEASE_LOST, emails_transport, fault_of_ours
-from keys.keyring import UnknownKey
+from domains.signing_identities import identities
+from emails.sending.retries import delay_after, max_age
+from emails.sending.sending import LEASE_LOST, emails_transport, fault_of_ours
+from lib.email_addresses import parse_address
+from lib.keyring import UnknownKey
+from lib.worker.leases import Lease
+from lib.worker.processor import Drain
 from system_mail import queue
 from system_mail.models import SystemMail
 from system_mail.queue import Claim
@@ -58,7 +58,7 @@ class Result:
 
 
 class Sending:
-    """System mail, as drain.engine.Work sees it."""
+    """System mail, as lib.worker.processor.Work sees it."""
 
     kind = KIND
     held_back = False

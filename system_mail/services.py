@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from drain import bell
+from lib.worker import wakeup
 from system_mail.models import SystemMail
 from system_mail.sending import KIND
 
@@ -15,14 +15,14 @@ def queue_mail(*, to: str, kind: Kind, subject: str, text: str) -> SystemMail:
     text: plain, with whole URLs on lines of their own. Line breaks in the subject become spaces.
     """
     mail = _write(to, kind, subject, text, SystemMail.State.WAITING)
-    transaction.on_commit(lambda: bell.ring_soon(KIND))
+    transaction.on_commit(lambda: wakeup.ring_soon(KIND))
     return mail
 
 
 def pretend_to_queue(*, to: str, kind: Kind, subject: str, text: str) -> None:
     """Do what `queue_mail` does for an address without an account: as much work, and nothing leaves."""
     _write(to, kind, subject, text, SystemMail.State.NOBODY)
-    transaction.on_commit(lambda: bell.ring_soon(KIND))
+    transaction.on_commit(lambda: wakeup.ring_soon(KIND))
 
 
 def _write(to: str, kind: Kind, subject: str, text: str, state: SystemMail.State) -> SystemMail:

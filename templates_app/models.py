@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from keys.fields import IdField
+from lib.model_fields import IdField
 from workspaces.models import Workspace
 
 

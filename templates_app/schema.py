@@ -27,7 +27,7 @@ from templates_app.serializers import (
     TemplateItemSerializer,
     TemplateSerializer,
 )
-from workspaces.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
+from workspaces.api.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
 
 TEMPLATE_NOT_FOUND = known(errors.TemplateNotFound, "There is no template 'welcome' in this workspace.")
 TEMPLATE_SYNTAX_ERROR = known(

@@ -9,12 +9,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from delivery.html_pattern import Woven
-from keys.ids import InvalidId, to_uuid
+from delivery.message.html_segments import Woven
+from lib.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
+from templates_app.language.rendering import Mode, OutputTooLarge, render
+from templates_app.language.syntax import Compiled, TemplateSyntaxError, compile_template
 from templates_app.models import Template, TemplateVersion
-from templates_app.rendering import Mode, OutputTooLarge, render
-from templates_app.syntax import Compiled, TemplateSyntaxError, compile_template
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 

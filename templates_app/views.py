@@ -17,7 +17,7 @@ from templates_app.serializers import (
     new_template,
 )
 from templates_app.services import create_template, delete_template, preview_template, update_template
-from workspaces.viewsets import WorkspaceViewSet
+from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @templates_schema

@@ -15,10 +15,10 @@ from django.test import Client
 
 from domains.models import Domain
 from domains.services import KEY_BITS, registered, sealed_dkim_key
-from emails import stats
-from tests.network.nameserver import NameServer
+from emails import queue_stats
+from tests.lib.nameserver import NameServer
 from tracking.recorder import Recorder, recorder
-from workspaces import authentication
+from workspaces.api import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
 
@@ -108,7 +108,7 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     settings.DNS_SERVERS = [empty_dns.address]
     authentication.cache.clear()
     registered.clear()
-    stats.recent.clear()
+    queue_stats.recent.clear()
     django_cache.clear()
 
 

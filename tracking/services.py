@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
-from emails.hits import Hit
-from emails.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
+from emails.events.opens_and_clicks import Hit
+from emails.events.unsubscribe import unsubscribe
 from emails.models import Email
-from emails.unsubscribing import unsubscribe
-from keys.tokens import InvalidToken
-from tracking.machines import is_machine
+from emails.sending.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
+from lib.tokens import InvalidToken
+from tracking.bot_detection import is_machine
 from tracking.recorder import recorder
 from workspaces.models import Workspace
 

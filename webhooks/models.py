@@ -14,10 +14,10 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from keys.fields import IdField
-from keys.ids import to_uuid
-from keys.sealed import seal, unseal
-from webhooks.kinds import KINDS
+from lib.ids import to_uuid
+from lib.model_fields import IdField
+from lib.sealed import seal, unseal
+from webhooks.event_types import KINDS
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "webhook-secret"
@@ -54,7 +54,9 @@ class Webhook(models.Model):
     events = ArrayField(models.CharField(max_length=16, choices=KIND_CHOICES))
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
-    pace = models.PositiveSmallIntegerField(default=4, help_text="attempts that may be under way (webhooks.turns)")
+    pace = models.PositiveSmallIntegerField(
+        default=4, help_text="attempts that may be under way (webhooks.sending.endpoint_shares)"
+    )
     failing_since = models.DateTimeField(null=True, editable=False, help_text="first failure since the last success")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

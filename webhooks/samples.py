@@ -4,9 +4,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from keys.ids import new_id
-from webhooks.announcing import Announcement
+from lib.ids import new_id
 from webhooks.models import Webhook
+from webhooks.publish import Announcement
 
 EMAIL = {
     "emailId": "0Uf7m2kQ9VxHc3NwZrTb4L",

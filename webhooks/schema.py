@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, DeletedSerializer, answer, page_of, paging, query
 from api.schema_fields import refine, show_as
-from network.http import MAX_URL_LENGTH
-from webhooks.kinds import KINDS, PREFIX
+from lib.guarded_http import MAX_URL_LENGTH
+from webhooks.event_types import KINDS, PREFIX
 from webhooks.models import WebhookDelivery
 from webhooks.serializers import (
     AttemptSerializer,
@@ -20,7 +20,7 @@ from webhooks.serializers import (
     WebhookInput,
     WebhookSerializer,
 )
-from workspaces.schema import FULL, PLAN_LIMIT_REACHED, READING, keyed_operation
+from workspaces.api.schema import FULL, PLAN_LIMIT_REACHED, READING, keyed_operation
 
 MOMENT = {"type": "string", "format": "date-time"}
 KIND = {"type": "string", "enum": [*KINDS, *(PREFIX + kind for kind in KINDS)]}

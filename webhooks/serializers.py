@@ -5,11 +5,11 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import StrictBooleanField, StrictSerializer, TextField, WireTimeField
-from network.addresses import TargetRefused
-from network.http import read_target
-from webhooks.kinds import KINDS, PREFIX
+from lib.address_guard import TargetRefused
+from lib.guarded_http import read_target
+from webhooks.event_types import KINDS, PREFIX
 from webhooks.models import Webhook, WebhookDelivery
-from webhooks.targets import FORBIDDEN, rules, sentence_for
+from webhooks.sending.targets import FORBIDDEN, rules, sentence_for
 
 MAX_EVENTS_NAMED = 100
 

@@ -8,15 +8,15 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from api.errors import NotFound
-from drain import bell
-from keys.ids import to_uuid
-from webhooks.announcing import Announcement, announce, write
-from webhooks.backoff import WINDOW
+from lib.ids import to_uuid
+from lib.worker import wakeup
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
-from webhooks.queue import discard, lag
+from webhooks.publish import Announcement, announce, write
 from webhooks.samples import sample_for
-from webhooks.signing import new_secret
-from webhooks.targets import check_target
+from webhooks.sending.queue import discard, lag
+from webhooks.sending.retries import WINDOW
+from webhooks.sending.signing import new_secret
+from webhooks.sending.targets import check_target
 from workspaces.audit import Act, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
@@ -129,7 +129,7 @@ def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
     with connection.cursor() as cursor:
         cursor.execute(REPLAY, values)
     WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDelivery.Status.PENDING)
-    transaction.on_commit(lambda: bell.ring("webhooks"))
+    transaction.on_commit(lambda: wakeup.ring("webhooks"))
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery.id)
 
 

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from webhooks.retention import expired_events
-from webhooks.sending import webhooks_drain
+from webhooks.sending.sending import webhooks_drain
 from workspaces.retention import sweep
 
 

@@ -26,7 +26,7 @@ from webhooks.services import (
     send_test,
     update_webhook,
 )
-from workspaces.viewsets import WorkspaceViewSet
+from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @webhooks_schema

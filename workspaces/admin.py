@@ -16,10 +16,10 @@ from unfold.forms import AdminPasswordChangeForm
 from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
+from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
 from workspaces.audit import Act, note
 from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
 from workspaces.second_factor import end_second_factor
-from workspaces.standing import change_plan, lift_suspension, suspend_workspace
 
 admin.site.unregister(Group)
 

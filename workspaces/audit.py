@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
-from api.client_address import client_address
+from lib.client_address import client_address
 from workspaces.models import ApiKey, AuditEntry, User, Workspace
 
 Act = AuditEntry.Act

@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from keys.ids import from_uuid, to_uuid
-from keys.tokens import InvalidToken, make_token, read_token
+from lib.ids import from_uuid, to_uuid
+from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.audit import Act, note
 from workspaces.models import Invitation, Membership, User, Workspace
 

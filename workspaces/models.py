@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
-from keys.fields import IdField
+from lib.model_fields import IdField
 from workspaces.plans import PLANS, Plan
 
 
@@ -209,7 +209,7 @@ class AuditEntry(models.Model):
 
 
 class ApiKey(models.Model):
-    """A key: its secret is shown once and kept as a keyed hash (workspaces.secrets)."""
+    """A key: its secret is shown once and kept as a keyed hash (workspaces.api_key_secrets)."""
 
     class Scope(models.TextChoices):
         FULL_ACCESS = "full_access", "Full access"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from django.db import connection
 
 from api.fields import wire_time
-from keys.ids import to_uuid
+from lib.ids import to_uuid
 from workspaces.errors import QuotaExceeded
 from workspaces.models import Usage, Workspace
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from django.db import connection
 
-from drain import stopping
+from lib.worker import shutdown
 from workspaces.models import Workspace
 from workspaces.plans import PLANS
 
@@ -40,7 +40,7 @@ def rested(batches: Iterator[None]) -> bool:
     """Run all batches, each followed by a rest of REST times as long; return False when the process stops."""
     started = time.monotonic()
     for _ in batches:
-        if stopping.wait(REST * (time.monotonic() - started)):
+        if shutdown.wait(REST * (time.monotonic() - started)):
             return False
         started = time.monotonic()
     return True

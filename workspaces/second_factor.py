@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.db import transaction
 from django.utils import timezone
 
-from keys.keyring import UnknownKey, key_named, newest_key
-from keys.sealed import seal, unseal
+from lib.keyring import UnknownKey, key_named, newest_key
+from lib.sealed import seal, unseal
 from workspaces.models import RecoveryCode, SecondFactor, User
 
 SEAL_PURPOSE = "second-factor"

@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
+from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.audit import Act, named_key, note
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
-from workspaces.secrets import KeySecret, hash_secret, new_secret
 
 
 @transaction.atomic

@@ -6,8 +6,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.choice import is_owner
-from dashboard.scoping import ScopedAdmin
+from dashboard.ui.current_workspace import is_owner
+from dashboard.ui.scoping import ScopedAdmin
 
 
 class AuditPages(ScopedAdmin):

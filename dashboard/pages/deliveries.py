@@ -11,11 +11,11 @@ from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from api.moments import read_moment
-from dashboard.acts import succeeded
-from dashboard.choice import current_workspace
-from dashboard.scoping import ScopedAdmin
-from dashboard.words import DELIVERY_TONES, ERROR_WORDS
+from dashboard.ui.confirm import succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.labels import DELIVERY_TONES, ERROR_WORDS
+from dashboard.ui.scoping import ScopedAdmin
+from lib.datetimes import read_moment
 from webhooks.models import Pending, WebhookDelivery
 from webhooks.services import replay_delivery
 

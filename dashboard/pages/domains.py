@@ -11,16 +11,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from dashboard.acts import Question, succeeded
-from dashboard.choice import current_workspace
-from dashboard.scoping import ScopedAdmin
-from dashboard.words import DOMAIN_TONES
-from domains.checking import verify_domain
+from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.labels import DOMAIN_TONES
+from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, registrable_name
 from domains.records import records_of, warnings_of
 from domains.services import delete_domain, register_domain, rotate_dkim_key
+from domains.verify import verify_domain
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 

@@ -11,20 +11,20 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.acts import Question, succeeded
-from dashboard.choice import current_workspace
-from dashboard.found import find_emails, total_of
-from dashboard.listing import refuse_unknown
-from dashboard.preview import preview_response
-from dashboard.recipients import described
-from dashboard.resending import new_nonce, resend
-from dashboard.scoping import ScopedAdmin
-from dashboard.timeline import MAX_EVENTS, moments
-from dashboard.words import TONES
-from emails.filters import EmailFilters
-from emails.scheduling import cancel_email
+from dashboard.pages.email_recipients import described
+from dashboard.pages.email_search import find_emails, total_of
+from dashboard.pages.email_timeline import MAX_EVENTS, moments
+from dashboard.pages.resend import new_nonce, resend
+from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.labels import TONES
+from dashboard.ui.listing import refuse_unknown
+from dashboard.ui.preview import preview_response
+from dashboard.ui.scoping import ScopedAdmin
+from emails.api.filters import EmailFilters
+from emails.rendered_content import wording_of
+from emails.sending.scheduling import cancel_email
 from emails.states import State
-from emails.wording import wording_of
 
 FILTERS = {"status", "search", "tag", "from", "to"}
 # A list never reads what may be long.

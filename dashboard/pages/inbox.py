@@ -10,10 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.preview import preview_response, source_response
-from dashboard.scoping import ScopedAdmin
-from inbox.models import CaughtMail
-from inbox.reading import read_mail, shown
+from dashboard.ui.preview import preview_response, source_response
+from dashboard.ui.scoping import ScopedAdmin
+from inbound.inbox.models import CaughtMail
+from inbound.inbox.reading import read_mail, shown
 
 MAX_SHOWN_BYTES = 256 * 1024
 

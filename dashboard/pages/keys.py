@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from dashboard.choice import current_workspace
-from dashboard.scoping import ScopedAdmin
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.scoping import ScopedAdmin
+from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Workspace
-from workspaces.secrets import KeySecret
 from workspaces.services import issue_api_key, revoke_api_key
 
 

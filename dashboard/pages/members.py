@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
-from dashboard.choice import current_workspace, is_owner
-from dashboard.doors import INVITE, account_wait_seconds, too_fast, wait_seconds
-from dashboard.letters import send_invitation
-from dashboard.scoping import ScopedAdmin
+from dashboard.auth.account_emails import send_invitation
+from dashboard.auth.throttle import INVITE, account_wait_seconds, too_fast, wait_seconds
+from dashboard.ui.current_workspace import current_workspace, is_owner
+from dashboard.ui.scoping import ScopedAdmin
 from workspaces.members import (
     AlreadyMember,
     LastOwner,

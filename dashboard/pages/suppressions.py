@@ -16,13 +16,13 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from api.fields import wire_time
-from dashboard.acts import Question, succeeded
-from dashboard.addresses import Found, UnreadableFile, read_addresses
-from dashboard.choice import current_workspace
-from dashboard.forms import WireForm
-from dashboard.listing import listed, refuse_unknown
-from dashboard.scoping import ScopedAdmin
-from emails.export import safe_cell
+from dashboard.pages.suppression_files import Found, UnreadableFile, read_addresses
+from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.forms import WireForm
+from dashboard.ui.listing import listed, refuse_unknown
+from dashboard.ui.scoping import ScopedAdmin
+from emails.api.export import safe_cell
 from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput
 from suppressions.services import suppress_addresses, unblock_address

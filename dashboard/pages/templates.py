@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from dashboard.acts import Question, succeeded
-from dashboard.choice import current_workspace
-from dashboard.drafts import checked, read_draft, sample_of
-from dashboard.forms import WireForm
-from dashboard.listing import listed
-from dashboard.preview import preview_response
-from dashboard.scoping import ScopedAdmin
+from dashboard.pages.template_drafts import checked, read_draft, sample_of
+from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.forms import WireForm
+from dashboard.ui.listing import listed
+from dashboard.ui.preview import preview_response
+from dashboard.ui.scoping import ScopedAdmin
 from templates_app.models import Template
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import content_of, create_template, delete_template, update_template

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from dashboard.choice import current_workspace
-from dashboard.plots import Line, bars
+from dashboard.ui.charts import Line, bars
+from dashboard.ui.current_workspace import current_workspace
 from workspaces.models import Workspace
 from workspaces.plans import MAX_KEYS
 from workspaces.quota import Quota, read_quota

@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-from dashboard.acts import Question, succeeded
-from dashboard.choice import current_workspace
-from dashboard.forms import WireForm
-from dashboard.listing import Listing, listed
-from dashboard.scoping import ScopedAdmin
-from dashboard.words import DELIVERY_TONES
-from webhooks.kinds import KINDS
+from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.forms import WireForm
+from dashboard.ui.labels import DELIVERY_TONES
+from dashboard.ui.listing import Listing, listed
+from dashboard.ui.scoping import ScopedAdmin
+from webhooks.event_types import KINDS
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.serializers import WebhookInput
 from webhooks.services import create_webhook, delete_webhook, rotate_secret, send_test, update_webhook

@@ -13,12 +13,12 @@ from anymail.exceptions import AnymailError
 from anymail.message import AnymailRecipientStatus
 from django.core.mail import EmailMultiAlternatives, get_connection
 
-from delivery.consignment import Consignment
-from delivery.reasons import Reason
-from delivery.replies import Outcome, Reply, Verdict, parked, safe_text
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, Reply, Verdict, parked, safe_text
+from delivery.message.delivery_request import Consignment
 from delivery.transports.credentials import CredentialsCircuit
+from delivery.transports.destinations import DestinationBusy, Lane, Limits
 from delivery.transports.interface import Lease, LeaseLost
-from delivery.transports.lanes import DestinationBusy, Lane, Limits
 from delivery.transports.provider_errors import outcome_of, outcome_unknown
 from delivery.transports.provider_messages import Features, check_backend, provider_message
 

@@ -1,8 +1,8 @@
 """Whether a relay or a provider takes our credentials: wrong ones ask less and less often, and are told."""
 
-from delivery.reasons import Reason
-from delivery.replies import Outcome, Verdict
-from delivery.transports.circuit import Circuit, Fuse
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, Verdict
+from delivery.transports.circuit_breaker import Circuit, Fuse
 
 # Wrong passwords lock accounts: after three refusals one message a minute, then fewer, asks again.
 FUSE = Fuse(failures=3, first_seconds=60.0, longest_seconds=900.0)

@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from delivery.consignment import Consignment, History
-from delivery.mx import MOST_ADDRESSES, LoopsBack, NoRoute, NoSuchDomain, NullMx, Route, Routes
-from delivery.reasons import RECIPIENT_FAULTS, Reason
-from delivery.replies import Outcome, Reply, Verdict, deferred, safe_text
-from delivery.transports.attempt import Attempt
+from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
+from delivery.bounces.replies import Outcome, Reply, Verdict, deferred, safe_text
+from delivery.message.delivery_request import Consignment, History
+from delivery.transports.destinations import DestinationBusy, Lanes, Limits
 from delivery.transports.interface import Lease
-from delivery.transports.lanes import DestinationBusy, Lanes, Limits
-from delivery.transports.opening import Opener
-from delivery.transports.server import RFC_5321, Server, Timeouts
-from network.addresses import TargetRefused
-from network.resolver import DnsTrouble
+from delivery.transports.smtp.attempt import Attempt
+from delivery.transports.smtp.mx import MOST_ADDRESSES, LoopsBack, NoRoute, NoSuchDomain, NullMx, Route, Routes
+from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
+from delivery.transports.smtp.session_factory import Opener
+from lib.address_guard import TargetRefused
+from lib.resolver import DnsTrouble
 
 # A newcomer gets two connections, so that a silent one cannot hold many of a worker's sessions.
 DIRECT_LIMITS = Limits(connections=10, first=2)

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from delivery.consignment import Consignment
-from delivery.replies import Outcome
+from delivery.bounces.replies import Outcome
+from delivery.message.delivery_request import Consignment
 
 
 class LeaseLost(Exception):

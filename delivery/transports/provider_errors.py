@@ -6,8 +6,8 @@ from anymail.exceptions import AnymailError, AnymailRecipientsRefused, AnymailRe
 from requests.exceptions import ConnectTimeout, ProxyError, RequestException, SSLError
 from urllib3.exceptions import NewConnectionError
 
-from delivery.reasons import Reason
-from delivery.replies import Outcome, Reply, Verdict, deferred, safe_text
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, Reply, Verdict, deferred, safe_text
 
 # By HTTP status; other 4xx mean that the provider does not take this message, and will not later.
 ANSWERS: dict[int, tuple[Verdict, Reason]] = {

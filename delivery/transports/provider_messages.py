@@ -11,9 +11,9 @@ from anymail.exceptions import AnymailError
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMultiAlternatives, get_connection
 
-from delivery.consignment import Consignment, Envelope
-from delivery.message import File, Letter, Mailbox
-from delivery.plain_text import text_of_html
+from delivery.message.compose import File, Letter, Mailbox
+from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.text import text_of_html
 
 MANY_TAGS = 10
 

@@ -3,18 +3,18 @@
 import ssl
 from collections.abc import AsyncIterator
 
-from delivery.consignment import Consignment
-from delivery.reasons import Reason
-from delivery.replies import Outcome, Verdict, parked
-from delivery.transports.attempt import Attempt
-from delivery.transports.circuit import Fuse
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, Verdict, parked
+from delivery.message.delivery_request import Consignment
+from delivery.transports.circuit_breaker import Fuse
 from delivery.transports.credentials import CredentialsCircuit
+from delivery.transports.destinations import DestinationBusy, Lane, Limits
 from delivery.transports.interface import Lease
-from delivery.transports.lanes import DestinationBusy, Lane, Limits
-from delivery.transports.opening import Opener
-from delivery.transports.server import RFC_5321, Server, Timeouts
-from delivery.transports.smtp_url import RelayUrl
-from delivery.transports.tls import Tls
+from delivery.transports.smtp.attempt import Attempt
+from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
+from delivery.transports.smtp.session_factory import Opener
+from delivery.transports.smtp.smtp_url import RelayUrl
+from delivery.transports.smtp.tls import Tls
 
 RELAY_LIMITS = Limits(connections=20)
 INBOX_LIMITS = Limits(fuse=Fuse(first_seconds=1.0, longest_seconds=5.0))

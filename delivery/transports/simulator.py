@@ -6,9 +6,9 @@ also with a +label. Nothing leaves the process; what happens depends on the addr
 
 from dataclasses import dataclass, replace
 
-from delivery.consignment import Consignment
-from delivery.reasons import Reason
-from delivery.replies import Outcome, Reply, Verdict
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.message.delivery_request import Consignment
 from delivery.transports.interface import Lease, LeaseLost, Transport
 
 DEFERRED_ATTEMPTS = 2

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import keys.fields
+import lib.model_fields
 from django.db import migrations, models
 
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Suppression',
             fields=[
-                ('id', keys.fields.IdField('sup_', editable=False, primary_key=True, serialize=False)),
+                ('id', lib.model_fields.IdField('sup_', editable=False, primary_key=True, serialize=False)),
                 ('email', models.CharField(max_length=254)),
                 ('address_key', models.CharField(editable=False, help_text='the address as it is compared', max_length=254)),
                 ('reason', models.CharField(choices=[('bounce', 'Bounce'), ('unsubscribe', 'Unsubscribe'), ('manual', 'Manual'), ('complaint', 'Complaint')], max_length=16)),

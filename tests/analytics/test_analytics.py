@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from analytics import tally
+from analytics import counters
 from analytics.models import TallyDelta
 from analytics.services import DAYS, SPAN, read_span
 from api.fields import wire_time
-from keys.ids import new_id
-from workspaces import authentication
+from lib.ids import new_id
+from workspaces.api import authentication
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -35,9 +35,9 @@ def count(request, workspace):
 
     def add(moment, **counts):
         changes = {key.replace("_", "."): number for key, number in counts.items()}
-        tally.add((tally.Slot(workspace.id, moment, key), number) for key, number in changes.items())
+        counters.add((counters.Slot(workspace.id, moment, key), number) for key, number in changes.items())
         if request.param == "folded" or (request.param == "half" and moment.minute % 2):
-            tally.fold()
+            counters.fold()
 
     return add
 
@@ -76,7 +76,7 @@ def test_what_retention_took_still_counts(api, count):
 
 
 def test_another_workspaces_emails_do_not_count(api, bob, count):
-    tally.add([(tally.Slot(bob.workspace.id, NOON, "status.delivered"), 9)])
+    counters.add([(counters.Slot(bob.workspace.id, NOON, "status.delivered"), 9)])
     assert figures(api)["total"] == 0
 
 
@@ -122,17 +122,17 @@ def test_every_range_of_hours_counts_what_a_scan_counts(api, count, workspace):
 
 
 def test_without_a_range_all_is_counted_and_told(api, workspace):
-    tally.add([(tally.Slot(workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    counters.add([(counters.Slot(workspace.id, datetime.now(UTC), "status.queued"), 1)])
     body = figures(api)
     assert body["from"] == wire_time(NOON - timedelta(days=1000))
-    now = tally.hour_of(datetime.now(UTC))
+    now = counters.hour_of(datetime.now(UTC))
     assert body["to"] in {wire_time(now), wire_time(now + HOUR)}
     assert body["total"] == 1
     assert figures(api, from_="", to="")["total"] == 1
 
 
 def test_a_new_workspace_is_counted_from_its_own_hour(api, alice):
-    tally.add([(tally.Slot(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    counters.add([(counters.Slot(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
     assert figures(api)["total"] == 1
 
 
@@ -225,8 +225,8 @@ def test_others_unfolded_deltas_are_not_read(workspace, seen):
     write_deltas()
     if seen == "others":
         analyze()
-    values = {"days": 14, "keys": [], "both": [], **tally.values_between(NOON, NOON + HOUR)}
-    for sql in (SPAN, DAYS, tally.TOTAL):
-        plan = "\n".join(row for (row,) in tally.read(f"EXPLAIN {sql}", workspace.id, **values))
+    values = {"days": 14, "keys": [], "both": [], **counters.values_between(NOON, NOON + HOUR)}
+    for sql in (SPAN, DAYS, counters.TOTAL):
+        plan = "\n".join(row for (row,) in counters.read(f"EXPLAIN {sql}", workspace.id, **values))
         assert "Seq Scan on analytics_tallydelta" not in plan
         assert "delta_workspace" in plan

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from emails.views import EmailViewSet
+from emails.api.views import EmailViewSet
 from tests.conftest import Api, mail
 
 pytestmark = pytest.mark.django_db

@@ -17,8 +17,8 @@ from api.docs import all_problems
 from api.errors import MethodNotAllowed, Problem
 from api.openapi import document
 from api.schema import KNOWN
-from workspaces.schema import ANY, FULL, READING, SENDING
-from workspaces.scopes import Scope, allowed_scopes
+from workspaces.api.schema import ANY, FULL, READING, SENDING
+from workspaces.api.scopes import Scope, allowed_scopes
 
 DOCUMENT = json.loads(document())
 OPERATIONS = [

@@ -9,12 +9,11 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 
-from api import buckets
-from api.buckets import KEY_PREFIX, Limit, MemoryBuckets, take_token
 from config import env
 from domains.views import DomainViewSet
-from embedded.redis import start_throw_away
-from network import redis_client
+from embedded.servers.redis import start_throw_away
+from lib import redis_client, token_bucket
+from lib.token_bucket import KEY_PREFIX, Limit, MemoryBuckets, take_token
 from tests.conftest import Api, make_key
 
 SLOW = Limit(per_second=1, burst=3)
@@ -22,7 +21,7 @@ SLOW = Limit(per_second=1, burst=3)
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left():
-    buckets.memory.clear()
+    token_bucket.memory.clear()
     redis_client._rest_until.clear()
 
 
@@ -157,7 +156,7 @@ class TestOfAWorkspace:
         assert api.raw("POST", "/domains", b"{", "text/plain").status_code == 415
 
     def test_off_is_off(self, api: Api, settings, monkeypatch):
-        monkeypatch.setattr(buckets, "ask_redis", lambda *_: pytest.fail("Redis was asked"))
+        monkeypatch.setattr(token_bucket, "ask_redis", lambda *_: pytest.fail("Redis was asked"))
         answers = [api.get("/me") for _ in range(5)] + [Api("nonsense").get("/me") for _ in range(25)]
         assert {answer.status_code for answer in answers} == {200, 401}
         assert not any(name.startswith("RateLimit") for answer in answers for name in answer.headers)

@@ -8,7 +8,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from tests.audit.ledger import Copy, Ledger, Post
-from tests.flows.stack import free_port
+from tests.stack.stack import free_port
 from tests.webhooks.receiver import Received, Receiver, status
 
 MAX_BYTES = 40 * 1024 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.audit.ledger import Sent
-from tests.flows.scene import Scene, Tenant
+from tests.stack.scenario import Scene, Tenant
 
 LIVES = ("delivered", "bounced", "failed", "deferred", "complained", "opened", "clicked", "unsubscribed")
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.flows.stack import wait_for
+from tests.stack.stack import wait_for
 
 ROOM = "75%"  # of the memory: never reached, and taken only as it is used
 

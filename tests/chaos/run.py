@@ -16,12 +16,12 @@ from pathlib import Path
 
 import psycopg
 
-from embedded import postgres
-from embedded.homes import make_temporary_home, remove_temporary_home
+from embedded.servers import postgres
+from embedded.servers.homes import make_temporary_home, remove_temporary_home
 from tests.chaos.callers import Caller
+from tests.chaos.chaos import SETTINGS, Storm
 from tests.chaos.disk import Disk
-from tests.chaos.storm import SETTINGS, Storm
-from tests.flows.scene import Scene, running_scene
+from tests.stack.scenario import Scene, running_scene
 
 CALLERS = 3
 # After the storm, and as long again for every so many recipients: two cores send and tell of a few hundred a second.

@@ -9,7 +9,7 @@ import pytest
 from postrider import Postrider
 
 from tests.clients.node import need_node
-from tests.flows.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.flows.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY
 
 OLDEST = 18
 NETWORK_ERRORS = (

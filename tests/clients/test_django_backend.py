@@ -11,7 +11,7 @@ import pytest
 from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
 from postrider import ApiError, ConnectionFailed, UnsupportedMessage
 
-from tests.flows.stack import wait_for
+from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.node import copy_of, run
-from tests.flows.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY
 
 pytestmark = pytest.mark.stack
 

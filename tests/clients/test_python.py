@@ -11,7 +11,7 @@ from postrider import Attachment, BatchRecipient, Postrider
 from postrider.retries import seconds_after
 
 from tests.clients.faulty import HANG, LOSE, Answer, proxy
-from tests.flows.stack import wait_for
+from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 

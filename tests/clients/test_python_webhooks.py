@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from postrider import NotFound, WebhookVerificationError, verify_webhook
 
-from tests.flows.stack import wait_for
+from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 

@@ -10,7 +10,7 @@ import pytest
 from postrider import WebhookVerificationError, verify_webhook
 from standardwebhooks import Webhook
 
-from tests.flows.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY
 
 VECTOR = json.loads((REPOSITORY / "docs" / "webhook-vector.json").read_text())
 BODY, SECRET, SIGNATURE = VECTOR["body"], VECTOR["secret"], VECTOR["signature"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.node import run
-from tests.flows.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY
 
 pytestmark = pytest.mark.stack
 

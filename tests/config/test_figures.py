@@ -6,7 +6,7 @@ import sys
 
 from benchmarks.__main__ import Run, renew, run, section
 from benchmarks.figures import MARK, Figure, figure
-from tests.flows.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY
 
 
 def test_a_figure_is_read_back_as_it_was_told(capsys):

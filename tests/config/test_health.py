@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from config.heartbeats import say_present
 from config.metrics import FIGURES
-from config.presence import say_present
-from delivery.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import Outcome, Reply, Verdict
 from emails.models import Pending
 from tests.emails.test_stats import BOUNCED, LATER, OK, claim, moment, send, work
 from workspaces.models import Workspace
@@ -144,7 +144,7 @@ class TestMetrics:
         assert metrics()["postrider_redis_up",] == 0
 
     def test_a_figure_that_cannot_be_read_is_left_out(self, monkeypatch):
-        monkeypatch.setattr("emails.health.DEPTH", "SELECT stage, count(*) FROM nowhere GROUP BY 1")
+        monkeypatch.setattr("emails.sending.delivery_health.DEPTH", "SELECT stage, count(*) FROM nowhere GROUP BY 1")
         # Alone: inside of a test's transaction nothing can be read behind an error.
         monkeypatch.setattr("config.metrics.FIGURES", FIGURES[:1])
         found = metrics()

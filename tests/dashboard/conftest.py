@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from dashboard import doors
+from dashboard.auth import throttle
 from emails.models import Content, Email, Event, Recipient
-from inbox.models import CaughtMail
+from inbound.inbox.models import CaughtMail
 from tests.conftest import Account
 from tests.dashboard.browser import CHROMIUM, Visit, chromium
 from workspaces.models import User, Workspace
@@ -76,7 +76,7 @@ def staff(db: None) -> Client:
 @pytest.fixture(autouse=True)
 def _fresh_doors(monkeypatch: Any) -> None:
     # What one test takes from a bucket is not missing in the next.
-    monkeypatch.setattr(doors, "PREFIX", f"test:{uuid4()}:")
+    monkeypatch.setattr(throttle, "PREFIX", f"test:{uuid4()}:")
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from tests.conftest import PASSWORD, make_account, make_domain
 from tests.dashboard.browser import listener, sign_in
 from tests.dashboard.conftest import make_caught, make_email
 from tests.dashboard.hostile import STRINGS, bundles
-from tests.dashboard.scene import furnish_with, paths_of
+from tests.dashboard.scenario import furnish_with, paths_of
 from tests.dashboard.test_scoping import ROUTES
 from workspaces.models import Workspace
 

@@ -14,21 +14,21 @@ from django.db import connection
 from playwright.sync_api import expect
 
 from delivery.transports.relay import inbox_transport
-from drain.engine import Drain
-from drain.loop import network_loop
-from emails.sending import Sending
-from inbox import receiver as inbox_receiver
-from network.addresses import Guard
-from network.http import Rules
-from network.resolver import Resolver
+from emails.sending.sending import Sending
+from inbound.inbox import receiver as inbox_receiver
+from lib.address_guard import Guard
+from lib.guarded_http import Rules
+from lib.resolver import Resolver
+from lib.worker.event_loop import network_loop
+from lib.worker.processor import Drain
 from tests.conftest import PASSWORD, make_account, make_domain, make_key
 from tests.dashboard.browser import sign_in
 from tests.domains.conftest import Zone
-from tests.flows.stack import free_port
-from tests.network.nameserver import NameServer
+from tests.lib.nameserver import NameServer
+from tests.stack.stack import free_port
 from tests.webhooks.receiver import Receiver, status
-from webhooks.post import Poster
-from webhooks.sending import Sending as WebhookSending
+from webhooks.sending.post import Poster
+from webhooks.sending.sending import Sending as WebhookSending
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

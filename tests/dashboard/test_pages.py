@@ -12,11 +12,11 @@ from django.urls import reverse
 from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
-from tests.dashboard.scene import furnish, paths_of
+from tests.dashboard.scenario import furnish, paths_of
 from tests.dashboard.test_scoping import ROUTES
+from workspaces.account_status import proof_token
 from workspaces.members import invitation_token, invite_member
 from workspaces.models import Membership
-from workspaces.standing import proof_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver
 from dashboard.site import dashboard_site
 from domains.models import DkimKey, Domain
 from emails.models import Email
-from inbox.models import CaughtMail
+from inbound.inbox.models import CaughtMail
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app.models import Template

@@ -9,8 +9,8 @@ from tests.conftest import PASSWORD, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
+from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import ApiKey, AuditEntry, User, Workspace
-from workspaces.standing import lift_suspension, suspend_workspace
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from delivery.consignment import Consignment, Envelope
-from delivery.replies import Outcome, Verdict
-from delivery.transports.lanes import Limits
+from delivery.bounces.replies import Outcome, Verdict
+from delivery.message.delivery_request import Consignment, Envelope
+from delivery.transports.destinations import Limits
 from delivery.transports.relay import RelayTransport
-from delivery.transports.server import Timeouts
-from delivery.transports.smtp_url import RelayUrl
-from delivery.transports.tls import Tls
+from delivery.transports.smtp.server import Timeouts
+from delivery.transports.smtp.smtp_url import RelayUrl
+from delivery.transports.smtp.tls import Tls
 from tests.delivery.scripted import HeldLease, Script, ScriptedServer, letter
 
 T = TypeVar("T")

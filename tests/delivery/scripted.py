@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from delivery.message import Letter, Mailbox
+from delivery.message.compose import Letter, Mailbox
 
 FLOOD_BYTES = 13_000_000
 

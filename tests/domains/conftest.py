@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from domains import lookups, services
+from domains import services
 from domains.models import DkimKey, Domain
+from domains.record_checks import dns_cache
 from domains.services import KEY_BITS
 from tests.conftest import Account, Api, make_key
-from tests.network.nameserver import NameServer
+from tests.lib.nameserver import NameServer
 
 NAME = "mail.example.com"
 
@@ -90,8 +91,8 @@ def zone(dns: NameServer) -> Zone:
 @pytest.fixture
 def _hasty(monkeypatch: Any) -> None:
     """Let checks wait less for a name server that does not answer."""
-    monkeypatch.setattr(lookups, "ANSWER_SECONDS", 0.8)
-    monkeypatch.setattr(lookups, "HINT_SECONDS", 0.9)
+    monkeypatch.setattr(dns_cache, "ANSWER_SECONDS", 0.8)
+    monkeypatch.setattr(dns_cache, "HINT_SECONDS", 0.9)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domains.dmarc import Policy, covering_policy, dmarc_fault, is_dmarc, names_above
+from domains.record_checks.dmarc import Policy, covering_policy, dmarc_fault, is_dmarc, names_above
 
 
 def test_the_walk_visits_every_name_above_a_short_one():

@@ -6,10 +6,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from domains.identities import IDENTITIES, identities
 from domains.models import DkimKey, Domain
 from domains.services import sealed_dkim_key
-from keys.ids import to_uuid
+from domains.signing_identities import IDENTITIES, identities
+from lib.ids import to_uuid
 from tests.conftest import Account, make_domain
 
 pytestmark = pytest.mark.django_db

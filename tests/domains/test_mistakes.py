@@ -4,7 +4,7 @@ import pytest
 
 from domains.models import Domain
 from tests.domains.conftest import NAME, Owner
-from tests.network.nameserver import NameServer
+from tests.lib.nameserver import NameServer
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,7 @@ def test_a_parents_spf_record_without_us_is_no_hint(owner: Owner):
 
 
 def test_hints_need_no_answer(owner: Owner, dns: NameServer):
-    from tests.network.nameserver import SERVFAIL
+    from tests.lib.nameserver import SERVFAIL
 
     dns.put("example.com", SERVFAIL)
     assert owner.look("SPF")["status"] == "pending"

@@ -14,18 +14,18 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from domains import checking
-from domains.checking import verify_domain, verify_due_domains
-from domains.checks import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
+from domains import verify
+from domains.check_claims import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
 from domains.lifecycle import Outcome, Status, next_wait
 from domains.models import Domain
+from domains.record_checks.check_all import check
 from domains.services import delete_domain
 from domains.tasks import verify_due
-from domains.verification import check
-from network.resolver import Resolver
+from domains.verify import verify_domain, verify_due_domains
+from lib.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.domains.conftest import NAME, Owner
-from tests.network.nameserver import SERVFAIL, SILENCE, NameServer
+from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 
 pytestmark = pytest.mark.django_db
 committed = pytest.mark.django_db(transaction=True)
@@ -109,7 +109,7 @@ def test_asking_for_a_check_begins_the_watch_again(owner: Owner):
 
 
 def test_a_sweep_takes_many_domains_in_batches(alice: Account, dns: NameServer, monkeypatch):
-    monkeypatch.setattr(checking, "AT_ONCE", 3)
+    monkeypatch.setattr(verify, "AT_ONCE", 3)
     for number in range(8):
         make_domain(alice.workspace, f"d{number}.example")
     verify_due_domains()
@@ -135,7 +135,7 @@ def test_one_domain_that_breaks_the_check_leaves_the_others_alone(alice: Account
             raise RuntimeError("boom")
         return await check(expected, resolver)
 
-    monkeypatch.setattr(checking, "check", explode)
+    monkeypatch.setattr(verify, "check", explode)
     verify_due_domains()
     assert Domain.objects.get(id=whole.id).last_checked_at
     assert Domain.objects.get(id=broken.id).last_checked_at is None
@@ -145,7 +145,7 @@ def test_one_domain_that_breaks_the_check_leaves_the_others_alone(alice: Account
 def test_a_domain_that_is_deleted_meanwhile_is_left_out(alice: Account, dns: NameServer):
     domain = make_domain(alice.workspace, "a.example")
     (ticket,) = claim_due(1)
-    sight = asyncio.run(check(checking.expected_of(domain), Resolver([dns.address])))
+    sight = asyncio.run(check(verify.expected_of(domain), Resolver([dns.address])))
     domain.delete()
     record_check(ticket, sight)
     assert not Domain.objects.exists()
@@ -155,7 +155,7 @@ def test_a_check_that_comes_back_late_changes_nothing(owner: Owner):
     domain = Domain.objects.get(name=NAME)
     late = claim_check(domain)
     resolver = Resolver([owner.zone.server.address])
-    before = asyncio.run(check(checking.expected_of(domain), resolver))
+    before = asyncio.run(check(verify.expected_of(domain), resolver))
     Domain.objects.update(checking_until=None)
     owner.publish().verify()
     record_check(late, before)
@@ -168,18 +168,18 @@ def test_an_earlier_check_is_recorded_while_a_newer_one_is_under_way(owner: Owne
     (first,) = claim_due(1)
     second = claim_check(domain)
     resolver = Resolver([owner.zone.server.address])
-    empty = asyncio.run(check(checking.expected_of(domain), resolver))
+    empty = asyncio.run(check(verify.expected_of(domain), resolver))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).checks_recorded == 1
     owner.publish()
-    record_check(second, asyncio.run(check(checking.expected_of(domain), resolver)))
+    record_check(second, asyncio.run(check(verify.expected_of(domain), resolver)))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).status == "verified"
 
 
 @committed
 def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns: NameServer, settings, monkeypatch):
-    monkeypatch.setattr(checking, "AT_ONCE", 2)
+    monkeypatch.setattr(verify, "AT_ONCE", 2)
     domains = [make_domain(alice.workspace, f"d{number}.example") for number in range(12)]
     threads = [in_thread(verify_due_domains) for _ in range(4)]
     for thread in threads:

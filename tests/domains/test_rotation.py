@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from domains.identities import identities
 from domains.models import DkimKey, Domain
+from domains.signing_identities import identities
 from tests.conftest import Account
 from tests.domains.conftest import NAME, Owner
-from tests.network.nameserver import SERVFAIL, NameServer
+from tests.lib.nameserver import SERVFAIL, NameServer
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,8 @@ from django.db import connection
 from django.test import Client
 
 from config.logs import JsonFormatter
-from domains.identities import identities
 from domains.models import DkimKey
+from domains.signing_identities import identities
 from tests.conftest import PASSWORD, Account, mail
 from tests.domains.conftest import NAME, Owner
 from workspaces.models import User

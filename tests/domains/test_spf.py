@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domains.spf import (
+from domains.record_checks.spf import (
     Mechanism,
     SpfInvalid,
     is_spf,
@@ -16,10 +16,10 @@ from domains.spf import (
     parse_spf,
     spf_record,
 )
-from domains.spf_walk import Walk
-from network.resolver import DnsTrouble, Resolver
+from domains.record_checks.spf_evaluation import Walk
+from lib.resolver import DnsTrouble, Resolver
 from tests.domains.conftest import quoted
-from tests.network.nameserver import SERVFAIL, NameServer
+from tests.lib.nameserver import SERVFAIL, NameServer
 
 OURS = parse_mechanisms("include:_spf.service.example")
 

@@ -7,15 +7,16 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from analytics import tally
-from delivery.replies import Outcome, Reply, Verdict
-from emails import queue, stats
+from analytics import counters
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from emails import queue_stats
 from emails.models import Pending
-from emails.outcomes import Result, record
-from emails.scheduling import promote_due
-from emails.stats import Stats, read_stats
+from emails.queue_stats import Stats, read_stats
+from emails.sending import queue
+from emails.sending.outcomes import Result, record
+from emails.sending.scheduling import promote_due
 from tests.conftest import mail
-from workspaces import authentication
+from workspaces.api import authentication
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ NOTHING = {"waiting": 0, "active": 0, "delayed": 0, "completed": 0, "failed": 0,
 
 def figures(api):
     """Return the counters that are not zero."""
-    stats.recent.clear()
+    queue_stats.recent.clear()
     response = api.get("/queue/stats")
     assert response.status_code == 200
     assert response.json().keys() == NOTHING.keys()
@@ -145,7 +146,7 @@ def test_folding_changes_nothing(api, folds):
         send(api, **THREE)
         work(OK, BOUNCED)
         for _ in range(folds):
-            tally.fold()
+            counters.fold()
     assert figures(api) == {"waiting": 3, "completed": 3, "failed": 3}
 
 
@@ -153,7 +154,7 @@ def test_an_answer_is_kept_for_a_second_at_most(api, alice, monkeypatch):
     assert read_stats(alice.workspace) == Stats(**NOTHING)
     send(api)
     assert read_stats(alice.workspace).waiting == 0
-    monkeypatch.setattr("api.recent.SECONDS", 0.0)
+    monkeypatch.setattr("lib.ttl_cache.SECONDS", 0.0)
     assert read_stats(alice.workspace).waiting == 1
 
 
@@ -170,8 +171,8 @@ def test_no_backlog_is_counted_row_by_row(api, alice):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(BACKLOG)
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-        values = {"workspace": UUID(int=1), "ever": tally.EVER}
-        cursor.execute(f"EXPLAIN {stats.STATS}", values)
+        values = {"workspace": UUID(int=1), "ever": counters.EVER}
+        cursor.execute(f"EXPLAIN {queue_stats.STATS}", values)
         plan = "\n".join(row for (row,) in cursor.fetchall())
         transaction.set_rollback(True)
     for index, condition in (

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded.homes import OPEN_PLACES, OWNER_FILE
 from embedded.locations import REPOSITORY, VENV
-from embedded.ports import choose_ports
+from embedded.servers.homes import OPEN_PLACES, OWNER_FILE
+from embedded.servers.ports import choose_ports
 
-STAND_IN = Path(__file__).parent / "stand_in"
+STAND_IN = Path(__file__).parent / "fake_project"
 SET_BY_BIN_TEST = ("DATABASE_URL", "REDIS_URL", "MODE", "SECRET_KEY", "APP_KEYS", "DATA_DIR")
 
 

@@ -3,7 +3,7 @@
 import json
 import signal
 
-from embedded import postgres
+from embedded.servers import postgres
 from tests.embedded.conftest import StandIn, eventually
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from embedded import postgres
-from embedded.accounts import account_for
-from embedded.cluster import cluster_in
 from embedded.errors import CannotStart
-from embedded.server import Server
+from embedded.servers import postgres
+from embedded.servers.accounts import account_for
+from embedded.servers.cluster import cluster_in
+from embedded.servers.server import Server
 from tests.embedded.conftest import eventually
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import redis as client
 
-from embedded import redis
-from embedded.accounts import account_for
-from embedded.binaries import find_redis
-from embedded.cluster import cluster_in
 from embedded.errors import CannotStart
+from embedded.servers import redis
+from embedded.servers.accounts import account_for
+from embedded.servers.binaries import find_redis
+from embedded.servers.cluster import cluster_in
 
 
 def test_redis_answers_to_its_password_alone(place: Path) -> None:

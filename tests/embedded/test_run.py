@@ -24,7 +24,7 @@ def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT)
 
 def kill_with_watchdog(stand_in: StandIn, process: subprocess.Popen[str]) -> None:
     """Leave nobody who would end the launcher's programs in order."""
-    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.watchdog" in line)
+    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.processes.watchdog" in line)
     os.kill(int(watchdog.split()[0]), signal.SIGKILL)
     stop(process, signal.SIGKILL)
 

@@ -9,7 +9,7 @@ MARK = "===== "
 
 @dataclass(frozen=True)
 class Sample:
-    """reason: a word of delivery.reasons; empty where only the verdict counts."""
+    """reason: a word of delivery.bounces.reasons; empty where only the verdict counts."""
 
     name: str
     kind: str

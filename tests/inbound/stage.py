@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from delivery.replies import Outcome, Reply, Verdict
-from emails import queue
+from delivery.bounces.replies import Outcome, Reply, Verdict
 from emails.models import Recipient
-from emails.outcomes import Result, record
-from emails.return_path import return_path
+from emails.sending import queue
+from emails.sending.outcomes import Result, record
+from emails.sending.return_path import return_path
 from inbound.protocol import Limits
 from inbound.receiver import serve
-from tests.emails.test_queue import accept
-from tests.flows.stack import free_port, wait_for
+from tests.emails.sending.test_queue import accept
+from tests.stack.stack import free_port, wait_for
 
 SENT = Outcome(Verdict.SENT, Reply(250, "2.0.0 queued"))
 DELIVERED = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))

@@ -8,8 +8,8 @@ from aiosmtpd.controller import Controller
 from emails.models import Email, Event, Recipient
 from inbound.models import MailReport
 from suppressions.models import Suppression
-from tests.flows.stack import free_port, wait_for
 from tests.inbound.stage import DOMAIN, path_of, receiver, sent
+from tests.stack.stack import free_port, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

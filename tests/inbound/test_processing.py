@@ -7,7 +7,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from emails.models import Email, Event, Recipient
-from inbound import meaning, processing, queue
+from inbound import matching, processing, queue
 from inbound.models import MailReport, ProviderReport
 from inbound.processing import process_all, purge_all
 from tests.inbound.dsns import dsn
@@ -60,14 +60,14 @@ def test_a_crash_leaves_the_row_and_it_is_tried_again(workspace, monkeypatch):
 
 def test_a_row_that_breaks_its_reader_is_given_up_and_takes_no_other_along(workspace, monkeypatch):
     bad, good = stored(sent(workspace), b"POISON"), stored(sent(workspace, "grace@example.com"))
-    honest = meaning.read
+    honest = matching.read
 
     def read(row):
         if bytes(row.source) == b"POISON":
             raise RuntimeError("an unforeseen byte")
         return honest(row)
 
-    monkeypatch.setattr(meaning, "read", read)
+    monkeypatch.setattr(matching, "read", read)
     for _ in range(queue.ATTEMPTS + 1):
         process_all()
         due_again()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inbound import reading
-from inbound.dsn import reply_code, status_code
-from inbound.judgement import judge
-from inbound.mime import MAX_BYTES
-from inbound.reading import read_report
+from inbound.reports import reading
+from inbound.reports.classification import judge
+from inbound.reports.dsn import reply_code, status_code
+from inbound.reports.mime import MAX_BYTES
+from inbound.reports.reading import read_report
 from tests.inbound.samples import FOLDER, samples
 
 SAMPLES = samples()

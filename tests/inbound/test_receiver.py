@@ -7,15 +7,15 @@ import pytest
 import trustme
 
 from emails.models import Email, Event, Recipient
-from emails.return_path import return_path
+from emails.sending.return_path import return_path
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
 from inbound.protocol import Limits
-from keys.ids import new_id
+from lib.ids import new_id
 from suppressions.models import Suppression
-from tests.flows.stack import wait_for
 from tests.inbound.dsns import dsn
 from tests.inbound.stage import DOMAIN, path_of, receiver, sent
+from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,12 +5,12 @@ import itertools
 import pytest
 from django.db import connection
 
-from analytics import tally
+from analytics import counters
 from analytics.models import Tally
+from emails.events.reports import Reported, record_reports
 from emails.models import Email, Event, Pending, Recipient
-from emails.outcomes import Result, record
-from emails.reports import Reported, record_reports
-from keys.ids import new_id
+from emails.sending.outcomes import Result, record
+from lib.ids import new_id
 from suppressions.models import Suppression
 from tests.inbound.stage import DELIVERED, SENT, claimed, sent
 
@@ -30,8 +30,8 @@ def timeline(email=None):
     return list((email or Email.objects.get()).events.values_list("kind", flat=True))
 
 
-def counters():
-    while tally.fold():
+def counter_values():
+    while counters.fold():
         pass
     return {key: count for key, count in Tally.objects.values_list("key", "count") if count}
 
@@ -48,8 +48,8 @@ def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
     assert timeline()[-1] == "bounced"
     assert Event.objects.last().payload == {"emailId": email.id, "to": "ada@example.com", **HARD}
     assert Suppression.objects.get().reason == "bounce"
-    assert counters()["recipients.failed"] == 1
-    assert "recipients.completed" not in counters()
+    assert counter_values()["recipients.failed"] == 1
+    assert "recipients.completed" not in counter_values()
 
 
 def test_the_same_report_twice_is_one_event(workspace):
@@ -72,7 +72,7 @@ def test_a_bounce_that_comes_before_the_250_was_recorded_ends_the_same(workspace
     assert timeline() == ["queued", "sent", "bounced"]
     assert not Pending.objects.exists()
     assert Suppression.objects.exists()
-    assert counters() == {
+    assert counter_values() == {
         "status.bounced": 1,
         "reached.bounced": 1,
         "recipients.accepted": 1,
@@ -90,7 +90,7 @@ def test_a_delivery_report_ends_a_retry_whose_first_copy_had_arrived(workspace):
     assert recipient.state == "delivered"
     assert timeline() == ["queued", "sent", "delivered"]
     assert not Pending.objects.exists()
-    assert counters()["recipients.completed"] == 1
+    assert counter_values()["recipients.completed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_giving_up_fails_and_never_suppresses(workspace, settings):
     tell(sent(workspace), Kind.FAILED, GIVEN_UP)
     assert Email.objects.get().status == "failed"
     assert not Suppression.objects.exists()
-    assert counters()["recipients.failed"] == 1
+    assert counter_values()["recipients.failed"] == 1
 
 
 def test_a_complaint_suppresses_and_changes_no_state(workspace):
@@ -190,7 +190,7 @@ def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max
 
 
 def test_the_look_ups_have_their_indexes(workspace):
-    from emails import reports
+    from emails.events import reports
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

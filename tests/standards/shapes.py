@@ -7,10 +7,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from delivery.consignment import Consignment, Envelope
-from delivery.dkim import SigningKey
-from delivery.footer import html_footer, text_footer
-from delivery.message import File, Letter, Mailbox
+from delivery.message.compose import File, Letter, Mailbox
+from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.dkim import SigningKey
+from delivery.message.footer import html_footer, text_footer
 from tests.conftest import _private_key
 from tests.corpus import emails
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from delivery.message import Letter, Mailbox
-from delivery.plain_text import text_of_html
+from delivery.message.compose import Letter, Mailbox
+from delivery.message.text import text_of_html
 from tests.standards import shapes
 from tests.standards.tools import node
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import dkim
 import pytest
 
-from delivery.dkim import SigningKey, sign
+from delivery.message.dkim import SigningKey, sign
 from tests.conftest import _private_key
 from tests.standards import shapes
 from tests.standards.tools import node, program

@@ -8,20 +8,20 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from delivery.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import Outcome, Reply, Verdict
 from domains.models import Domain
-from drain.engine import Drain
-from emails.transports import chosen_transport
-from inbox.models import CaughtMail
-from inbox.receiver import serve
+from emails.sending.transports import chosen_transport
+from inbound.inbox.models import CaughtMail
+from inbound.inbox.receiver import serve
+from lib.worker.processor import Drain
 from system_mail import queue
 from system_mail.models import SystemMail
 from system_mail.sending import Result, Sending
 from system_mail.services import Kind, pretend_to_queue, queue_mail
 from system_mail.tasks import expire
 from tests.conftest import make_account, make_domain
-from tests.flows.stack import free_port, wait_for
-from tests.inbox.test_receiver import is_open
+from tests.inbound.inbox.test_receiver import is_open
+from tests.stack.stack import free_port, wait_for
 
 URL = "http://127.0.0.1/dashboard/reset/new/?token=very-private"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from templates_app.rendering import MAX_BYTES, MAX_MISSING, Mode, OutputTooLarge, RenderTooLong, render
-from templates_app.syntax import TemplateSyntaxError, compile_template
+from templates_app.language.rendering import MAX_BYTES, MAX_MISSING, Mode, OutputTooLarge, RenderTooLong, render
+from templates_app.language.syntax import TemplateSyntaxError, compile_template
 from tests.templates_app.test_syntax import SOURCES
 
 JSON_VALUES = st.recursive(

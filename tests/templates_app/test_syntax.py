@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from templates_app.nodes import Block
-from templates_app.syntax import TemplateSyntaxError, compile_template
+from templates_app.language.nodes import Block
+from templates_app.language.syntax import TemplateSyntaxError, compile_template
 
 MEBIBYTE = 1024 * 1024
 FRAGMENTS = [

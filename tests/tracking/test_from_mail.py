@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from selectolax.lexbor import LexborHTMLParser
 
-from emails import queue
-from emails.letters import consign
 from emails.models import Email, Recipient
-from emails.parcels import pack
+from emails.sending import queue
+from emails.sending.jobs import pack
+from emails.sending.outgoing_messages import consign
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
 from tests.tracking.conftest import BROWSER, path_of

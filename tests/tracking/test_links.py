@@ -5,11 +5,11 @@ import base64
 import pytest
 from django.test import Client
 
-from delivery.html import LONGEST_TARGET_BYTES
-from emails.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
+from delivery.message.html import LONGEST_TARGET_BYTES
 from emails.models import Event, HitCount
-from keys.ids import new_id
-from keys.tokens import InvalidToken, make_token
+from emails.sending.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
+from lib.ids import new_id
+from lib.tokens import InvalidToken, make_token
 from suppressions.models import Suppression
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from tracking.recorder import recorder

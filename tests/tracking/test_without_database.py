@@ -17,7 +17,7 @@ import pytest
 from django.db import connection
 
 from tests.conftest import make_account
-from tests.flows.stack import COMMANDS, PYTHON, REPOSITORY, free_port, wait_for
+from tests.stack.stack import COMMANDS, PYTHON, REPOSITORY, free_port, wait_for
 from tests.tracking.conftest import BROWSER, TARGET, make_reader
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]

@@ -11,18 +11,18 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from drain.engine import Drain
-from drain.loop import network_loop
-from keys.ids import new_id
-from network.addresses import Guard
-from network.http import Rules
-from network.resolver import Resolver
+from lib.address_guard import Guard
+from lib.guarded_http import Rules
+from lib.ids import new_id
+from lib.resolver import Resolver
+from lib.worker.event_loop import network_loop
+from lib.worker.processor import Drain
 from tests.conftest import Account
 from tests.webhooks.receiver import Receiver
-from webhooks.announcing import Announcement, announce
 from webhooks.models import Pending, Webhook, WebhookDelivery
-from webhooks.post import Poster
-from webhooks.sending import Sending
+from webhooks.publish import Announcement, announce
+from webhooks.sending.post import Poster
+from webhooks.sending.sending import Sending
 from webhooks.services import create_webhook
 
 # Nothing listens there; every question fails at once.

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 import trustme
 
-from network.addresses import Guard
-from network.http import Rules
-from network.resolver import Resolver
-from tests.network.nameserver import SERVFAIL, SILENCE, NameServer
+from lib.address_guard import Guard
+from lib.guarded_http import Rules
+from lib.resolver import Resolver
+from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status
-from webhooks import post
-from webhooks.post import MAX_KEPT_BYTES, MAX_READ_BYTES, Attempt, Poster
+from webhooks.sending import post
+from webhooks.sending.post import MAX_KEPT_BYTES, MAX_READ_BYTES, Attempt, Poster
 
 TRIAL = Rules(guard=Guard(allow_private=True))
 HEADERS = {"webhook-id": "evt_1"}

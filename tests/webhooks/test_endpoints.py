@@ -7,12 +7,12 @@ import re
 import pytest
 from django.db import connection
 
-from keys.ids import to_uuid
+from lib.ids import to_uuid
 from tests.conftest import Account, Api, make_key
-from tests.network.nameserver import NameServer
+from tests.lib.nameserver import NameServer
 from tests.webhooks.conftest import pass_time, tell, tell_many
 from tests.webhooks.receiver import Receiver, status
-from webhooks.kinds import KINDS
+from webhooks.event_types import KINDS
 from webhooks.models import Pending, Webhook, WebhookDelivery, WebhookSecret
 from webhooks.services import MAX_WEBHOOKS, create_webhook
 
@@ -259,7 +259,7 @@ class TestDeleting:
 
 class TestRotating:
     def test_both_secrets_sign_for_a_day(self, api: Api, alice, receiver: Receiver, drain):
-        from webhooks.signing import plain_signature
+        from webhooks.sending.signing import plain_signature
 
         webhook = created(api, url=receiver.url())
         rotated = api.post(f"/webhooks/{webhook['id']}/rotate-secret")
@@ -282,7 +282,7 @@ class TestRotating:
         assert len(request.header("webhook-signature").split(" ")) == 1
 
     def test_a_rotation_whose_answer_was_lost_breaks_nobody(self, api: Api, alice, receiver: Receiver, drain):
-        from webhooks.signing import plain_signature
+        from webhooks.sending.signing import plain_signature
 
         webhook = created(api, url=receiver.url())
         for _ in range(2):

@@ -6,17 +6,17 @@ import time
 import pytest
 from django.db import connection
 
-from drain import stopping
-from drain.engine import Drain
-from network.addresses import Guard
-from network.http import Rules
-from tests.flows.stack import wait_for
+from lib.address_guard import Guard
+from lib.guarded_http import Rules
+from lib.worker import shutdown
+from lib.worker.processor import Drain
+from tests.stack.stack import wait_for
 from tests.webhooks.conftest import NO_DNS, make_endpoint, submit, tell, tell_many
 from tests.webhooks.receiver import Receiver, drip, silence
-from webhooks import post
 from webhooks.models import Pending, Webhook, WebhookDelivery
-from webhooks.post import Poster
-from webhooks.sending import Sending
+from webhooks.sending import post
+from webhooks.sending.post import Poster
+from webhooks.sending.sending import Sending
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,15 +40,15 @@ class Worker:
 
 @pytest.fixture
 def worker(monkeypatch):
-    monkeypatch.setattr(stopping, "_stopping", threading.Event())
+    monkeypatch.setattr(shutdown, "_stopping", threading.Event())
     worker = Worker()
     for thread in worker.threads:
         thread.start()
     yield worker
     worker.is_over.set()
     # Without a grace: what hangs is left.
-    monkeypatch.setattr(stopping, "GRACE_SECONDS", 0.0)
-    stopping.stop()
+    monkeypatch.setattr(shutdown, "GRACE_SECONDS", 0.0)
+    shutdown.stop()
     for thread in worker.threads:
         thread.join(10)
         assert not thread.is_alive()

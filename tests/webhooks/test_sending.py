@@ -11,13 +11,13 @@ from django.utils import timezone
 from tests.conftest import make_account
 from tests.webhooks.conftest import make_endpoint, pass_time, tell, tell_many
 from tests.webhooks.receiver import status
-from webhooks import queue
 from webhooks.models import Pending, Webhook, WebhookDelivery, WebhookEvent
-from webhooks.outcomes import FAILING_REASON, GONE_REASON, Result, record
-from webhooks.post import Attempt
+from webhooks.sending import queue
+from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE
+from webhooks.sending.outcomes import FAILING_REASON, GONE_REASON, Result, record
+from webhooks.sending.post import Attempt
 from webhooks.services import delete_webhook, replay_delivery, send_test, update_webhook
 from webhooks.tasks import expire
-from webhooks.turns import FULL_PACE, SLOW_PACE
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db

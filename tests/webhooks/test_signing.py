@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.standards.tools import program
 from tests.webhooks.conftest import tell
-from webhooks.signing import new_secret, plain_signature, signature_headers, standard_signature
+from webhooks.sending.signing import new_secret, plain_signature, signature_headers, standard_signature
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 VECTOR = json.loads((DOCS / "webhook-vector.json").read_text())

@@ -6,10 +6,10 @@ import pytest
 from django.core.management import call_command
 
 from tests.conftest import Api, make_key
-from workspaces import authentication
+from workspaces.api import authentication
+from workspaces.api_key_secrets import read_key
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey
-from workspaces.secrets import read_key
 from workspaces.services import issue_api_key, revoke_api_key
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def test_no_key_is_401_and_says_how_to_send_one():
 
 def other_secret(text: str) -> str:
     """A well-formed key with the id of another and a secret of its own."""
-    from workspaces.secrets import new_secret
+    from workspaces.api_key_secrets import new_secret
 
     return new_secret(read_key(text).id).text
 

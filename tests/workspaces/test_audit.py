@@ -4,10 +4,10 @@ import pytest
 from django.db.models.functions import Now
 
 from tests.conftest import Api, make_domain, make_key
+from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
 from workspaces.audit import Act, note
 from workspaces.models import ApiKey, AuditEntry
 from workspaces.services import revoke_api_key
-from workspaces.standing import change_plan, lift_suspension, suspend_workspace
 from workspaces.tasks import expire
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +133,7 @@ def test_entries_are_kept_for_four_hundred_days(alice):
 
 def test_a_suspended_workspace_is_refused_and_let_go_again(alice, api):
     from tests.conftest import mail
-    from workspaces import authentication
+    from workspaces.api import authentication
 
     suspend_workspace(alice.workspace, reason="Spam.")
     authentication.cache.clear()
@@ -145,8 +145,8 @@ def test_a_suspended_workspace_is_refused_and_let_go_again(alice, api):
 
 
 def test_no_key_of_an_unproven_workspace_works(alice):
+    from workspaces.account_status import ProofGone, proof_token, prove_address, read_proof
     from workspaces.models import Workspace
-    from workspaces.standing import ProofGone, proof_token, prove_address, read_proof
 
     Workspace.objects.filter(id=alice.workspace.id).update(is_proven=False)
     caller = Api(make_key(alice.workspace))

@@ -9,9 +9,9 @@ from django.db import connection
 from django.db.models import F
 
 from emails.models import Email
-from emails.retention import expired_emails
+from emails.upkeep.retention import expired_emails
 from tests.conftest import Api, mail, make_account, make_domain, make_key
-from workspaces import authentication
+from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 from workspaces.quota import _next_month
 from workspaces.services import MonthlyUsage, usage_history

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import keys.fields
+import lib.model_fields
 from django.conf import settings
 from django.db import migrations, models
 
@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Workspace',
             fields=[
-                ('id', keys.fields.IdField('ws_', editable=False, primary_key=True, serialize=False)),
+                ('id', lib.model_fields.IdField('ws_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('plan', models.CharField(choices=[('free', 'Free'), ('pro', 'Pro'), ('enterprise', 'Enterprise')], max_length=16)),
                 ('suspended_at', models.DateTimeField(blank=True, null=True)),
@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ApiKey',
             fields=[
-                ('id', keys.fields.IdField('key_', editable=False, primary_key=True, serialize=False)),
+                ('id', lib.model_fields.IdField('key_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('scope', models.CharField(choices=[('full_access', 'Full access'), ('sending_access', 'Sending access'), ('read_only', 'Read only')], max_length=16)),
                 ('secret_hash', models.CharField(editable=False, max_length=100)),

@@ -5,7 +5,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-import keys.fields
+import lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -127,7 +127,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Invitation",
             fields=[
-                ("id", keys.fields.IdField("inv_", editable=False, primary_key=True, serialize=False)),
+                ("id", lib.model_fields.IdField("inv_", editable=False, primary_key=True, serialize=False)),
                 ("email", models.EmailField(max_length=254)),
                 (
                     "role",

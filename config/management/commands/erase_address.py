@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from api.addresses import InvalidAddress, parse_address
-from emails.erasing import erase_emails
+from emails.upkeep.erasure import erase_emails
 from inbound import queue as reports
-from inbox.retention import erase_mail
+from inbound.inbox.retention import erase_mail
+from lib.email_addresses import InvalidAddress, parse_address
 from system_mail import queue as system_mail
 
 

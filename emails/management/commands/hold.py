@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from emails.holding import hold_sending
+from emails.sending.sending_pause import hold_sending
 
 
 class Command(BaseCommand):

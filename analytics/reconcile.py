@@ -1,0 +1,52 @@
+"""Check that the tallies agree with one another, and read them for a comparison with what they count."""
+
+from django.db import connection, transaction
+
+from analytics.counters import GONE
+from lib.ids import to_uuid
+
+# What a workspace's counters say is there now: folded or not, without what retention took.
+COUNTED = f"""
+    SELECT hour, regexp_replace(key, '^{GONE}', '') AS key,
+           sum(CASE WHEN starts_with(key, '{GONE}') THEN -n ELSE n END)::bigint AS n
+      FROM (SELECT hour, key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s
+            UNION ALL
+            SELECT hour, key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s) both_kinds
+     GROUP BY 1, 2
+"""  # noqa: S608 - constants
+WRONG_DAYS = """
+WITH hours AS (
+    SELECT (hour AT TIME ZONE 'UTC')::date AS day, key, sum(count)::bigint AS n FROM analytics_tally
+     WHERE workspace_id = %(workspace)s GROUP BY 1, 2
+), days AS (
+    SELECT day, key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s
+)
+SELECT day, key, coalesce(days.n, 0), coalesce(hours.n, 0) FROM days FULL JOIN hours USING (day, key)
+ WHERE coalesce(days.n, 0) <> coalesce(hours.n, 0) ORDER BY day, key
+"""
+# Folds wait for it, so that none adds to a day what is in the sum of its hours already.
+LOCK = "LOCK TABLE analytics_tallyday IN SHARE ROW EXCLUSIVE MODE"
+SET_DAY = """
+INSERT INTO analytics_tallyday (workspace_id, day, key, count) VALUES (%s, %s, %s, %s)
+ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = EXCLUDED.count
+"""
+
+# Day, key, count of the day, sum of its hours.
+WrongDay = tuple[str, str, int, int]
+
+
+def wrong_days(workspace_id: str) -> list[WrongDay]:
+    """Return the days whose count is not the sum of their hours."""
+    with connection.cursor() as cursor:
+        cursor.execute(WRONG_DAYS, {"workspace": to_uuid(workspace_id, prefix="ws_")})
+        return [(day.isoformat(), *rest) for day, *rest in cursor.fetchall()]
+
+
+@transaction.atomic
+def repair_days(workspace_id: str) -> None:
+    """Make each day the sum of its hours."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK)
+        workspace = to_uuid(workspace_id, prefix="ws_")
+        rows = [(workspace, day, key, total) for day, key, _, total in wrong_days(workspace_id)]
+        cursor.executemany(SET_DAY, rows)

@@ -1,0 +1,28 @@
+"""Who may see how the service is doing: whoever is on the machine, or holds METRICS_TOKEN."""
+
+import hmac
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from lib.client_address import client_address
+
+# What a proxy adds: one on this machine makes strangers look like neighbours.
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA")
+
+
+def is_insider(request: HttpRequest) -> bool:
+    return _has_token(request) or _is_neighbour(request)
+
+
+def _has_token(request: HttpRequest) -> bool:
+    scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    given = token.strip() if scheme.lower() == "bearer" else ""
+    return bool(settings.METRICS_TOKEN) and hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
+
+
+def _is_neighbour(request: HttpRequest) -> bool:
+    if any(name in request.META for name in FORWARDED):
+        return False
+    address = client_address(request.META)
+    return address is not None and address.is_loopback

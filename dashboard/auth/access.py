@@ -1,0 +1,61 @@
+"""What both admin sites share: signing in, the code, and the page on one's own security."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from unfold.sites import UnfoldAdminSite
+
+from dashboard.auth.security import security
+from dashboard.auth.signin import SignIn, enter_code, local_path
+
+
+class GatedSite(UnfoldAdminSite):
+    """An admin site whose door has two locks."""
+
+    login_template = "dashboard/sign_in.html"
+
+    def gate_urls(self) -> list[URLPattern]:
+        return [
+            path("login/code/", never_cache(self.as_page(enter_code)), name="code"),
+            path("security/", never_cache(self.as_page(security)), name="security"),
+        ]
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        request.current_app = self.name
+        home = reverse("admin:index", current_app=self.name)
+        if request.method == "GET" and self.has_permission(request):
+            return redirect(home)
+        target = local_path(request.POST.get("next", request.GET.get("next", ""))) or home
+        context = {**self.each_context(request), "title": _("Sign in"), "app_path": request.get_full_path()}
+        view = never_cache(
+            sensitive_post_parameters("password")(
+                SignIn.as_view(
+                    extra_context={**context, "next": target, **(extra_context or {})},
+                    authentication_form=self.login_form or AdminAuthenticationForm,
+                    template_name=self.login_template,
+                    next_page=home,
+                )
+            )
+        )
+        return cast("HttpResponse", view(request))
+
+    def page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
+        request.current_app = self.name  # what the admin's templates read
+        return TemplateResponse(request, template, {**self.each_context(request), **context})
+
+    def as_page(self, view: Callable[..., HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+        """Hand the site to a view that looks itself after who may see it."""
+
+        def handed(request: HttpRequest) -> HttpResponse:
+            request.current_app = self.name
+            return view(request, self.page)
+
+        return handed

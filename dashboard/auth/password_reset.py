@@ -1,0 +1,101 @@
+"""A new password by email. Whether an address has an account is told to nobody."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.tokens import default_token_generator
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.encoding import force_str
+from django.utils.http import urlsafe_base64_decode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminEmailInputWidget
+
+from dashboard.auth.account_emails import send_notice, send_reset
+from dashboard.auth.passwords import judge_password, new_password_field
+from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.throttle import RESET, account_wait_seconds, remember_browser, too_fast, wait_seconds
+from workspaces.models import User
+
+SESSION_KEY = "new_password"
+
+
+class ResetForm(forms.Form):
+    email = forms.EmailField(
+        label=gettext_lazy("Email address"),
+        max_length=254,
+        widget=UnfoldAdminEmailInputWidget({"autocomplete": "email", "autofocus": True}),
+    )
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"]).lower()
+
+
+class NewPasswordForm(forms.Form):
+    password = new_password_field(gettext_lazy("New password"))
+
+    def __init__(self, data: Any, *, user: User) -> None:
+        super().__init__(data)
+        self.user = user
+
+    def clean(self) -> dict[str, Any] | None:
+        judge_password(self, email=self.user.email)
+        return self.cleaned_data
+
+
+def reset(request: HttpRequest, page: PageRenderer) -> HttpResponse:
+    """Ask for a link. The answer, and the work, are the same for every address."""
+    form, wait = ResetForm(request.POST or None), 0
+    if form.is_valid():
+        wait = wait_seconds(request, RESET)
+        if not wait:
+            email = form.cleaned_data["email"]
+            # Beyond an account's own limit nothing is said, or the answer would tell that somebody asked before.
+            if not account_wait_seconds(request, RESET, account=email):
+                with transaction.atomic():
+                    send_reset(email)
+            return page(request, "dashboard/reset_sent.html", title=_("Look into your mail"), email=email)
+        form.add_error(None, too_fast(wait))
+    response = page(request, "dashboard/reset.html", title=_("Forgot your password?"), form=form)
+    response.status_code = 429 if wait else 200
+    return response
+
+
+def new_password(request: HttpRequest, page: PageRenderer) -> HttpResponse:
+    """Choose a password. The link moves into the session first, so that no Referer and no history holds it."""
+    if "token" in request.GET:
+        request.session[SESSION_KEY] = [request.GET.get("account", ""), request.GET["token"]]
+        return redirect("dashboard:new_password")
+    user = _account(*request.session.get(SESSION_KEY, ("", "")))
+    if user is None:
+        response = page(request, "dashboard/link_gone.html", title=_("This link does not work any more"))
+        response.status_code = 410
+        return response
+    form = NewPasswordForm(request.POST or None, user=user)
+    if not form.is_valid():
+        return page(request, "dashboard/new_password.html", title=_("Choose a new password"), form=form)
+    return _changed(request, user, password=form.cleaned_data["password"])
+
+
+def _account(account: str, token: str) -> User | None:
+    try:
+        user = User.objects.filter(pk=int(force_str(urlsafe_base64_decode(account))), is_active=True).first()
+    except (ValueError, OverflowError):
+        return None
+    return user if user and default_token_generator.check_token(user, token) else None
+
+
+@transaction.atomic
+def _changed(request: HttpRequest, user: User, *, password: str) -> HttpResponse:
+    """Set the password; with it end all the account's sessions, and the link."""
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    send_notice(user, what=_("The password of your Postrider account was changed by a link sent to this address."))
+    request.session.flush()
+    messages.success(request, _("Your password is changed. Sign in with it."))
+    response = redirect("dashboard:login")
+    remember_browser(response, user)
+    return response

@@ -1,0 +1,145 @@
+"""The sidebar: its links, and the menu of workspaces at its head."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.http import HttpRequest
+from django.middleware.csrf import get_token
+from django.urls import reverse, reverse_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
+
+PRODUCT = "Postrider"
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    inbox = (
+        [_item(_("Inbox"), "inbox", "inbox_caughtmail_changelist")] if settings.DELIVERY_TRANSPORT == "inbox" else []
+    )
+    return [
+        {
+            "items": [
+                {
+                    **_item(_("Overview"), "space_dashboard", "index"),
+                    "active": request.path == reverse("dashboard:index"),
+                },
+                _item(_("Emails"), "mail", "emails_email_changelist"),
+                *inbox,
+            ]
+        },
+        {
+            "title": _("Set up"),
+            "separator": True,
+            "items": [
+                _item(_("Templates"), "draft", "templates_app_template_changelist"),
+                _item(_("Domains"), "dns", "domains_domain_changelist"),
+                _item(_("Webhooks"), "webhook", "webhooks_webhook_changelist"),
+                _item(_("Suppressions"), "block", "suppressions_suppression_changelist"),
+                _item(_("API keys"), "key", "workspaces_apikey_changelist"),
+                _item(_("Usage"), "data_usage", "usage"),
+            ],
+        },
+        {"title": _("Workspace"), "separator": True, "items": _people(request)},
+    ]
+
+
+# Title → the models under it, as admin URLs name them, with their icons.
+STAFF_SECTIONS = {
+    gettext_lazy("Accounts"): {
+        "workspaces_workspace": "deployed_code",
+        "workspaces_user": "person",
+        "workspaces_membership": "group",
+        "workspaces_apikey": "key",
+        "workspaces_auditentry": "history",
+    },
+    gettext_lazy("Mail"): {
+        "emails_email": "mail",
+        "domains_domain": "dns",
+        "webhooks_webhook": "webhook",
+        "webhooks_webhookdelivery": "outbox",
+    },
+    gettext_lazy("Service"): {
+        "inbound_mailreport": "undo",
+        "inbound_providerreport": "move_to_inbox",
+        "system_mail_systemmail": "stacked_email",
+        "inbox_caughtmail": "inbox",
+    },
+}
+
+
+def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """Offer staff what they may look at, sorted by what they come for; a model that stands nowhere comes last."""
+    models = _models_for(request)
+    home = reverse("admin:index")
+    operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
+    sections: list[dict[str, Any]] = [{"items": [operations]}]
+    for title, icons in STAFF_SECTIONS.items():
+        items = [{**models.pop(name), "icon": icon} for name, icon in icons.items() if name in models]
+        sections += [{"title": title, "separator": True, "items": items}] if items else []
+    return [*sections, {"title": _("More"), "separator": True, "items": list(models.values())}] if models else sections
+
+
+def _models_for(request: HttpRequest) -> dict[str, dict[str, Any]]:
+    """Return the admin's own list, which knows who may see what, as items of a sidebar."""
+    found = {}
+    for app in admin.site.get_app_list(request):
+        for model in app["models"]:
+            name, url = f"{app['app_label']}_{model['object_name'].lower()}", model["admin_url"]
+            if url:
+                found[name] = {"title": model["name"], "icon": "table", "link": url}
+    return found
+
+
+def account_links(request: HttpRequest) -> list[dict[str, Any]]:
+    return _account("dashboard")
+
+
+def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
+    return _account("admin")
+
+
+def _account(site: str) -> list[dict[str, Any]]:
+    return [
+        {"title": _("Security"), "link": reverse(f"{site}:security")},
+        {"title": _("Change password"), "link": reverse(f"{site}:password_change")},
+    ]
+
+
+def _people(request: HttpRequest) -> list[dict[str, Any]]:
+    members = _item(_("Members"), "group", "workspaces_membership_changelist")
+    audit = _item(_("Audit log"), "history", "workspaces_auditentry_changelist")
+    return [members, audit] if is_owner(request) else [members]
+
+
+def workspace_name(request: HttpRequest) -> str:
+    return current_workspace(request).name if workspaces_of(request) else PRODUCT
+
+
+def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
+    """Offer the workspaces of an account that has several."""
+    mine = workspaces_of(request)
+    if len(mine) < 2:
+        return None
+    current, token = current_workspace(request), get_token(request)
+    return [
+        {
+            "title": workspace.name,
+            "link": reverse("dashboard:index"),
+            "icon": "check" if workspace == current else "deployed_code",
+            "attrs": {
+                "hx-post": reverse("dashboard:switch_workspace"),
+                "hx-vals": json.dumps({"workspace": workspace.id}),
+                "hx-headers": json.dumps({"X-CSRFToken": token}),
+                "hx-swap": "none",
+            },
+        }
+        for workspace in mine
+    ]
+
+
+def _item(title: str, icon: str, name: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse_lazy(f"dashboard:{name}")}

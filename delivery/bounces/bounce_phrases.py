@@ -1,0 +1,229 @@
+"""What hosts say: phrases by reason, in the order in which they are looked for.
+
+A phrase is looked for in the text as `classification.plain_text` makes it: lower case, no apostrophes, every other
+mark but . @ # / _ - a blank, addresses as a lone @, a blank at both ends (so that " rbl " is a word). A star
+stands for up to sixty characters, a tilde for up to twenty. Written from what the hosts publish for postmasters and
+from the sources of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
+"""
+
+from delivery.bounces.phrases import Phrases
+from delivery.bounces.reasons import Reason
+
+# Phrases that say more than the code beside them, whichever it is: providers' own marks, and hosts that put
+# 5.1.1 in front of a refusal of the sender.
+PROVIDERS = Phrases(
+    # Google, as support.google.com/a/answer/3726730 has them.
+    (Reason.RATE_LIMITED, (
+        "receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail", "daily user sending",
+        "daily sending quota", "daily smtp relay", "outgoing message limit",
+    )),
+    (Reason.REPUTATION, ("unusual rate of unsolicited mail", "very low reputation of the sending")),
+    (Reason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
+    # Microsoft: the [S77719] family at outlook.com, Exchange's routing words.
+    (Reason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
+    (Reason.REPUTATION, ("temporarily rate limited due to ip reputation", "s77719", " s844 ")),
+    (Reason.BLOCKLISTED, (
+        "part of their network is on our block list", " s3140 ", " s3150 ", " oudc-001", " ou-001 ", " ou-002 ",
+        " dy-001 ", " dy-002 ", " sc-001 ", " sc-002 ", " sc-003 ", " sc-004 ", "banned sending ip",
+        "access denied banned sender",
+    )),
+    (Reason.POLICY, (
+        "sendernotauthenticatedforgroup", "resolver.rst.notauthorized", "resolver.rst.auth",
+        "resolver.rst.recipsizelimit*sender", "notauthorized not authorized",
+    )),
+    (Reason.TOO_LARGE, ("resolver.rst.recipsizelimit", "resolver.rst.sendsizelimit")),
+    (Reason.UNKNOWN_USER, (
+        "resolver.adr.recipientnotfound", "resolver.adr.recipnotfound", "resolver.adr.exrecipnotfound",
+        "recipient not found by smtp address lookup", "legacyexchangedn", "access denied as 201806281",
+        "recipient address rejected access denied*outlook.com",
+        "requested action not taken mailbox unavailable s2017062302",
+    )),
+    (Reason.MAILBOX_FULL, (
+        "user has too many messages on", "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota",
+        "overquotatemp", "overquotaperm",
+    )),
+    (Reason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
+    # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
+    (Reason.REPUTATION, (
+        " tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ",
+        "due to unexpected volume or user complaints", "due to user complaints", " ipts04 ", " ipts03 ", " rtr bl ",
+        " rtr ge ", " rtr su ",
+    )),
+    (Reason.RATE_LIMITED, (" ts01 ", " ts02 ", " ts03 ", " tss02 ", " tss03 ", " ipts01 ", " ipts02 ")),
+    (Reason.BLOCKLISTED, (
+        " bl21 ", " bl22 ", " bl23 ", " gl01 ", " rly b1 ", " rly b2 ", " con b1 ", " dyn t1 ", " rtr bb ",
+        " rtr bg ",
+    )),
+    (Reason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
+    (Reason.INACTIVE, ("this account has been disabled or discontinued",)),
+    # Apple, as support.apple.com/en-us/102322 has them.
+    (Reason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
+    # Comcast: postmaster.comcast.net/smtp-error-codes.php.
+    (Reason.BLOCKLISTED, (" bl0000", " ph0000")),
+    (Reason.RATE_LIMITED, (" rl0000",)),
+    (Reason.UNKNOWN_USER, ("not our customer",)),
+    # NetEase: help.163.com, "DT:SPM" and its like, the colon gone.
+    (Reason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
+    (Reason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
+    (Reason.AUTHENTICATION, (" mi dma ", " mi sfq ")),
+    (Reason.RATE_LIMITED, (" mi spc ", " rp trc ", " mi clc ", " mi stc ")),
+)  # fmt: skip
+
+# Who speaks of the sender does not speak of the recipient, whatever the code says beside it.
+OF_SENDERS = Phrases(
+    (Reason.POLICY, (
+        "sender address", "sender email", "sender rejected", "sender denied", "sender refused", "sender verif",
+        "verify sender", "verify the sender", "verifying sender", "sender callout", "callback to sender",
+        "verification failed for", "domain of sender", "sender domain", "senders domain", "domain of the sender",
+        "sender is not", "sender not", "sender*blocked", "blocked sender", "invalid sender", "unknown sender",
+        "bad sender", "sender unknown", "sender is unknown", "null sender", "empty sender", "sender does not exist",
+        "sender doesnt exist", "unroutable sender", "unrouteable sender", "envelope sender", "empty envelope",
+        "bad envelope from", "bad return path", "badmailfrom", "mail from*rejected", "mail from*denied",
+        "mail from*refused", "mail from*not allowed", "mail from*not owned", "mail from*invalid", "bogus mail from",
+        "mail from domain", "to mail from command", "from address", "from domain", "return address", "reverse-path",
+        "reverse path", " dns check failed", "the senders domain", "the senders ip", "emetteur", "helo command",
+        "helo name", "helo argument", " helo ", " ehlo ", "you are sending from", "your mx record", "batv",
+        "backscatter protection", "unsigned dsn", "third-party dsns", "sending to remote addresses",
+        "accepting mail from specific", "your domain does not", "your domain has no", "your domain is not",
+        "domain of your", "from unknown", "mailfrom",
+    )),
+)  # fmt: skip
+
+# Faults of the sending host. They outweigh a 5.1.1 beside which nothing is said of the recipient.
+OF_HOSTS = Phrases(
+    (Reason.GREYLISTED, (
+        "greylist", "graylist", "grey list", "gray list", "grey-list", "gray-list", "postgrey",
+        "you have been deferred*first time",
+    )),
+    (Reason.VIRUS, (" virus", "malware", "trojan", "phishing", "infected", "ransomware", "executable file")),
+    (Reason.REVERSE_DNS, (
+        "reverse dns", "reverse lookup", "reverse hostname", "reverse host name", " rdns ", "reverse-dns", " ptr ",
+        "ptr record", "cannot find your hostname", "cannot find your reverse", "no reverse", "reverse map",
+        "does not have a valid hostname", "ip name lookup failed", "ip*does not resolve",
+        "client host rejected cannot find", "fcrdns", "iprev", "forward confirmed", "client host name*not match",
+    )),
+    (Reason.AUTHENTICATION, (
+        "dmarc", "dkim", " spf ", " spf-", "spf check", "spf fail", "openspf", "spf=", "sender policy framework",
+        "sender id fail", "not authorized to send*on behalf", "unauthenticated email", "unauthenticated mail",
+        "required authentication level", "not authorized to send mail from", "not permitted to send mail from",
+        "not allowed to send mail from", "is not designated as a permitted sender", "not a designated", "spoof",
+        "domain owner discourages", "sender is forged", "forged sender", "forged from", "authentication checks",
+        "is not allowed to send from", "sender address*forged",
+    )),
+    (Reason.PROTOCOL, ("illegal character", "invalid character")),
+    (Reason.POLICY, (
+        "character set", "user does not accept", "user doesnt accept", "recipient does not accept",
+    )),
+    (Reason.BLOCKLISTED, (
+        "aup#", "spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list",
+        "blocklist", "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl",
+        "surbl", "blocked using", "is listed", "are listed", "was listed", "been listed", "listed at ", "listed by ",
+        "is on our list", "blocked by ip", "ip is blocked", "ip blocked", "ip address blocked",
+        "ip address has been blocked", "ip has been blocked", "your ip", "sending ip", "client host*blocked",
+        "banned ip", "from ip*banned", "ipcheck.proofpoint", "blocked - see http", " bl.", " zen.", "psbl",
+        "dynablock", "dynamic ip", "dynamic address", "dial-up", "dialup", "backscatterer", "abuseat", "uceprotect",
+        "invaluement", "access denied*ip", "no smtp service", "connection refused by policy",
+        "connection rejected by policy", "ip address*rejected", "host*is blocked", "blocked*senderbase",
+        "blocked by*barracuda", "not accept mail from", "access from*denied", "your host*blocked",
+        "your network*blocked", "your mail server*blocked", "your server*blocked", "client host rejected",
+        "rejected because*server*listed", "your domain*blocked", "cloudmark sender intelligence",
+        "will not accept delivery", "ip address", "your mail server", "in dns", "open proxy",
+        "smtp server of your isp",
+    )),
+    (Reason.REPUTATION, (
+        "reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase",
+    )),
+    (Reason.RATE_LIMITED, (
+        "rate limit", "rate-limit", "ratelimit", "rate exceeded", "throttl", "too many connections",
+        "too many concurrent", "too many messages", "too many sessions", "too much mail", "too many mails",
+        "too many emails", "too frequent", "frequency limit", "slow down", "sending too fast", "too fast",
+        "exceeded the rate", "maximum rate", "connection limit", "connections exceeded", "message limit*exceeded",
+        "hourly limit", "hourly quota", "per hour", "this hour", "sending limit", "send limit", "quota*per day",
+        "mail flood", "exceeded*messages per", "too many errors", "too many invalid", "too many unknown",
+        "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
+        "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour",
+    )),
+    (Reason.TOO_MANY_RECIPIENTS, (
+        "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",
+        "maximum recipients", "max recipients", "many recipients",
+    )),
+    (Reason.RELAY_DENIED, (
+        "relay access denied", "relaying denied", "relaying not", "relay not", "relay denied", "not relay",
+        "no relay", "unable to relay", "cannot relay", "relaying is", "relaying prohibited", "relaying mail",
+        "relaying to", "relay operation", "relay rejected", "relaying rejected", "relay prohibited",
+        "relay is prohibited", "open relay", "we do not relay", "we dont relay", "wont relay", "allowed rcpthosts",
+        "use me as a relay", "authentication is required for relay", "attempt to relay", "relay refused",
+        "relay this", "mail relay", "not permitted to relay", "not allowed to relay", "refused to relay",
+        "no relaying", "is not local and sender not authenticated", "not a local domain", "not an open relay",
+        "isnt in my list", "requires authentication", "authentication required", "auth required", "must authenticate",
+        "not authenticated", "sender not logged in", "please log in", "smtp auth", "need to authenticate",
+        "pop before smtp", "check mail before sending", "not logged in", "not local*relay", "relay for this domain",
+    )),
+)  # fmt: skip
+
+# Of the message.
+OF_CONTENTS = Phrases(
+    (Reason.TOO_LARGE, (
+        "message size", "size limit", "maximum size", "max size", "message too large", "message too big",
+        "message is too", "too large", "too big", "size exceed", "exceeds size", "exceeds*maximum", "exceeds*limit",
+        "larger than", "maximum message", "message length", "message exceeds", "attachment size",
+    )),
+    (Reason.SPAM, (
+        "spam", "unsolicited", " junk", " uce ", " ube ", "bulk mail", "bulk email", "content reject",
+        "content denied", "content filter", "message content", "rejected for content", "suspicious", "looks like",
+        "unwanted", "blocked by filter", "advert", "bayes", "score", "mail content denied", "csi", "cloudmark",
+        "bogofilter", "prohibited content",
+    )),
+)  # fmt: skip
+
+# Of the way, the host and the rules. Late, since the words are used for much.
+CIRCUMSTANCES = Phrases(
+    (Reason.ROUTING_LOOP, (
+        "too many hops", "hop count", "mail loop", "loops back", "routing loop", "looping", "forwarding loop",
+        "message loop", "loop detected", "too many received", "best-preference mx", "mail loops", "hops",
+    )),
+    (Reason.EXPIRED, (
+        "retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old",
+        "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "ive been trying",
+        "in the queue too long", "queue too long", "maximum time",
+    )),
+    (Reason.NETWORK, (
+        "connection refused", "connection timed out", "connection reset", "connection died", "connection lost",
+        "lost connection", "connection closed", "timed out", "timeout", "no route to host", "network is unreachable",
+        "network unreachable", "unable to connect", "could not connect", "cannot connect",
+        "establish an smtp connection", "unreachable", "broken pipe", "deferred connection", "connection dropped",
+        "host is down", "conversation with", "try again later*dns",
+    )),
+    (Reason.DNS, (
+        "dns", "name server", "temporary lookup", "name service", "temporary resolution", "could not resolve",
+        "cname lookup", "lookup failed",
+    )),
+    (Reason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
+    (Reason.POLICY, (
+        "access denied", "policy", "policies", "attachment", "preferences", "members only", "members-only",
+        "mailing list", "distribution list", "not authorized", "administrative prohibition", "prohibited",
+        "by this user", "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
+    )),
+    (Reason.PROTOCOL, (
+        "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",
+        "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header",
+        "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
+        "missing message-id",
+    )),
+)  # fmt: skip
+
+# What fits nearly everything.
+LEFTOVERS = Phrases(
+    (Reason.HOST_TROUBLE, (
+        "try again", "try later", "temporar", "service unavailable", "service not available", "system error",
+        "internal error", "local error", "server error", "not currently available", "resources", "overload",
+        "too busy", "server busy", "system busy", "come back later", "system load", "config", "mail system",
+        "unexpected", "queue file", "server is down", "maintenance", "shutting down", "i/o error", "database",
+        "backend", "milter", "please retry", "error in processing", "local problem", "unavailable",
+    )),
+    (Reason.POLICY, (
+        "access denied", "denied", "not permitted", "not allowed", "permission", "administrative", "administrator",
+        "refused", "rejected", "reject", "blocked", "forbidden", "restricted", "security", "unauthorized",
+        "not accepted", "unacceptable", "banned", "rule", "disallowed", "violat",
+    )),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""What a message carries of its sending domain: the key that signs it and where its bounces go to.
+
+The newest key that the DNS has shown signs; before any was seen, the first one does.
+"""
+
+import functools
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.conf import settings
+
+from delivery.message.dkim import SigningKey
+from domains.models import SEAL_PURPOSE
+from lib.ids import from_uuid, to_uuid
+from lib.keyring import UnknownKey
+from lib.sealed import unseal
+from lib.sql import run_planned
+
+log = logging.getLogger("postrider.domains")
+
+# (workspace id, domain name)
+Pair = tuple[str, str]
+
+KEYS_AT_HAND = 1000
+# Each pair is looked up by the unique index: a plain join reads the whole table until it is very large.
+IDENTITIES = """
+SELECT pair.place, found.*
+FROM unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS pair (workspace_id, name, place)
+CROSS JOIN LATERAL (
+  SELECT d.return_path_seen_at IS NOT NULL, k.id, k.selector, k.sealed_private_key
+  FROM domains_domain d JOIN domains_dkimkey k ON k.domain_id = d.id
+  WHERE d.workspace_id = pair.workspace_id AND d.name = pair.name
+  ORDER BY k.seen_at IS NULL, CASE WHEN k.seen_at IS NOT NULL THEN k.created_at END DESC, k.created_at, k.id
+  LIMIT 1
+) AS found
+"""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """key is None where it cannot be unsealed: its entry has left APP_KEYS, or the row is damaged."""
+
+    key: SigningKey | None
+    return_path_domain: str
+
+
+def identities(pairs: Collection[Pair]) -> dict[Pair, Identity]:
+    """Return the identity of each registered domain, with one query; a domain that is gone is left out."""
+    wanted = sorted(pairs)
+    workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
+    rows = run_planned(IDENTITIES, [workspaces, [name for _, name in wanted]])
+    return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in rows}
+
+
+def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> Identity:  # noqa: FBT001
+    domain = return_path_name(name) if is_return_path_seen else settings.RETURN_PATH_DOMAIN
+    return Identity(_signing_key(name, key_id, selector, sealed), domain)
+
+
+def return_path_name(domain_name: str) -> str:
+    """Return the name that a domain's owner may point at RETURN_PATH_DOMAIN."""
+    return f"bounce.{domain_name}"
+
+
+def _signing_key(name: str, key_id: UUID, selector: str, sealed: str) -> SigningKey | None:
+    try:
+        return SigningKey(name, selector, _private_key(key_id, sealed))
+    except (InvalidTag, UnknownKey, ValueError) as error:
+        known = {"domain": name, "key": from_uuid(key_id, prefix="dkim_"), "error": type(error).__name__}
+        log.error("a DKIM key cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
+        return None
+
+
+@functools.lru_cache(maxsize=KEYS_AT_HAND)
+def _private_key(key_id: UUID, sealed: str) -> RSAPrivateKey:
+    pem = unseal(sealed, purpose=SEAL_PURPOSE, row=from_uuid(key_id, prefix="dkim_"))
+    # Checking the primes again takes longer than a hundred signatures; the seal proves that they are ours.
+    key = load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
+    assert isinstance(key, RSAPrivateKey)
+    return key

@@ -1,0 +1,128 @@
+"""Checked requests, before they become rows."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from delivery.message.compose import File
+from emails.accept.insertion import NewEmail, NewRecipient, Shared
+from emails.models import Recipient
+from lib.email_addresses import Address
+
+# A field and the addr-spec that it names.
+Addressed = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One email as it was asked for. template is an id or an alias; subject may be None with it."""
+
+    sender: Address
+    to: tuple[Address, ...]
+    subject: str | None
+    html: str = ""
+    text: str = ""
+    cc: tuple[Address, ...] = ()
+    bcc: tuple[Address, ...] = ()
+    reply_to: Address | None = None
+    template: str | None = None
+    template_data: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    files: tuple[File, ...] = ()
+    track_opens: bool = True
+    track_clicks: bool = True
+    scheduled_for: datetime | None = None
+
+    def addressed(self) -> Iterator[Addressed]:
+        """Every addr-spec behind the field that named it, such as `cc[0]`."""
+        for name in ("to", "cc", "bcc"):
+            for index, address in enumerate(getattr(self, name)):
+                yield f"{name}[{index}]", address.spec
+
+
+@dataclass(frozen=True)
+class BatchRecipient:
+    to: Address
+    template_data: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class BatchDraft:
+    """One template for many; what stands here is shared by all of them."""
+
+    sender: Address
+    template: str
+    recipients: tuple[BatchRecipient, ...]
+    subject: str | None = None
+    reply_to: Address | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] | None = None
+    scheduled_for: datetime | None = None
+
+    def addressed(self) -> Iterator[Addressed]:
+        """Every addr-spec behind the field that named it, such as `recipients[0].to`."""
+        for index, recipient in enumerate(self.recipients):
+            yield f"recipients[{index}].to", recipient.to.spec
+
+    def metadata_for(self, recipient: BatchRecipient) -> dict[str, Any] | None:
+        """Return one recipient's own metadata, added to what is shared."""
+        return {**(self.metadata or {}), **(recipient.metadata or {})} or None
+
+
+def shared_by(draft: Draft | BatchDraft, **references: Any) -> Shared:
+    """Return what the emails of a request share.
+
+    references: content_id, version_id and template_id, where there are.
+    """
+    own: dict[str, Any] = {}
+    if isinstance(draft, Draft):
+        own = {"headers": draft.headers, "track_opens": draft.track_opens, "track_clicks": draft.track_clicks}
+    return Shared(
+        sender=str(draft.sender),
+        from_domain=draft.sender.domain,
+        reply_to=str(draft.reply_to) if draft.reply_to else None,
+        tags=draft.tags,
+        scheduled_for=draft.scheduled_for,
+        **own,
+        **references,
+    )
+
+
+def new_email(draft: Draft, *, subject: str) -> NewEmail:
+    """Turn a draft into rows; an address that is named twice is kept once, where it came first."""
+    seen: set[str] = set()
+    to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
+    kinds = zip(Recipient.Kind, (to, cc, bcc), strict=True)
+    return NewEmail(
+        to=[str(address) for address in to],
+        cc=[str(address) for address in cc],
+        bcc=[str(address) for address in bcc],
+        subject=subject,
+        metadata=draft.metadata,
+        template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
+        recipients=[NewRecipient(kind, address.spec) for kind, group in kinds for address in group],
+    )
+
+
+def batch_email(batch: BatchDraft, recipient: BatchRecipient, *, subject: str) -> NewEmail:
+    return NewEmail(
+        to=[str(recipient.to)],
+        cc=[],
+        bcc=[],
+        subject=subject,
+        metadata=batch.metadata_for(recipient),
+        template_data=json.dumps(recipient.template_data, ensure_ascii=False),
+        recipients=[NewRecipient(Recipient.Kind.TO, recipient.to.spec)],
+    )
+
+
+def _unseen(addresses: Iterable[Address], seen: set[str]) -> Iterator[Address]:
+    for address in addresses:
+        if address.spec.lower() not in seen:
+            seen.add(address.spec.lower())
+            yield address

@@ -1,0 +1,238 @@
+"""Write accepted emails: one statement for any number of them, which is a transaction of its own where none is open.
+
+A statement per table and email was measured at 458 µs an email, one for all at 25 µs (DESIGN, "Measured"). It looks
+at suppressions, then takes the quota, and writes only where that was granted: docs/decisions/0064.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from analytics.counters import ADD_NEW, add_new_values
+from delivery.message.compose import File
+from emails import queue_stats
+from emails.models import Attachment, Pending
+from emails.states import State
+from lib.ids import new_id, new_uuid, to_uuid
+from lib.sql import run_prepared
+from suppressions.services import BLOCKED, Block, blocked_values, read_blocked
+from workspaces.models import Workspace
+from workspaces.quota import TAKE_WHERE, take_values
+
+GRANTED = "EXISTS (SELECT FROM taken)"
+# What all share comes once, beside the rows of what each has of its own.
+# Of a scheduled email the first recipient's row alone becomes due; it takes the others along, so that
+# an email is moved, or cancelled, as a whole (emails.sending.scheduling).
+ACCEPT = f"""
+WITH blocked AS (
+    {BLOCKED}
+), taken AS (
+    {TAKE_WHERE.format(condition="NOT EXISTS (SELECT FROM blocked)")}
+), counted AS (
+    {ADD_NEW} WHERE {GRANTED}
+), content AS (
+    INSERT INTO emails_content (id, html, text)
+    SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text) WHERE {GRANTED}
+), shared AS (
+    SELECT * FROM json_to_record(%(shared)s) AS s (content_id uuid, version_id uuid, template_id text, sender text,
+           from_domain text, reply_to text, tags text[], headers jsonb, track_opens boolean, track_clicks boolean,
+           scheduled_for timestamptz)
+     WHERE {GRANTED}
+), one AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, event_id uuid, public_id text, "to" text[], cc text[],
+           bcc text[], subject text, search_text text, metadata jsonb, template_data text)
+), reader AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, kind text, position smallint,
+           address text, domain text)
+), email AS (
+    INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
+                              from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
+                              track_opens, track_clicks, created_at, scheduled_for, status, retry_count)
+    SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
+           from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
+           track_opens, track_clicks, now(), scheduled_for, %(status)s, 0
+      FROM shared CROSS JOIN one
+), recipient AS (
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
+    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared CROSS JOIN reader
+), pending AS (
+    INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
+    SELECT id, %(workspace)s, domain, %(stage)s,
+           CASE WHEN scheduled_for IS NULL THEN now()
+                WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
+           coalesce(scheduled_for, now()), 0, 0
+      FROM shared CROSS JOIN reader
+), event AS (
+    INSERT INTO emails_event (id, email_id, kind, payload, created_at)
+    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now() FROM shared CROSS JOIN one
+)
+SELECT now(), {GRANTED}, (SELECT json_agg(json_build_array(place, id, email, reason)) FROM blocked)
+"""  # noqa: S608 - constants
+
+
+@dataclass(frozen=True)
+class NewContent:
+    html: str
+    text: str
+    files: tuple[File, ...] = ()
+    id: str = field(default_factory=lambda: new_id("con_"))
+
+
+@dataclass(frozen=True)
+class NewRecipient:
+    kind: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all emails of one call have in common; scheduled_for is None for at once."""
+
+    sender: str
+    from_domain: str
+    reply_to: str | None
+    tags: Sequence[str]
+    scheduled_for: datetime | None = None
+    content_id: str | None = None
+    version_id: str | None = None
+    template_id: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    track_opens: bool = True
+    track_clicks: bool = True
+
+    @property
+    def status(self) -> State:
+        return State.SCHEDULED if self.scheduled_for else State.QUEUED
+
+
+@dataclass(frozen=True)
+class NewEmail:
+    """What one email has of its own, as it goes into the database."""
+
+    to: list[str]
+    cc: list[str]
+    bcc: list[str]
+    subject: str
+    metadata: dict[str, Any] | None
+    recipients: list[NewRecipient]
+    template_data: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True)
+class Written:
+    """blocked: which of the addresses are, by `key_of`. Unless the quota was granted nothing is written."""
+
+    created_at: datetime
+    blocked: dict[str, Block]
+    is_granted: bool
+
+
+def insert_emails(
+    workspace: Workspace,
+    *,
+    shared: Shared,
+    emails: Sequence[NewEmail],
+    contents: Sequence[NewContent],
+    addresses: Collection[str],
+    units: int,
+) -> Written:
+    """Take units of the quota and write emails with contents, recipients, queue rows, first events and counts.
+
+    addresses: those that must not be on the suppression list.
+    """
+    recipients = sum(len(email.recipients) for email in emails)
+    values = {
+        **blocked_values(workspace.id, addresses),
+        **take_values(workspace, units=units),
+        **add_new_values(
+            key=f"status.{shared.status}",
+            change=len(emails),
+            since_ever=queue_stats.accepted(workspace.id, recipients, status=shared.status),
+        ),
+        **_insert_values(contents, shared, emails),
+    }
+    ((created_at, is_granted, blocked),) = run_prepared(ACCEPT, values)
+    rows = [(place, UUID(id_), email, reason) for place, id_, email, reason in blocked or ()]
+    return Written(created_at, read_blocked(addresses, rows), is_granted)
+
+
+def _insert_values(contents: Sequence[NewContent], shared: Shared, emails: Sequence[NewEmail]) -> dict[str, Any]:
+    stage = Pending.Stage.SCHEDULED if shared.status is State.SCHEDULED else Pending.Stage.READY
+    return {
+        "status": shared.status.value,
+        "stage": stage.value,
+        "contents": json.dumps([_content_row(content) for content in contents]),
+        "shared": json.dumps(_shared_row(shared)),
+        "emails": json.dumps([_email_row(email) for email in emails]),
+        "recipients": json.dumps([row for email in emails for row in _recipient_rows(email)]),
+    }
+
+
+def insert_attachments(contents: Sequence[NewContent]) -> None:
+    """Write the files of contents that are to be inserted; their foreign key is looked at when the transaction ends."""
+    rows = [
+        Attachment(position=position, content_id=content.id, size=len(file.data), **_columns(file))
+        for content in contents
+        for position, file in enumerate(content.files)
+    ]
+    if rows:
+        Attachment.objects.bulk_create(rows)
+
+
+def _columns(file: File) -> dict[str, Any]:
+    # content_id is taken by the foreign key's column.
+    return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
+
+
+def _content_row(content: NewContent) -> dict[str, str]:
+    return {"id": to_uuid(content.id, prefix="con_").hex, "html": content.html, "text": content.text}
+
+
+def _shared_row(shared: Shared) -> dict[str, Any]:
+    return vars(shared) | {
+        "content_id": shared.content_id and to_uuid(shared.content_id, prefix="con_").hex,
+        "version_id": shared.version_id and to_uuid(shared.version_id, prefix="tplv_").hex,
+        "scheduled_for": shared.scheduled_for and shared.scheduled_for.isoformat(),
+    }
+
+
+def _email_row(email: NewEmail) -> dict[str, Any]:
+    return {
+        "id": to_uuid(email.id).hex,
+        "public_id": email.id,
+        "event_id": new_uuid().hex,
+        "to": email.to,
+        "cc": email.cc,
+        "bcc": email.bcc,
+        "subject": email.subject,
+        "search_text": search_text(email.to, email.subject),
+        "metadata": email.metadata,
+        "template_data": email.template_data,
+    }
+
+
+def search_text(to: Sequence[str], subject: str) -> str:
+    """Return what a search looks through; a line end keeps a match from spanning recipient and subject.
+
+    Folded, for lower() depends on the neighbours of a Greek sigma, so that a part would not be found in the whole.
+    """
+    return f"{', '.join(to)}\n{subject}".casefold()
+
+
+def _recipient_rows(email: NewEmail) -> list[dict[str, Any]]:
+    email_id = to_uuid(email.id).hex
+    return [
+        {
+            "id": new_uuid().hex,
+            "email_id": email_id,
+            "kind": recipient.kind,
+            "position": position,
+            "address": recipient.address,
+            "domain": recipient.address.rpartition("@")[2],
+        }
+        for position, recipient in enumerate(email.recipients)
+    ]

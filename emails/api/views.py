@@ -1,0 +1,126 @@
+"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel; the queue."""
+
+from typing import Any
+
+from django.db.models import Prefetch
+from django.http import StreamingHttpResponse
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.mixins import RetrieveModelMixin
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from emails.accept.idempotency import Answer, read_key, replay
+from emails.accept.services import check_email, resend_email, send_batch, send_email
+from emails.api.export import csv_lines, is_truncated
+from emails.api.filters import EmailFilters, filtered
+from emails.api.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
+from emails.api.openapi import emails_schema, queue_schema
+from emails.api.pagination import EmailPagination
+from emails.api.permissions import MayAccept
+from emails.api.serializers import EmailItemSerializer, EmailSerializer, EventSerializer, StatsSerializer
+from emails.models import Attachment, Email
+from emails.queue_stats import read_stats
+from emails.sending.scheduling import cancel_email, reschedule_email
+from lib.worker.failpoints import fault
+from workspaces.api.scopes import HasScope
+from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
+
+WITHOUT_BYTES = Prefetch("content__attachments", queryset=Attachment.objects.defer("data"))
+
+
+class CsvRenderer(JSONRenderer):
+    """Lets callers ask for text/csv; what it renders are the errors, which stay JSON."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+@emails_schema
+class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
+    queryset = Email.objects.all()
+    serializer_class = EmailSerializer
+    permission_classes = (HasScope, MayAccept)
+    sending_actions = frozenset(
+        {"send", "batch", "resend", "destroy", "partial_update", "list", "retrieve", "events", "export"}
+    )
+
+    def get_queryset(self) -> Any:
+        emails = super().get_queryset()
+        if self.action == "retrieve":
+            return emails.select_related("content", "template_version").prefetch_related("recipients", WITHOUT_BYTES)
+        return emails
+
+    def list(self, request: Request) -> Response:
+        filters = self.filters()
+        pages = EmailPagination()
+        emails = filtered(self.get_queryset(), filters)
+        page = pages.paginate(emails, request, filters=filters, workspace_id=self.workspace.id)
+        return pages.get_paginated_response(EmailItemSerializer(page, many=True).data)
+
+    @action(detail=False, renderer_classes=[CsvRenderer, JSONRenderer])
+    def export(self, request: Request) -> StreamingHttpResponse:
+        emails = filtered(self.get_queryset(), self.filters())
+        headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
+        if is_truncated(emails):
+            headers["X-Export-Truncated"] = "true"
+        return StreamingHttpResponse(csv_lines(emails), content_type="text/csv; charset=utf-8", headers=headers)
+
+    @action(detail=False, methods=["post"])
+    def send(self, request: Request) -> Response:
+        key = read_key(request, operation="send")
+        answer = replay(self.workspace, key)
+        if answer is None:
+            draft, is_dry_run = self.valid(SendInput)
+            if is_dry_run:
+                return Response(check_email(self.workspace, draft=draft))
+            answer = send_email(self.workspace, draft=draft, key=key)
+        return accepted(answer)
+
+    @action(detail=False, methods=["post"])
+    def batch(self, request: Request) -> Response:
+        key = read_key(request, operation="batch")
+        answer = replay(self.workspace, key)
+        if answer is None:
+            answer = send_batch(self.workspace, batch=self.valid(BatchInput), key=key)
+        return accepted(answer)
+
+    @action(detail=True, methods=["post"])
+    def resend(self, request: Request, pk: str) -> Response:
+        email = self.get_object()
+        key = read_key(request, operation="resend", about=email.id)
+        answer = replay(self.workspace, key)
+        if answer is None:
+            self.valid(ResendInput, may_be_empty=True)
+            answer = resend_email(self.workspace, email=email, key=key)
+        return accepted(answer)
+
+    @action(detail=True)
+    def events(self, request: Request, pk: str) -> Response:
+        email = self.get_object()
+        return Response({"data": EventSerializer(email.events.with_webhooks(), many=True).data})
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        email = self.get_object()
+        scheduled_for = self.valid(RescheduleInput)["scheduledFor"]
+        return Response(reschedule_email(email, scheduled_for=scheduled_for))
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        return Response(cancel_email(self.get_object()))
+
+    def filters(self) -> dict[str, Any]:
+        return dict(self.valid_query(EmailFilters))
+
+
+@queue_schema
+class QueueStatsView(WorkspaceView):
+    action = "stats"
+
+    def get(self, request: Request) -> Response:
+        return Response(StatsSerializer(read_stats(self.workspace)).data)
+
+
+def accepted(answer: Answer) -> Response:
+    fault("emails.before_accept_answer")
+    return Response(answer.body, status=status.HTTP_202_ACCEPTED, headers=answer.headers)

@@ -1,0 +1,61 @@
+"""The transport that DELIVERY_TRANSPORT names, with the simulator in front of it."""
+
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from django.conf import settings
+
+from delivery.transports.anymail import AnymailTransport
+from delivery.transports.destinations import Limits
+from delivery.transports.direct import DirectTransport
+from delivery.transports.interface import Transport
+from delivery.transports.relay import RelayTransport, inbox_transport
+from delivery.transports.simulator import SimulatorTransport
+from delivery.transports.smtp.mx import Routes
+from delivery.transports.smtp.smtp_url import parse_smtp_url
+from lib.address_guard import Address, Guard
+from lib.resolver import Resolver
+
+
+def chosen_transport() -> Transport:
+    """Return a transport for this process. Raises BadSmtpUrl and BackendUnsuitable, which config.checks tells first."""
+    return SimulatorTransport(TRANSPORTS[settings.DELIVERY_TRANSPORT](), domain=settings.SIMULATOR_DOMAIN)
+
+
+def _inbox() -> Transport:
+    return inbox_transport(port=settings.INBOX_PORT, ehlo_name=settings.EHLO_NAME)
+
+
+def _relay() -> Transport:
+    # One server for everything: it gets all the sessions that this process may have.
+    limits = Limits(connections=settings.DELIVERY_CONNECTIONS)
+    return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
+
+
+def _direct() -> Transport:
+    is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
+    guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
+    routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME])
+    return DirectTransport(routes, ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+
+
+def _own_addresses() -> frozenset[Address]:
+    """Return the addresses that this machine's own name leads to: mail for them would come back to us."""
+    try:
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+    except OSError:
+        return frozenset()
+    return frozenset(ip_address(str(address[0]).partition("%")[0]) for *_, address in found)
+
+
+def _anymail() -> Transport:
+    return AnymailTransport(settings.ANYMAIL_BACKEND)
+
+
+TRANSPORTS: dict[str, Callable[[], Transport]] = {
+    "inbox": _inbox,
+    "smtp": _relay,
+    "direct": _direct,
+    "anymail": _anymail,
+}

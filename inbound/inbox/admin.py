@@ -1,0 +1,23 @@
+"""Staff's inbox: the caught mail of the service itself. A workspace's mail is its owners' alone."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from inbound.inbox.models import CaughtMail
+from inbound.inbox.reading import read_mail
+from workspaces.admin import ReadOnlyAdmin
+
+
+@admin.register(CaughtMail)
+class CaughtMailAdmin(ReadOnlyAdmin):
+    list_display = ("subject", "recipient", "received_at")
+    fields = ("subject", "sender", "recipient", "received_at", "text")
+    readonly_fields = ("text",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
+        mails: QuerySet[CaughtMail] = super().get_queryset(request)
+        return mails.filter(workspace=None).defer("source")
+
+    def text(self, mail: CaughtMail) -> str:
+        return read_mail(bytes(mail.source)).text

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class Inbox(AppConfig):
+    name = "inbound.inbox"
+    label = "inbox"

@@ -1,0 +1,46 @@
+"""The model field behind every public id."""
+
+import functools
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from lib import ids
+
+if TYPE_CHECKING:
+    StringField = models.Field[str, str]
+else:
+    StringField = models.Field
+
+
+class IdField(StringField):
+    """An id: a string with a prefix in Python and on the wire, a uuid in the database."""
+
+    description = "An opaque id"
+
+    def __init__(self, prefix: str = "", **options: Any) -> None:
+        self.prefix = prefix
+        options.setdefault("default", functools.partial(ids.new_id, prefix))
+        options.setdefault("editable", False)
+        super().__init__(**options)
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        options.pop("default", None)
+        return name, path, [self.prefix, *args], options
+
+    def get_internal_type(self) -> str:
+        return "UUIDField"
+
+    def from_db_value(self, value: uuid.UUID | None, *_: object) -> str | None:
+        return None if value is None else ids.from_uuid(value, prefix=self.prefix)
+
+    def to_python(self, value: Any) -> Any:
+        return ids.from_uuid(value, prefix=self.prefix) if isinstance(value, uuid.UUID) else value
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Raises InvalidId, a ValueError, which DRF's look-ups answer with 404."""
+        if value is None or isinstance(value, uuid.UUID) or hasattr(value, "as_sql"):
+            return value
+        return ids.to_uuid(str(value), prefix=self.prefix)

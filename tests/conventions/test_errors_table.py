@@ -1,0 +1,352 @@
+"""The table of errors (CONTRACT section 1), a request for every row; a new kind of problem is added here."""
+
+import base64
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from api.errors import Problem
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from emails.api.views import EmailViewSet
+from emails.sending import queue
+from emails.sending.outcomes import Result, record
+from lib.ids import to_uuid
+from tests.conftest import Account, Api, mail, make_key
+from workspaces.api import authentication
+from workspaces.models import ApiKey, Usage, Workspace
+
+# Rows whose part of the service is still to come; a row leaves this set when its problem has a class.
+LATER: set[tuple[int, str]] = set()
+SECRETS = ("hunter2", "10.1.2.3")
+MEMBERS = {"type", "title", "status", "code", "detail", "requestId"}
+ROWS: dict[tuple[int, str], tuple[set[str], Callable]] = {}
+
+
+class Caller:
+    """What a row needs to make its request: Alice's key, and a door into the service's insides."""
+
+    def __init__(self, workspace: Workspace, monkeypatch: Any, settings: Any) -> None:
+        self.workspace, self.monkeypatch, self.settings = workspace, monkeypatch, settings
+        self.key = make_key(workspace)
+        self.api = Api(self.key)
+
+    def change_key(self, **fields: Any) -> None:
+        ApiKey.objects.update(**fields)
+        authentication.cache.clear()
+
+    def change_workspace(self, **fields: Any) -> None:
+        Workspace.objects.filter(id=self.workspace.id).update(**fields)
+        authentication.cache.clear()
+
+    def send(self, **fields: Any) -> Any:
+        return self.api.post("/emails/send", mail(**fields))
+
+    def sent(self, **fields: Any) -> str:
+        return self.send(**fields).json()["id"]
+
+    def template(self, **fields: Any) -> Any:
+        return self.api.post("/templates", {"name": "t", "subject": "s", "htmlContent": "<p>Hi {{name}}</p>", **fields})
+
+    def replace_valid(self, error: Exception) -> None:
+        def explode(*args: Any, **kwargs: Any) -> None:
+            raise error
+
+        self.monkeypatch.setattr(EmailViewSet, "valid", explode)
+
+
+def row(status: int, code: str, *members: str) -> Callable:
+    """Register the request of a row, and what its answer has beside the members of all."""
+
+    def register(request: Callable) -> Callable:
+        ROWS[status, code] = (set(members), request)
+        return request
+
+    return register
+
+
+@row(400, "invalid_json")
+def _(caller: Caller):
+    return caller.api.raw("POST", "/emails/send", b'{"to": 1, "to": 2}')
+
+
+@row(400, "invalid_idempotency_key")
+def _(caller: Caller):
+    return caller.api.post("/emails/send", mail(), Idempotency_Key="")
+
+
+@row(401, "missing_api_key")
+def _(caller: Caller):
+    return Api().get("/me")
+
+
+@row(401, "invalid_api_key")
+def _(caller: Caller):
+    return Api("pr_nonsense").get("/me")
+
+
+@row(401, "revoked_api_key")
+def _(caller: Caller):
+    caller.change_key(revoked_at=timezone.now())
+    return caller.api.get("/me")
+
+
+@row(401, "expired_api_key")
+def _(caller: Caller):
+    caller.change_key(expires_at=timezone.now() - timedelta(seconds=1))
+    return caller.api.get("/me")
+
+
+@row(403, "insufficient_scope", "requiredScope")
+def _(caller: Caller):
+    caller.change_key(scope="read_only")
+    return caller.send()
+
+
+@row(403, "workspace_suspended")
+def _(caller: Caller):
+    caller.change_workspace(suspended_at=timezone.now())
+    return caller.send()
+
+
+@row(403, "plan_limit_reached", "resource", "limit")
+def _(caller: Caller):
+    caller.change_workspace(plan="free")
+    return caller.api.post("/domains", {"name": "second.example"})
+
+
+@row(404, "not_found")
+def _(caller: Caller):
+    return caller.api.get(f"/emails/{'0' * 22}")
+
+
+@row(405, "method_not_allowed")
+def _(caller: Caller):
+    return caller.api.get("/emails/send")
+
+
+@row(406, "not_acceptable")
+def _(caller: Caller):
+    return caller.api.get("/me", Accept="text/html")
+
+
+@row(409, "email_already_sent")
+def _(caller: Caller):
+    email_id = caller.sent()
+    claims = queue.claim(10, after=UUID(int=0))
+    record([Result(held, Outcome(Verdict.SENT, Reply(250, "2.0.0 ok"))) for held in claims])
+    return caller.api.delete(f"/emails/{email_id}")
+
+
+@row(409, "email_not_cancellable")
+def _(caller: Caller):
+    return caller.api.delete(f"/emails/{caller.sent()}")
+
+
+@row(409, "email_not_scheduled")
+def _(caller: Caller):
+    return caller.api.patch(f"/emails/{caller.sent()}", {"scheduledFor": None})
+
+
+@row(409, "idempotency_key_reuse")
+def _(caller: Caller):
+    caller.api.post("/emails/send", mail(), Idempotency_Key="k")
+    return caller.api.post("/emails/send", mail(subject="Other"), Idempotency_Key="k")
+
+
+@row(409, "idempotency_in_progress")
+def _(caller: Caller):
+    """Another connection holds the key for as long as this one waits."""
+    insert = "INSERT INTO emails_acceptance (workspace_id, key, operation, fingerprint) VALUES (%s, 'k', 'send', '')"
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
+    options = connection.get_connection_params()
+    names = ("host", "port", "user", "password", "dbname")
+    try:
+        with psycopg.connect(**{name: options[name] for name in names if options.get(name)}) as faster:
+            faster.execute(insert, [to_uuid(caller.workspace.id, prefix="ws_")])
+            return caller.send(idempotencyKey="k")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+
+
+@row(409, "domain_already_exists")
+def _(caller: Caller):
+    return caller.api.post("/domains", {"name": "alice.example"})
+
+
+@row(409, "alias_taken")
+def _(caller: Caller):
+    caller.template(alias="welcome")
+    return caller.template(alias="welcome")
+
+
+@row(411, "length_required")
+def _(caller: Caller):
+    return caller.api.raw("POST", "/emails/send", b"{}", HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH="")
+
+
+@row(413, "payload_too_large")
+def _(caller: Caller):
+    return caller.api.raw("POST", "/emails/send", b"{}", CONTENT_LENGTH=str(20 * 1024 * 1024 + 1))
+
+
+@row(413, "attachments_too_large", "limit")
+def _(caller: Caller):
+    content = base64.b64encode(bytes(10_485_761)).decode()
+    return caller.send(attachments=[{"filename": "a.bin", "content": content}])
+
+
+@row(415, "unsupported_media_type")
+def _(caller: Caller):
+    return caller.api.raw("POST", "/emails/send", b"to=ada", "application/x-www-form-urlencoded")
+
+
+@row(422, "validation_error", "errors")
+def _(caller: Caller):
+    return caller.send(to="nobody")
+
+
+@row(422, "too_many_recipients", "field", "limit")
+def _(caller: Caller):
+    return caller.send(to=[f"a{number}@example.com" for number in range(51)])
+
+
+@row(422, "too_many_attachments", "limit")
+def _(caller: Caller):
+    return caller.send(attachments=[{"filename": "a.txt", "content": "QQ=="}] * 11)
+
+
+@row(422, "domain_not_registered", "domain")
+def _(caller: Caller):
+    return caller.send(**{"from": "x@other.example"})
+
+
+@row(422, "domain_not_verified", "domain", "missingRecords")
+def _(caller: Caller):
+    caller.settings.SENDING_DOMAIN_POLICY = "verified"
+    return caller.send()
+
+
+@row(422, "recipient_suppressed", "recipients")
+def _(caller: Caller):
+    caller.api.post("/suppressions", {"email": "ada@example.com"})
+    return caller.send()
+
+
+@row(422, "template_not_found")
+def _(caller: Caller):
+    return caller.send(templateId="nothing")
+
+
+@row(422, "template_syntax_error", "field", "line", "column")
+def _(caller: Caller):
+    return caller.template(htmlContent="<p>\n{{#if x}}")
+
+
+@row(422, "missing_template_variables", "variables")
+def _(caller: Caller):
+    return caller.send(html=None, templateId=caller.template(strictVariables=True).json()["id"])
+
+
+@row(422, "template_output_too_large", "field")
+def _(caller: Caller):
+    template_id = caller.template(htmlContent="{{{name}}}" * 3).json()["id"]
+    return caller.send(html=None, templateId=template_id, templateData={"name": "x" * 1024 * 1024})
+
+
+@row(429, "rate_limit_exceeded")
+def _(caller: Caller):
+    caller.settings.RATE_LIMIT = (1, 1)
+    return [caller.api.get("/me") for _ in range(3)][-1]
+
+
+@row(429, "quota_exceeded", "limit", "used", "requested", "resetsAt")
+def _(caller: Caller):
+    caller.change_workspace(plan="free")
+    month = datetime.now(UTC).date().replace(day=1)
+    Usage.objects.create(workspace=caller.workspace, month=month, used=500)
+    return caller.send()
+
+
+@row(500, "internal_error")
+def _(caller: Caller):
+    caller.replace_valid(RuntimeError(SECRETS[0]))
+    return caller.send()
+
+
+@row(503, "service_unavailable")
+def _(caller: Caller):
+    caller.replace_valid(OperationalError(SECRETS[1]))
+    return caller.send()
+
+
+@row(503, "overloaded")
+def _(caller: Caller):
+    caller.monkeypatch.setattr("api.admission.waited_seconds", lambda _: 1.5)
+    return caller.send()
+
+
+# Headers that a row has beside the body, and no other row.
+HEADERS = {
+    "WWW-Authenticate": {row for row in ROWS if row[0] == 401},
+    "Allow": {(405, "method_not_allowed")},
+    "Retry-After": {
+        (409, "idempotency_in_progress"),
+        (429, "rate_limit_exceeded"),
+        (503, "overloaded"),
+        (503, "service_unavailable"),
+    },
+}
+# What another connection holds is not seen by one that is inside of a test's transaction.
+ALONE = {(409, "idempotency_in_progress")}
+
+
+def kinds(problem: type[Problem]) -> set[type[Problem]]:
+    return {problem}.union(*(kinds(kind) for kind in problem.__subclasses__()))
+
+
+def test_every_kind_of_problem_is_in_the_table():
+    # The one without a code is what the answers to a bad key have in common.
+    named = {(kind.status, kind.code) for kind in kinds(Problem) if hasattr(kind, "code")}
+    assert named == ROWS.keys()
+    assert not named & LATER
+
+
+def test_no_code_stands_for_two_statuses():
+    codes = [code for _, code in [*ROWS, *LATER]]
+    assert len(codes) == len(set(codes))
+
+
+@pytest.fixture
+def caller(api: Api, alice: Account, monkeypatch, settings) -> Caller:
+    return Caller(alice.workspace, monkeypatch, settings)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [pytest.param(*row, marks=pytest.mark.django_db(transaction=row in ALONE), id=row[1]) for row in ROWS],
+)
+def test_a_request_is_refused_as_the_table_says(caller: Caller, status, code):
+    members, request = ROWS[status, code]
+    response = request(caller)
+    body = response.json()
+    assert (response.status_code, body["status"], body["code"]) == (status, status, code)
+    assert response["Content-Type"] == "application/problem+json"
+    assert body.keys() == MEMBERS | members
+    assert body["type"].endswith(f"/docs/errors#{code}")
+    assert body["requestId"] == response["X-Request-Id"]
+    assert body["title"]
+    assert body["detail"]
+    assert not any(secret in body["detail"] for secret in SECRETS)
+    wanted = {name for name, rows in HEADERS.items() if (status, code) in rows}
+    given = {name for name in HEADERS if name in response}
+    # The framework sends Allow with every answer of a view.
+    assert wanted <= given <= wanted | {"Allow"}
+    assert int(response.get("Retry-After", 1)) >= 1

@@ -1,0 +1,113 @@
+"""Who may call what: every path and method of /v1 against the sentence of CONTRACT section 2.
+
+`sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list, detail, events, export),
+templates and their preview, domains, /v1/me. `read_only`: every GET, and preview. `full_access`: all.
+"""
+
+import pytest
+
+from tests.conftest import Account, Api, make_key
+from tests.conventions.test_foreign_objects import call, calls_of_v1
+
+pytestmark = pytest.mark.django_db
+
+SCOPES = ("full_access", "sending_access", "read_only")
+# Takes no key at all.
+OPEN = {("GET", "/openapi.json")}
+SENDING = {
+    ("POST", "/emails/send"),
+    ("POST", "/emails/batch"),
+    ("POST", "/emails/{}/resend"),
+    ("DELETE", "/emails/{}"),
+    ("PATCH", "/emails/{}"),
+    ("GET", "/emails"),
+    ("GET", "/emails/{}"),
+    ("GET", "/emails/{}/events"),
+    ("GET", "/emails/export"),
+    ("GET", "/templates"),
+    ("GET", "/templates/{}"),
+    ("POST", "/templates/{}/preview"),
+    ("GET", "/domains"),
+    ("GET", "/domains/{}"),
+    ("GET", "/me"),
+}
+READING_BESIDE_GET = {("POST", "/templates/{}/preview")}
+# What only full_access may do: a new path that changes something is added here or to SENDING on purpose.
+FULL = {
+    ("POST", "/domains"),
+    ("DELETE", "/domains/{}"),
+    ("POST", "/domains/{}/verify"),
+    ("POST", "/domains/{}/rotate-dkim"),
+    ("POST", "/templates"),
+    ("PATCH", "/templates/{}"),
+    ("DELETE", "/templates/{}"),
+    ("POST", "/suppressions"),
+    ("DELETE", "/suppressions/{}"),
+    ("POST", "/webhooks"),
+    ("PATCH", "/webhooks/{}"),
+    ("DELETE", "/webhooks/{}"),
+    ("POST", "/webhooks/{}/test"),
+    ("POST", "/webhooks/{}/rotate-secret"),
+    ("POST", "/webhooks/{}/deliveries/{}/replay"),
+}
+CALLS = sorted(calls_of_v1() - OPEN)
+
+
+def any_id(path: str) -> str:
+    return path.replace("{}", "0" * 22)
+
+
+def allowed(method: str, path: str) -> set[str]:
+    scopes = {"full_access"}
+    if method == "GET" or (method, path) in READING_BESIDE_GET:
+        scopes.add("read_only")
+    if (method, path) in SENDING:
+        scopes.add("sending_access")
+    return scopes
+
+
+def test_everything_that_changes_something_is_in_the_tables():
+    changing = {(method, path) for method, path in CALLS if method != "GET"}
+    assert changing == {(method, path) for method, path in SENDING | FULL if method != "GET"}
+
+
+def test_the_tables_name_nothing_that_is_gone():
+    assert set(CALLS) >= SENDING | FULL
+    assert calls_of_v1() >= OPEN
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_a_scope_may_do_what_the_contract_says_and_nothing_else(alice: Account, method, path, scope):
+    response = call(Api(make_key(alice.workspace, scope)), method, any_id(path), {})
+    if scope in allowed(method, path):
+        assert response.status_code not in {401, 403, 405, 500}
+        return
+    body = response.json()
+    assert (response.status_code, body["code"]) == (403, "insufficient_scope")
+    assert body["requiredScope"] in allowed(method, path)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("path", sorted(path for method, path in CALLS if method == "GET"))
+def test_head_needs_what_get_needs(alice: Account, path, scope):
+    api = Api(make_key(alice.workspace, scope))
+    head, get = api.raw("HEAD", any_id(path), b""), api.get(any_id(path))
+    assert head.status_code == get.status_code
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_without_a_key_nothing_is_answered(db, method, path):
+    response = call(Api(), method, any_id(path), {})
+    assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
+    assert response["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(OPEN))
+def test_what_is_open_needs_no_key(db, method, path):
+    assert call(Api(), method, path, None).status_code == 200
+
+
+def test_a_scope_is_checked_before_the_body_is_read(alice: Account):
+    response = Api(make_key(alice.workspace, "read_only")).raw("POST", "/emails/send", b"{")
+    assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")

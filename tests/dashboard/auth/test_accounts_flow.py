@@ -1,0 +1,254 @@
+"""Invitations, resets, proofs: links by mail, each for one thing, from PUBLIC_URL, until it is used or too old."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+from django.test import Client
+
+from system_mail.models import SystemMail
+from tests.conftest import PASSWORD
+from tests.dashboard.auth.test_sign_in import is_signed_in, sign_in
+from tests.dashboard.conftest import signed_in
+from workspaces.models import Invitation, Membership, User, Workspace
+
+NEW = "a better battery"
+
+
+def last_link(kind: str) -> str:
+    mail = SystemMail.objects.filter(kind=kind, state="waiting").latest("created_at")
+    (url,) = re.findall(r"https?://\S+", mail.text)
+    return url
+
+
+def path_of(url: str) -> str:
+    return url.removeprefix("https://mail.example.com")
+
+
+@pytest.fixture(autouse=True)
+def _public_url(settings):
+    settings.PUBLIC_URL = "https://mail.example.com"
+
+
+def invite(owner, email="new@example.com", role="member", **extra):
+    return owner.post("/dashboard/members/invite/", {"email": email, "role": role}, **extra)
+
+
+class TestInvitation:
+    def test_a_newcomer_signs_up_through_it_even_where_sign_up_is_closed(self, owner, alice, settings, client):
+        settings.SIGNUP = "closed"
+        invite(owner, "New@Example.com")
+        path = path_of(last_link("invitation"))
+        assert b"new@example.com" in client.get(path).content
+
+        response = client.post(path, {"password": PASSWORD})
+
+        assert response.url == "/dashboard/"
+        user = User.objects.get(email="new@example.com")
+        assert user.memberships.get().role == "member"
+        assert client.get("/dashboard/").context["workspace"] == alice.workspace
+        assert client.post(path, {"password": PASSWORD}).status_code == 410
+
+    def test_an_account_signs_in_and_joins(self, owner, alice, bob, client):
+        invite(owner, bob.owner.email, "owner")
+        path = path_of(last_link("invitation"))
+        assert b"Sign in as bob@bob.example" in client.get(path).content
+        assert client.post(path, {"password": PASSWORD}).status_code == 200
+        assert not bob.owner.memberships.filter(workspace=alice.workspace).exists()
+
+        sign_in(client, bob.owner.email)
+        assert client.post(path).url == "/dashboard/"
+
+        assert bob.owner.memberships.get(workspace=alice.workspace).role == "owner"
+        assert client.get("/dashboard/").context["workspace"] == alice.workspace
+
+    def test_an_account_without_any_workspace_can_sign_in_to_join(self, owner, bob, client):
+        Membership.objects.filter(user=bob.owner).delete()
+        invite(owner, bob.owner.email)
+        path = path_of(last_link("invitation"))
+
+        assert sign_in(client, bob.owner.email, next=path).url == path
+        assert client.post(path).url == "/dashboard/"
+
+    def test_somebody_else_cannot_use_it(self, owner, alice, bob):
+        invite(owner)
+        stranger = signed_in(bob.owner)
+
+        path = path_of(last_link("invitation"))
+        page = stranger.post(path)
+
+        assert b"another address" in page.content
+        assert stranger.post("/dashboard/logout/", {"next": path}).url == path
+        assert alice.workspace.memberships.count() == 1
+
+    def test_looking_at_it_accepts_nothing(self, owner, bob):
+        invite(owner, bob.owner.email)
+
+        signed_in(bob.owner).get(path_of(last_link("invitation")))
+
+        assert Invitation.objects.count() == 1
+
+    def test_it_is_too_old_after_seven_days(self, owner, client):
+        invite(owner)
+        Invitation.objects.update(expires_at=Now())
+
+        assert client.get(path_of(last_link("invitation"))).status_code == 410
+
+    def test_a_weak_password_is_refused(self, owner, client):
+        invite(owner)
+
+        client.post(path_of(last_link("invitation")), {"password": "short"})
+
+        assert not User.objects.filter(email="new@example.com").exists()
+
+    def test_it_never_names_the_host_of_the_request(self, owner, settings):
+        settings.ALLOWED_HOSTS = ["*"]
+
+        invite(owner, headers={"host": "evil.example"})
+
+        assert last_link("invitation").startswith("https://mail.example.com/dashboard/invitation/?token=")
+
+
+def ask(client, email: str, **extra):
+    return client.post("/dashboard/reset/", {"email": email}, **extra)
+
+
+class TestReset:
+    def test_the_password_is_changed_once(self, client, alice):
+        ask(client, "ALICE@alice.example")
+        path = path_of(last_link("reset"))
+        form = client.get(path)
+        assert form.url == "/dashboard/reset/new/"
+        assert client.post(form.url, {"password": NEW}).url == "/dashboard/login/"
+
+        assert sign_in(Client(), alice.owner.email).status_code == 200
+        assert sign_in(client, alice.owner.email, NEW).url == "/dashboard/"
+        again = Client()
+        assert again.get(path, follow=True).status_code == 410
+        assert again.post("/dashboard/reset/new/", {"password": PASSWORD}).status_code == 410
+
+    def test_every_session_of_the_account_ends(self, client, owner, alice):
+        ask(client, alice.owner.email)
+
+        client.get(path_of(last_link("reset")))
+        client.post("/dashboard/reset/new/", {"password": NEW})
+
+        assert not is_signed_in(owner)
+        assert SystemMail.objects.filter(kind="notice", recipient=alice.owner.email).exists()
+
+    def test_nobody_learns_who_has_an_account(self, client, alice):
+        known, unknown = ask(client, alice.owner.email), ask(client, "nobody@alice.example")
+
+        pages = [
+            page.content.decode().replace(name, "")
+            for page, name in ((known, alice.owner.email), (unknown, "nobody@alice.example"))
+        ]
+        scrubbed = [re.sub(r'value="\w{64}"', "", page) for page in pages]
+        assert known.status_code == unknown.status_code == 200
+        assert scrubbed[0] == scrubbed[1]
+        assert SystemMail.objects.get(recipient="nobody@alice.example").state == "nobody"
+
+    def test_both_cost_as_many_statements(self, client, alice, django_assert_num_queries):
+        from django.db import connection
+        from django.test.utils import CaptureQueriesContext
+
+        counts = []
+        for email in (alice.owner.email, "nobody@alice.example"):
+            with CaptureQueriesContext(
+                connection,
+            ) as queries:
+                ask(client, email)
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
+
+    def test_a_link_lasts_an_hour(self, client, alice, time_machine_at):
+        ask(client, alice.owner.email)
+        path = path_of(last_link("reset"))
+
+        with time_machine_at(timedelta(minutes=59)):
+            assert Client().get(path, follow=True).status_code == 200
+        with time_machine_at(timedelta(minutes=61)):
+            assert Client().get(path, follow=True).status_code == 410
+
+    def test_it_never_names_the_host_of_the_request(self, client, alice, settings):
+        settings.ALLOWED_HOSTS = ["*"]
+
+        ask(client, alice.owner.email, headers={"host": "evil.example", "x-forwarded-host": "evil.example"})
+
+        assert last_link("reset").startswith("https://mail.example.com/dashboard/reset/new/?")
+
+    @pytest.mark.parametrize(
+        "query", ["account=x&token=y", "account=&token=", "account=MQ&token=x", "account=%00&token=x"]
+    )
+    def test_what_is_no_link_changes_nothing(self, client, alice, query):
+        assert client.get(f"/dashboard/reset/new/?{query}", follow=True).status_code == 410
+
+    def test_asking_often_sends_three_mails_and_says_nothing(self, client, alice):
+        answers = [ask(client, alice.owner.email).status_code for _ in range(5)]
+
+        assert answers == [200] * 5
+        assert SystemMail.objects.filter(kind="reset").count() == 3
+
+    def test_one_address_is_slowed_down(self, client, alice):
+        answers = [ask(client, f"{n}@example.com").status_code for n in range(12)]
+
+        assert answers.count(429) == 2
+
+
+@pytest.fixture
+def time_machine_at():
+    from datetime import UTC, datetime
+
+    import time_machine
+
+    return lambda later: time_machine.travel(datetime.now(UTC) + later, tick=False)
+
+
+class TestProof:
+    @pytest.fixture
+    def newcomer(self, client, settings, db):
+        settings.EMBEDDED, settings.SIGNUP = False, "open"
+        client.post("/dashboard/signup/", {"email": "new@example.com", "password": PASSWORD, "workspace_name": "Acme"})
+        return client
+
+    def test_a_new_workspace_waits_for_it(self, newcomer):
+        assert not Workspace.objects.get().is_proven
+        assert b"Confirm your address" in newcomer.get("/dashboard/keys/").content
+        assert newcomer.get("/dashboard/members/invite/").status_code == 403
+
+        path = path_of(last_link("proof"))
+        stranger = Client()
+        stranger.get(path)
+        assert not Workspace.objects.get().is_proven
+        stranger.post(path)
+
+        assert Workspace.objects.get().is_proven
+        assert b"Confirm your address" not in newcomer.get("/dashboard/keys/").content
+
+    def test_the_link_can_be_had_again(self, newcomer):
+        newcomer.post("/dashboard/proof/again/")
+
+        assert SystemMail.objects.filter(kind="proof").count() == 2
+        assert newcomer.get("/dashboard/proof/again/").status_code == 405
+
+    def test_a_link_lasts_seven_days(self, newcomer, time_machine_at):
+        path = path_of(last_link("proof"))
+
+        with time_machine_at(timedelta(days=7, minutes=1)):
+            assert Client().post(path).status_code == 410
+        assert not Workspace.objects.get().is_proven
+
+    def test_a_token_of_another_purpose_proves_nothing(self, newcomer, owner):
+        invite(owner)
+        token = last_link("invitation").partition("token=")[2]
+
+        assert Client().post(f"/dashboard/proof/?token={token}").status_code == 410
+
+    def test_none_is_asked_for_in_the_embedded_mode(self, client, settings, db):
+        settings.EMBEDDED = True
+
+        client.post("/dashboard/signup/", {"email": "x@example.com", "password": PASSWORD, "workspace_name": "A"})
+
+        assert Workspace.objects.get().is_proven
+        assert not SystemMail.objects.exists()

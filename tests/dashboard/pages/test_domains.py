@@ -1,0 +1,121 @@
+from dataclasses import asdict
+
+import pytest
+from django.db.models.functions import Now
+
+from api.errors import RateLimitExceeded
+from domains.models import Domain
+from domains.records import records_of
+from tests.conftest import make_domain
+from tests.domains.conftest import Zone
+from tests.lib.nameserver import NameServer
+
+
+def test_registers_one_and_shows_its_record(owner, alice):
+    response = owner.post("/dashboard/domains/add/", {"name": "Mail.Bücher.Example"})
+
+    domain = Domain.objects.get()
+    assert (domain.name, domain.workspace) == ("mail.xn--bcher-kva.example", alice.workspace)
+    page = owner.get(response.url).content.decode()
+    assert f"{domain.dkim_keys.get().selector}._domainkey" in page
+    assert "v=DKIM1; k=rsa; p=" in page
+    assert "PRIVATE" not in page
+
+
+@pytest.mark.parametrize("name", ["", "nonsense", "-x.example", "1.2.3.4", "a" * 300, "<script>.example"])
+def test_refuses_what_is_no_domain(owner, name):
+    response = owner.post("/dashboard/domains/add/", {"name": name})
+
+    assert response.context["form"].errors["name"]
+    assert not Domain.objects.exists()
+
+
+def test_refuses_one_that_is_there(owner, alice):
+    make_domain(alice.workspace, "mail.example.com")
+
+    response = owner.post("/dashboard/domains/add/", {"name": "mail.example.com"})
+
+    assert "already" in response.content.decode()
+
+
+def test_a_full_plan_is_a_form_error(owner, alice):
+    alice.workspace.plan = "free"
+    alice.workspace.save(update_fields=["plan"])
+    make_domain(alice.workspace, "mail.example.com")
+
+    response = owner.post("/dashboard/domains/add/", {"name": "other.example.com"})
+
+    assert "room for 1" in response.content.decode()
+
+
+def test_the_list_shows_status(owner, alice):
+    make_domain(alice.workspace, "mail.example.com")
+
+    page = owner.get("/dashboard/domains/").content.decode()
+
+    assert "mail.example.com" in page
+    assert "pending" in page
+
+
+@pytest.fixture
+def domain(alice, settings):
+    settings.RETURN_PATH_DOMAIN = "bounce.postrider.example"
+    return make_domain(alice.workspace, "mail.example.com")
+
+
+def test_verifying_tells_found_against_expected(owner, domain, settings):
+    settings.SPF_MECHANISMS = "ip4:192.0.2.1"
+    with NameServer({domain.name: {"TXT": ['"v=spf1 -all"']}}) as server:
+        settings.DNS_SERVERS = [server.address]
+        response = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True)
+
+    page = response.content.decode()
+    assert "Not everything is in place yet" in page
+    assert "v=spf1 ip4:192.0.2.1" in page
+    assert "v=spf1 -all" in page
+    assert [record.record for record in response.context["records"] if record.error]
+
+
+def test_verifying_finds_what_is_published(owner, domain, settings):
+    with NameServer() as server:
+        settings.DNS_SERVERS = [server.address]
+        zone = Zone(server)
+        for record in records_of(domain):
+            zone.publish(asdict(record))
+        page = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
+
+    assert "mail.example.com is verified." in page
+    assert Domain.objects.get().status == "verified"
+
+
+def test_too_many_checks_are_a_message(owner, domain, monkeypatch):
+    def refuse(_):
+        raise RateLimitExceeded("Ask again in a minute.")
+
+    monkeypatch.setattr("dashboard.pages.domains.verify_domain", refuse)
+
+    assert (
+        "Ask again in a minute." in owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
+    )
+
+
+def test_rotating_asks_first_and_shows_both_keys(owner, domain):
+    owner.get(f"/dashboard/domains/{domain.id}/rotate/")
+    assert domain.dkim_keys.count() == 1
+    domain.dkim_keys.update(seen_at=Now())
+
+    page = owner.post(f"/dashboard/domains/{domain.id}/rotate/", follow=True).content.decode()
+
+    assert domain.dkim_keys.count() == 2
+    for selector in domain.dkim_keys.values_list("selector", flat=True):
+        assert f"{selector}._domainkey" in page
+
+
+def test_deleting_asks_first(owner, domain):
+    assert "refused from now on" in owner.get(f"/dashboard/domains/{domain.id}/delete/").content.decode()
+    assert Domain.objects.exists()
+
+    page = owner.post(f"/dashboard/domains/{domain.id}/delete/", follow=True).content.decode()
+
+    assert "mail.example.com is deleted." in page
+    assert not Domain.objects.exists()

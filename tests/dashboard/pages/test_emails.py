@@ -1,0 +1,315 @@
+import html
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from analytics import counters
+from dashboard.pages import email_search
+from dashboard.ui import listing, reasons
+from delivery.bounces.reasons import Reason
+from emails.models import Email, Event
+from suppressions.services import suppress_address
+from tests.conftest import mail
+from tests.dashboard.conftest import make_email
+from workspaces.models import Usage
+
+
+def test_the_list_shows_the_newest_first(owner, alice):
+    now = datetime.now(UTC)
+    make_email(alice.workspace, subject="Older", created_at=now - timedelta(hours=1))
+    make_email(alice.workspace, subject="Newer", created_at=now)
+
+    page = owner.get("/dashboard/emails/").content.decode()
+
+    assert page.index("Newer") < page.index("Older")
+
+
+def test_the_list_filters_by_status(owner, alice):
+    make_email(alice.workspace, subject="Arrived")
+    make_email(alice.workspace, subject="Came back", status="bounced")
+
+    page = owner.get("/dashboard/emails/?status=bounced").content.decode()
+
+    assert "Came back" in page
+    assert "Arrived" not in page
+
+
+def test_the_list_has_pages_and_ends_somewhere(owner, alice, monkeypatch):
+    monkeypatch.setattr(listing, "MAX_PAGES", 2)
+    for number in range(51):
+        make_email(alice.workspace, subject=f"Number {number}")
+
+    first, last, beyond = (owner.get(f"/dashboard/emails/?p={number}") for number in (1, 2, 3))
+
+    assert [len(page.context["listing"].rows) for page in (first, last, beyond)] == [25, 25, 25]
+    assert "Older" in first.content.decode()
+    assert "Page 2; the API has all of it" in last.content.decode()
+    assert "Older" not in last.content.decode()
+    assert beyond.context["listing"].number == 2
+
+
+def test_the_list_costs_the_same_for_many(owner, alice, django_assert_max_num_queries):
+    for _ in range(25):
+        make_email(alice.workspace)
+
+    with django_assert_max_num_queries(6):
+        owner.get("/dashboard/emails/")
+
+
+def test_the_detail_tells_the_story(owner, alice):
+    email = make_email(alice.workspace, tags=["receipt"], metadata={"order": 4711}, cc=["bo@example.com"])
+    Event.objects.create(
+        email=email,
+        kind="deferred",
+        payload={"to": "ada@example.com", "code": 450, "message": "Try again", "reason": "greylisted"},
+        created_at=datetime.now(UTC),
+    )
+
+    page = owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+
+    for words in (
+        "Accepted and queued",
+        "another attempt follows",
+        "450 Try again",
+        "asks unknown senders to come back",
+    ):
+        assert words in page
+    for fact in (email.id, "ada@example.com", "bo@example.com", "receipt", "4711"):
+        assert fact in page
+    assert 'sandbox=""' in page
+    assert 'referrerpolicy="no-referrer"' in page
+
+
+@pytest.mark.parametrize("payload", [[], "text", {"message": ["<b>", 1]}, {"to": {"a": None}}])
+def test_the_detail_bears_any_payload(owner, alice, payload):
+    email = make_email(alice.workspace)
+    Event.objects.update(payload=payload, kind="from_tomorrow")
+
+    assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 200
+
+
+def test_an_email_without_html_has_no_preview(owner, alice):
+    email = make_email(alice.workspace, html="")
+
+    assert "<iframe" not in owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+    assert owner.get(f"/dashboard/emails/{email.id}/preview/").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["add/", "{}/change/", "{}/delete/", "{}/history/"])
+def test_there_is_nothing_to_change(owner, alice, path):
+    email = make_email(alice.workspace)
+
+    assert owner.get("/dashboard/emails/" + path.format(email.id)).status_code == 404
+
+
+class TestOverview:
+    def test_an_empty_workspace_is_told_what_to_do(self, owner):
+        page = owner.get("/dashboard/").content.decode()
+
+        assert "Three steps" in page
+        assert "curl http" in page
+
+    def test_shows_quota_and_latest(self, owner, alice):
+        alice.workspace.plan = "free"
+        alice.workspace.save(update_fields=["plan"])
+        Usage.objects.create(workspace=alice.workspace, month=datetime.now(UTC).date().replace(day=1), used=120)
+        make_email(alice.workspace, subject="The latest")
+
+        page = owner.get("/dashboard/").content.decode()
+
+        assert "380 left" in page
+        assert "The latest" in page
+
+    def test_says_when_sending_is_suspended(self, owner, alice):
+        alice.workspace.suspended_at, alice.workspace.suspended_reason = datetime.now(UTC), "Too many complaints."
+        alice.workspace.save()
+
+        assert "Too many complaints." in owner.get("/dashboard/").content.decode()
+
+
+class TestSearch:
+    @pytest.fixture(autouse=True)
+    def _mail(self, alice, bob):
+        for number in range(30):
+            make_email(alice.workspace, subject=f"Receipt {number}", tags=["shop"] if number < 2 else ["other"])
+        make_email(bob.workspace, subject="Receipt of Bob", tags=["shop"])
+        for email in Email.objects.all():
+            Email.objects.filter(id=email.id).update(search_text=f"ada@example.com\n{email.subject}".lower())
+
+    def found(self, owner, query: str) -> tuple[list[str], bool, str]:
+        listing = owner.get(f"/dashboard/emails/?{query}").context["listing"]
+        return [email.subject for email in listing.rows], listing.has_next, listing.note
+
+    def test_finds_literally_and_without_case(self, owner):
+        assert self.found(owner, "search=rECEIPT%2017") == (["Receipt 17"], False, "")
+        assert self.found(owner, "search=R%25t")[0] == []
+        assert self.found(owner, "search=Bob")[0] == []
+
+    def test_has_pages(self, owner):
+        first, has_next, _ = self.found(owner, "search=receipt")
+        rest, ends, _ = self.found(owner, "search=receipt&p=2")
+
+        assert (len(first), has_next, len(rest), not ends) == (25, True, 5, True)
+        assert not set(first) & set(rest)
+
+    def test_by_tag_looks_at_the_newest_and_says_so(self, owner, monkeypatch):
+        assert self.found(owner, "tag=shop")[0] == ["Receipt 1", "Receipt 0"]
+        monkeypatch.setattr(email_search, "RECENT", 5)
+        assert self.found(owner, "tag=shop") == ([], False, "Looked through the newest 20,000 emails.")
+
+    def test_of_what_is_old_asks_the_index(self, owner, monkeypatch):
+        monkeypatch.setattr(email_search, "RECENT", 5)
+
+        assert self.found(owner, "search=receipt%200") == (["Receipt 0"], False, "")
+
+    def test_of_two_letters_looks_at_the_newest(self, owner, monkeypatch):
+        monkeypatch.setattr(email_search, "RECENT", 5)
+
+        subjects, _, note = self.found(owner, "search=re")
+        assert (len(subjects), note) == (5, "Looked through the newest 20,000 emails.")
+
+    def test_that_takes_too_long_falls_back_to_the_newest(self, owner, monkeypatch):
+        monkeypatch.setattr(email_search, "RECENT", 5)
+        monkeypatch.setattr(email_search, "AMONG_ALL", "SELECT pg_sleep(3) FROM ({matching}) m OFFSET %s LIMIT %s")
+        monkeypatch.setattr(email_search, "ALL_MILLISECONDS", 50)
+
+        subjects, _, note = self.found(owner, "search=receipt")
+        assert (len(subjects), bool(note)) == (5, True)
+
+    def test_with_status_tag_and_dates(self, owner):
+        today = datetime.now(UTC).date()
+
+        assert len(self.found(owner, f"search=receipt&tag=shop&status=delivered&from={today}&to={today}")[0]) == 2
+        assert self.found(owner, f"search=receipt&to={today - timedelta(days=1)}")[0] == []
+        assert self.found(owner, "status=bounced&search=receipt")[0] == []
+
+    @pytest.mark.parametrize(
+        "query", ["from=nonsense", "status=nonsense", f"search={'x' * 201}", "from=2026-02-01&to=2026-01-01"]
+    )
+    def test_says_what_is_wrong_with_a_filter(self, owner, query):
+        page = owner.get(f"/dashboard/emails/?{query}")
+
+        assert page.context["errors"]
+        assert page.context["errors"][0] in html.unescape(page.content.decode())
+
+    def test_counts_nothing(self, owner, alice):
+        counters.add([(counters.Slot(alice.workspace.id, datetime.now(UTC), "status.delivered"), 3_000_000)])
+
+        with CaptureQueriesContext(connection) as queries:
+            page = owner.get("/dashboard/emails/").content.decode()
+
+        assert "3,000,000 emails" in page
+        assert not [query for query in queries if "count(" in query["sql"].lower()]
+
+
+class TestActs:
+    @pytest.fixture
+    def email(self, api):
+        return Email.objects.get(id=api.post("/emails/send", mail()).json()["id"])
+
+    @pytest.fixture
+    def later(self, api):
+        at = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+        return Email.objects.get(id=api.post("/emails/send", mail(scheduledFor=at)).json()["id"])
+
+    def test_resending_asks_first_and_makes_one_copy(self, owner, email):
+        nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
+
+        answers = [owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}) for _ in range(2)]
+
+        assert Email.objects.count() == 2
+        assert answers[0].url == answers[1].url != f"/dashboard/emails/{email.id}/"
+
+    def test_a_nonce_of_another_email_is_refused(self, owner, email, later):
+        nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
+        owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce})
+
+        owner.post(f"/dashboard/emails/{later.id}/resend/", {"nonce": nonce})
+
+        assert Email.objects.count() == 3
+
+    @pytest.mark.parametrize("nonce", ["", "x" * 5000, "\0", "'; --"])
+    def test_any_nonce_is_bearable(self, owner, email, nonce):
+        assert owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}).status_code == 302
+
+    def test_a_suppressed_recipient_is_a_message(self, owner, alice, email):
+        suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
+
+        page = owner.post(f"/dashboard/emails/{email.id}/resend/", follow=True).content.decode()
+
+        assert "on the suppression list" in page
+        assert Email.objects.count() == 1
+
+    def test_a_suspended_workspace_resends_nothing(self, owner, alice, email):
+        alice.workspace.suspended_at = datetime.now(UTC)
+        alice.workspace.save()
+
+        assert "is suspended" in owner.post(f"/dashboard/emails/{email.id}/resend/", follow=True).content.decode()
+        assert Email.objects.count() == 1
+
+    def test_cancelling_asks_first(self, owner, later):
+        assert "never be sent" in owner.get(f"/dashboard/emails/{later.id}/cancel/").content.decode()
+        assert Email.objects.get().status == "scheduled"
+
+        owner.post(f"/dashboard/emails/{later.id}/cancel/")
+
+        assert Email.objects.get().status == "cancelled"
+
+    def test_what_is_queued_is_not_cancelled(self, owner, email):
+        page = owner.post(f"/dashboard/emails/{email.id}/cancel/", follow=True).content.decode()
+
+        assert "only a scheduled one can be cancelled" in page
+        assert Email.objects.get().status == "queued"
+
+
+def test_every_reason_has_a_sentence():
+    assert set(Reason) <= set(reasons.SENTENCES)
+    assert reasons.sentence_for("of tomorrow") == reasons.sentence_for(None) == reasons.sentence_for(["x"]) == ""
+
+
+def test_a_recipient_shows_why_and_what_was_said(owner, alice):
+    email = make_email(alice.workspace, status="bounced")
+    email.recipients.update(
+        state="bounced", reason="mailbox_full", reply_code=552, error_message="5.2.2 Full <b>up</b>"
+    )
+
+    page = owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+
+    assert "The mailbox is full." in page
+    assert "552 5.2.2 Full &lt;b&gt;up&lt;/b&gt;" in page
+
+
+class TestFigures:
+    def test_sums_and_rates_of_the_period(self, owner, alice):
+        make_email(alice.workspace)
+        now = datetime.now(UTC)
+        for days, key, count in (
+            (0, "status.delivered", 30),
+            (8, "status.delivered", 70),
+            (0, "reached.delivered", 15),
+        ):
+            counters.add([(counters.Slot(alice.workspace.id, now - timedelta(days=days), key), count)])
+
+        week, month = (owner.get(f"/dashboard/?days={days}") for days in (7, 30))
+
+        assert [figure.count for figure in week.context["figures"]][:2] == [30, 15]
+        assert week.context["figures"][1].percent == "50.0 %"
+        assert [figure.count for figure in month.context["figures"]][:2] == [100, 15]
+        assert len(month.context["days"]) == 30
+        assert "15.0 %" in month.content.decode()
+
+    @pytest.mark.parametrize("days", ["", "8", "nonsense", "-7", "9" * 400, "٧"])  # noqa: RUF001
+    def test_other_periods_are_the_usual_one(self, owner, days):
+        assert owner.get("/dashboard/", {"days": days}).context["period"] == 14
+
+    def test_usage_shows_quota_history_and_limits(self, owner, alice):
+        alice.workspace.plan = "free"
+        alice.workspace.save(update_fields=["plan"])
+        Usage.objects.create(workspace=alice.workspace, month=datetime.now(UTC).date().replace(day=1), used=120)
+
+        page = owner.get("/dashboard/usage/").content.decode()
+
+        for words in ("Free plan", "380 left", "7 days", "of 500 emails"):
+            assert words in page

@@ -1,0 +1,115 @@
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
+
+from tests.conftest import Api, make_key
+from workspaces import services
+from workspaces.api import authentication
+from workspaces.models import ApiKey
+
+KEY = re.compile(r"pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}")
+FORM = {"name": "Shop", "scope": "sending_access", "expires_at": ""}
+
+
+def issue(owner, **fields: str):
+    return owner.post("/dashboard/keys/add/", {**FORM, **fields})
+
+
+def test_is_shown_once_and_works(owner, alice):
+    page = issue(owner)
+
+    key = KEY.search(page.content.decode())[0]
+    answer = Api(key).get("/me").json()
+    assert answer["workspace"]["id"] == alice.workspace.id
+    assert (answer["key"]["name"], answer["key"]["scope"]) == ("Shop", "sending_access")
+    assert "no-store" in page["Cache-Control"]
+    for path in ("/dashboard/keys/", "/dashboard/", "/dashboard/keys/add/"):
+        assert key[-20:] not in owner.get(path).content.decode()
+
+
+def test_is_kept_nowhere(owner):
+    page = issue(owner)
+
+    key = KEY.search(page.content.decode())[0]
+    secret = key.split("_")[2][:43]
+    kept = [str(session.get_decoded()) for session in Session.objects.all()]
+    kept += [f"{entry.object_repr} {entry.change_message}" for entry in LogEntry.objects.all()]
+    kept += [str(vars(row)) for row in ApiKey.objects.all()]
+    kept += [str(page.cookies), str(owner.cookies)]
+    assert LogEntry.objects.count() == 1
+    assert not [text for text in kept if secret in text]
+
+
+def test_may_expire(owner):
+    expires_at = datetime.now(UTC) + timedelta(days=30)
+
+    issue(owner, expires_at=expires_at.strftime("%Y-%m-%dT%H:%M"))
+
+    assert ApiKey.objects.get().expires_at == expires_at.replace(second=0, microsecond=0)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": ""},
+        {"name": "x" * 101},
+        {"scope": "everything"},
+        {"expires_at": "2020-01-01T00:00"},
+        {"expires_at": "soon"},
+    ],
+)
+def test_refuses_what_makes_no_sense(owner, fields):
+    response = issue(owner, **fields)
+
+    assert response.context["form"].errors
+    assert not ApiKey.objects.exists()
+
+
+def test_a_full_plan_is_a_form_error(owner, monkeypatch):
+    monkeypatch.setattr(services, "MAX_KEYS", 0)
+
+    assert "revoke one" in issue(owner).content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_revoking_ends_it(owner, alice):
+    key = make_key(alice.workspace)
+    url = f"/dashboard/keys/{ApiKey.objects.get().id}/revoke/"
+
+    assert owner.get(url).status_code == 200
+    assert Api(key).get("/me").status_code == 200
+    assert owner.post(url).url == "/dashboard/keys/"
+
+    authentication.cache.clear()
+    assert Api(key).get("/me").json()["code"] == "revoked_api_key"
+    assert "revoked" in owner.get("/dashboard/keys/").content.decode()
+
+
+def test_looking_at_the_question_revokes_nothing(owner, alice):
+    make_key(alice.workspace)
+
+    owner.get(f"/dashboard/keys/{ApiKey.objects.get().id}/revoke/")
+
+    assert ApiKey.objects.get().revoked_at is None
+
+
+def test_the_list_shows_states_and_last_four(owner, alice):
+    key = make_key(alice.workspace)
+    make_key(alice.workspace, expires_at=datetime.now(UTC) - timedelta(days=1))
+
+    page = owner.get("/dashboard/keys/").content.decode()
+
+    assert f"pr_…{key[-4:]}" in page
+    assert "expired" in page
+    assert "active" in page
+
+
+@pytest.mark.parametrize("path", ["{}/", "{}/change/", "{}/delete/", "{}/history/"])
+def test_there_is_no_other_page_for_a_key(owner, alice, path):
+    make_key(alice.workspace)
+    key = ApiKey.objects.get()
+
+    assert owner.get("/dashboard/keys/" + path.format(key.id)).status_code == 404

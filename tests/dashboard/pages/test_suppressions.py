@@ -1,0 +1,138 @@
+import csv
+import io
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from dashboard.pages import suppression_files
+from suppressions.models import Suppression
+from suppressions.services import suppress_address, suppress_addresses
+
+LIST = "/dashboard/suppressions/"
+
+
+def upload(owner, data: bytes, name: str = "list.csv"):
+    return owner.post(f"{LIST}import/", {"file": SimpleUploadedFile(name, data)}, follow=True)
+
+
+def emails() -> set[str]:
+    return set(Suppression.objects.values_list("email", flat=True))
+
+
+def test_many_are_added_at_once(owner, alice):
+    response = owner.post(f"{LIST}add/", {"addresses": "ada@example.com\r\n\r\n Bo <bo@example.com>,\n"}, follow=True)
+
+    assert emails() == {"ada@example.com", "bo@example.com"}
+    assert "2 added, 0 were there already" in response.content.decode()
+    assert set(Suppression.objects.values_list("workspace", "reason")) == {(alice.workspace.id, "manual")}
+
+
+def test_one_that_is_there_keeps_its_reason(owner, alice):
+    suppress_address(alice.workspace, address="ada@example.com", reason="complaint")
+
+    response = owner.post(f"{LIST}add/", {"addresses": "ADA@example.com"}, follow=True)
+
+    assert "0 added, 1 were there already" in response.content.decode()
+    assert Suppression.objects.get().reason == "complaint"
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "ada@example.com\nnonsense", "a@b@c"])
+def test_what_is_no_address_is_a_form_error(owner, text):
+    assert owner.post(f"{LIST}add/", {"addresses": text}).context["form"].errors["addresses"]
+    assert not emails()
+
+
+def test_a_1001st_is_a_form_error(owner):
+    lines = [f"a{number}@example.com" for number in range(1001)]
+
+    assert "1,000" in owner.post(f"{LIST}add/", {"addresses": "\n".join(lines)}).content.decode()
+    owner.post(f"{LIST}add/", {"addresses": "\n".join(lines[:1000])})
+    assert len(emails()) == 1000
+
+
+def test_search_and_reason_narrow(owner, alice):
+    suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
+    suppress_address(alice.workspace, address="bo_o@example.com", reason="manual")
+
+    for query, found in (("search=ADA", ["ada@example.com"]), ("search=o_o", ["bo_o@example.com"]), ("search=%25", [])):
+        rows = owner.get(f"{LIST}?{query}").context["listing"].rows
+        assert [row.email for row in rows] == found
+    assert [row.email for row in owner.get(f"{LIST}?reason=bounce").context["listing"].rows] == ["ada@example.com"]
+
+
+def test_removing_asks_first(owner, alice):
+    suppression, _ = suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
+
+    assert owner.get(f"{LIST}{suppression.id}/delete/").status_code == 200
+    assert emails()
+    owner.post(f"{LIST}{suppression.id}/delete/")
+    assert not emails()
+    assert owner.post(f"{LIST}{suppression.id}/delete/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"ada@example.com\nbo@example.com\n",
+        b"\xef\xbb\xbfname,Email\r\nAda,ada@example.com\r\nBo,bo@example.com\r\n",
+        b'"L., Ada",ada@example.com\nBo,bo@example.com',
+        b"email,reason\nada@example.com,bounce\n\n  ,\nbo@example.com,manual\n",
+    ],
+)
+def test_a_file_is_imported(owner, data):
+    upload(owner, data)
+
+    assert emails() == {"ada@example.com", "bo@example.com"}
+
+
+def test_bad_lines_are_left_out_and_named(owner):
+    page = upload(owner, b"ada@example.com\nnonsense\n<script>alert(1)</script>\n").content.decode()
+
+    assert emails() == {"ada@example.com"}
+    assert "2 lines hold no address" in page
+    assert "Line 2:" in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "empty"),
+        (b"a@example.com\n" * 80_000, "1 MiB"),
+        (b"a@b.example\n" * 10_001, "10,000 rows"),
+        (b"\xff\xfea", "UTF-8"),
+        (b"a\0b", "not text"),
+        (b'"' + b"a" * 200_000, "not CSV"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_form_error(owner, data, words):
+    assert words in str(upload(owner, data).context["form"].errors)
+    assert not emails()
+
+
+def test_10_000_rows_are_taken(owner):
+    upload(owner, b"".join(b"a%d@b.example\n" % number for number in range(suppression_files.MAX_ROWS)))
+
+    assert len(emails()) == suppression_files.MAX_ROWS
+
+
+def test_an_export_holds_no_formula_and_comes_back_as_it_was(owner, alice):
+    given = ["=cmd@example.com", "+1@example.com", "-a@example.com", "'quoted@example.com", "ada@example.com"]
+    suppress_addresses(alice.workspace, addresses=given, reason="manual")
+
+    response = owner.get(f"{LIST}export/")
+    data = b"".join(response)
+    cells = [row[0] for row in csv.reader(io.StringIO(data.decode()))][1:]
+
+    assert response["Content-Disposition"] == 'attachment; filename="suppressions.csv"'
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    Suppression.objects.all().delete()
+    upload(owner, data)
+    assert emails() == set(given)
+
+
+def test_an_export_goes_on_past_its_pages(owner, alice, monkeypatch):
+    monkeypatch.setattr("dashboard.pages.suppressions.PAGE_ROWS", 2)
+    suppress_addresses(alice.workspace, addresses=[f"a{number}@example.com" for number in range(5)], reason="manual")
+
+    assert len(b"".join(owner.get(f"{LIST}export/")).splitlines()) == 6

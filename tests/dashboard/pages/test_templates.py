@@ -1,0 +1,138 @@
+import json
+
+import pytest
+
+from dashboard.pages.template_drafts import sample_of
+from dashboard.ui.preview import PREVIEW_POLICY
+from emails.models import Email
+from emails.rendered_content import wording_of
+from templates_app.models import Template
+from templates_app.services import Content
+from tests.conftest import mail
+
+LIST = "/dashboard/templates/"
+FORM = {"name": "Receipt", "alias": "receipt", "subject": "Order {{order}}", "html": "<p>{{name}}</p>", "text": ""}
+
+
+def add(owner, **fields):
+    return owner.post(f"{LIST}add/", {**FORM, **fields})
+
+
+def check(owner, **fields):
+    return owner.post(f"{LIST}check/", {**FORM, "data": '{"name": "Ada", "order": 7}', **fields}).json()
+
+
+def test_one_is_written_and_changed(owner, alice):
+    response = add(owner, html="<p>\r\n{{name}}</p>", strict_variables="on")
+
+    template = Template.objects.get()
+    assert response.url == f"{LIST}{template.id}/"
+    assert (template.workspace, template.alias, template.strict_variables) == (alice.workspace, "receipt", True)
+    assert template.version.html == "<p>\n{{name}}</p>"
+
+    owner.post(f"{LIST}{template.id}/", {**FORM, "name": "Bill", "alias": ""})
+    template.refresh_from_db()
+    assert (template.name, template.alias, template.strict_variables) == ("Bill", None, False)
+
+
+def test_what_was_accepted_keeps_its_words(owner, api):
+    add(owner)
+    template = Template.objects.get()
+    body = mail(subject=None, html=None, templateId=template.id, templateData={"name": "Ada", "order": 7})
+    email_id = api.post("/emails/send", body).json()["id"]
+
+    owner.post(f"{LIST}{template.id}/", {**FORM, "html": "<p>Something else</p>"})
+
+    assert wording_of(Email.objects.get(id=email_id)).html == "<p>Ada</p>"
+    assert owner.get(f"/dashboard/emails/{email_id}/preview/").content == b"<p>Ada</p>"
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"subject": "x" * 999}, "subject"),
+        ({"alias": "no blanks"}, "alias"),
+        ({"html": "x" * (1024 * 1024 + 1)}, "html"),
+        ({"html": "{{#if a}}"}, "html"),
+    ],
+)
+def test_a_mistake_is_the_error_of_its_field(owner, fields, field):
+    form = add(owner, **fields).context["form"]
+
+    assert list(form.errors) == [field]
+    assert not Template.objects.exists()
+
+
+def test_a_syntax_error_names_line_and_column(owner):
+    page = add(owner, html="<p>\n  {{/if}}").content.decode()
+
+    assert "line 2, column 3" in page
+
+
+def test_an_alias_that_is_taken_is_an_error(owner):
+    add(owner)
+
+    assert "alias" in str(add(owner).context["form"].errors)
+    assert Template.objects.count() == 1
+
+
+def test_the_check_renders_what_is_not_saved(owner):
+    found = check(owner)
+
+    assert found == {"subject": "Order 7", "html": "<p>Ada</p>", "text": "", "missing": []}
+    assert not Template.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"data": "{}"}, {"missing": ["order", "name"]}),
+        ({"data": "{nonsense"}, {"field": "data"}),
+        ({"data": "[1]"}, {"field": "data"}),
+        ({"data": "[" * 100_000}, {"field": "data"}),
+        ({"html": "a\n{{#each x}}"}, {"field": "html", "line": 2, "column": 1}),
+        ({"subject": "{{"}, {"field": "subject"}),
+        ({"html": "{{#each a}}{{#each b}}{{#each a}}x{{/each}}{{/each}}{{/each}}", "data": json.dumps(
+            {"a": [1] * 200, "b": [1] * 200})}, {"field": "data"}),
+    ],
+)  # fmt: skip
+def test_the_check_says_what_is_wrong(owner, fields, expected):
+    found = check(owner, **fields)
+
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_the_preview_is_sandboxed(owner):
+    response = owner.post(f"{LIST}preview/", {**FORM, "html": "<script>alert(1)</script>{{name}}", "data": ""})
+
+    assert response.content == b"<script>alert(1)</script>"
+    assert response["Content-Security-Policy"] == PREVIEW_POLICY
+    assert PREVIEW_POLICY.startswith("sandbox; default-src 'none'")
+
+
+def test_deleting_asks_first(owner):
+    add(owner)
+    path = f"{LIST}{Template.objects.get().id}/delete/"
+
+    assert owner.get(path).status_code == 200
+    assert Template.objects.exists()
+    assert owner.post(path).url == LIST
+    assert not Template.objects.exists()
+
+
+def test_a_sample_has_a_value_for_every_variable(owner):
+    content = Content(
+        "{{user.name}}",
+        "{{#if vip}}{{code}}{{/if}}{{#each items}}{{title}} {{@index}}{{/each}}{{#each x}}{{this}}{{/each}}",
+    )
+
+    sample = json.loads(sample_of(content))
+
+    assert sample == {
+        "user": {"name": "name"},
+        "vip": True,
+        "code": "code",
+        "items": [{"title": "title"}, {"title": "title"}],
+        "x": ["one", "two"],
+    }

@@ -1,0 +1,169 @@
+"""A workspace with something on every page of the dashboard; whatever a stranger can write is the given text."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from analytics import counters
+from domains.models import Domain
+from domains.services import new_selector
+from emails.models import Attachment, Content, Email, Event
+from suppressions.models import Suppression
+from suppressions.services import suppress_address
+from templates_app import services as templates
+from templates_app.models import Template
+from tests.conftest import Account, make_domain, make_key
+from tests.dashboard.conftest import make_caught, make_email
+from webhooks.models import Webhook, WebhookDelivery
+from webhooks.services import create_webhook, send_test
+from workspaces.models import ApiKey, AuditEntry, Membership, Usage, User, Workspace
+from workspaces.services import issue_api_key
+
+STATUSES = ("delivered", "opened", "clicked", "bounced", "failed", "queued", "sent", "scheduled", "cancelled")
+SUBJECTS = ("Your receipt", "Reset your password", "Welcome aboard", "Invoice 2026-118", "Your order has left")
+
+
+def furnish(account: Account) -> dict[str, Any]:
+    """Fill a workspace as a shop would; return an object of each kind, by the name of its pages."""
+    workspace, now = account.workspace, datetime.now(UTC)
+    make_key(workspace)
+    for place, status in enumerate(STATUSES):
+        subject = SUBJECTS[place % len(SUBJECTS)]
+        make_email(workspace, subject=subject, status=status, created_at=now - timedelta(hours=place), tags=["shop"])
+    count_days(workspace, now=now)
+    Usage.objects.create(workspace=workspace, month=now.date().replace(day=1), used=12_480)
+    Usage.objects.create(
+        workspace=workspace, month=(now.date().replace(day=1) - timedelta(days=1)).replace(day=1), used=9_311
+    )
+    webhook, _ = create_webhook(workspace, url="https://shop.example/hooks/mail", events=["delivered", "bounced"])
+    return {
+        "emails_email": failed_email(workspace),
+        "inbox_caughtmail": make_caught(workspace, subject="Your receipt"),
+        "domains_domain": checked_domain(workspace),
+        "templates_app_template": make_template(
+            workspace, "Receipt", "Your order {{order}}", "<h1>Hello {{name}}</h1>"
+        ),
+        "webhooks_webhook": webhook,
+        "webhooks_webhookdelivery": failed_delivery(webhook, answer="upstream is down"),
+        "suppressions_suppression": suppress_address(workspace, address="gone@example.com", reason="bounce")[0],
+        "workspaces_apikey": workspace.api_keys.get(),
+        "workspaces_membership": add_member(workspace),
+    }
+
+
+def furnish_with(account: Account, text: str) -> dict[str, Any]:
+    """Fill a workspace in which every stranger wrote the same text everywhere."""
+    workspace = account.workspace
+    email = failed_email(
+        workspace, subject=text, sender=text, to=[text], cc=[text], bcc=[text], reply_to=text, tags=[text]
+    )
+    email.metadata, email.headers = {text: text}, {f"X-{text}": text}
+    email.save()
+    email.recipients.update(address=text[:254], error_message=text)
+    email.events.update(payload={"to": text, "message": text, "url": text, "reason": text, "scheduledFor": text})
+    Attachment.objects.create(
+        content=email.content, position=0, filename=text[:255], content_type=text[:255], size=1, data=b""
+    )
+    Content.objects.filter(id=email.content_id).update(text=text)
+    AuditEntry.objects.create(
+        workspace=workspace, act="domain_added", about=text[:320], actor_kind="key", actor=text[:320]
+    )
+    domain = checked_domain(workspace, found=text)
+    webhook, _ = create_webhook(workspace, url="https://shop.example/hook", events=["delivered"])
+    delivery = failed_delivery(webhook, answer=text)
+    # Past the rules for URLs, which refuse such a text.
+    Webhook.objects.filter(id=webhook.id).update(url=f"https://shop.example/{text}", active=False, disabled_reason=text)
+    source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
+    template = make_template(workspace, text[:100], "x", "x")
+    # Past the syntax, which refuses some of them.
+    type(template.version).objects.filter(id=template.version_id).update(subject=text)
+    return {
+        "emails_email": email,
+        "inbox_caughtmail": make_caught(workspace, source, subject=text, sender=text, recipient=text[:254]),
+        "domains_domain": domain,
+        "templates_app_template": template,
+        "webhooks_webhook": webhook,
+        "webhooks_webhookdelivery": delivery,
+        "suppressions_suppression": Suppression.objects.create(
+            workspace=workspace, email=text[:254], address_key=text[:254].casefold(), reason="manual"
+        ),
+        "workspaces_apikey": issue_api_key(workspace, name=text[:100], scope=ApiKey.Scope.READ_ONLY)[0],
+        "workspaces_membership": add_member(workspace),
+    }
+
+
+def add_member(workspace: Workspace) -> Membership:
+    user = User.objects.create(email=f"{new_selector()}@grace.example", password="!")
+    return Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.MEMBER)
+
+
+def failed_email(workspace: Workspace, **fields: Any) -> Email:
+    """Make an email that one recipient's server refused."""
+    html = "<h1>Thank you</h1><p>Your order has left.</p>"
+    email = make_email(workspace, **{"subject": "Your receipt", "html": html, "status": "bounced", **fields})
+    refused = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
+    email.recipients.update(
+        state="bounced", reply_code=550, error_message="5.1.1 No such user here", reason="unknown_user", attempts=2
+    )
+    Event.objects.filter(email=email, kind="delivered").update(
+        kind="bounced", payload={"to": "ada@example.com", **refused}
+    )
+    return email
+
+
+def checked_domain(workspace: Workspace, *, found: str = "v=spf1 -all") -> Domain:
+    domain = make_domain(workspace, f"{new_selector()}.example")
+    selector = domain.dkim_keys.get().selector
+    right = {"verdict": "right", "found": found, "error": None, "note": found, "value": None}
+    wrong = {"verdict": "wrong", "found": found, "error": f"This names no server: {found}", "note": None, "value": None}
+    domain.findings = {
+        "keys": {selector: right},
+        "spf": wrong,
+        "dmarc": right,
+        "return_path": {**wrong, "verdict": "absent"},
+        "mail": wrong,
+    }
+    domain.status, domain.last_checked_at = "failed", datetime.now(UTC)
+    domain.save()
+    return domain
+
+
+def make_template(workspace: Workspace, name: str, subject: str, html: str) -> Template:
+    content = templates.Content(subject, html)
+    return templates.create_template(workspace, name=name, content=content, alias=None, strict_variables=False)
+
+
+def failed_delivery(webhook: Webhook, *, answer: str) -> WebhookDelivery:
+    delivery = send_test(webhook)
+    attempt = {
+        "at": "2026-11-21T06:20:00.000Z", "durationMs": 213, "statusCode": 503, "error": "status", "answer": answer,
+    }  # fmt: skip
+    delivery.status, delivery.attempts, delivery.attempt_count, delivery.status_code = "exhausted", [attempt], 1, 503
+    delivery.save()
+    return delivery
+
+
+def count_days(workspace: Workspace, *, now: datetime) -> None:
+    """Let the counters know of three weeks of mail."""
+    for back in range(21):
+        at, base = now - timedelta(days=back), 300 + 90 * (back % 5)
+        counts = {"status.delivered": base, "reached.delivered": base - 9, "reached.bounced": 7}
+        counts |= {"reached.opened": base // 2, "reached.clicked": base // 6}
+        counters.add((counters.Slot(workspace.id, at, key), count) for key, count in counts.items())
+
+
+def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
+    """Return every address of the site that a GET answers with a page, by its route; those of objects with these."""
+    without = {"logout", "login", "signup", "jsi18n", "search", "switch_workspace", "suppressions_suppression_export"}
+    # What only a POST reaches, and doors that stand open for the holder of a link alone.
+    without |= {"ask_for_proof", "workspaces_membership_withdraw", "invitation", "new_password", "proof"}
+    found = {}
+    for name, route in routes.items():
+        kind, _, act = name.rpartition("_")
+        if name in without or act in {"verify", "test", "enable", "replay", "check", "preview", "source"}:
+            continue
+        if "<" not in route:
+            found[name] = route
+        else:
+            # KeyError for a kind that the scene has none of: no page goes unseen.
+            found[name] = route.replace("<str:object_id>", str(objects[kind].pk))
+    return found

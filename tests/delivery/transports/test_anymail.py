@@ -1,0 +1,199 @@
+"""A provider's API by django-anymail, with Postmark's backend and a server that answers as Postmark does."""
+
+import base64
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from anymail.backends.test import EmailBackend
+
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import Outcome, SuppressOn, Verdict
+from delivery.message.compose import File, Mailbox
+from delivery.message.delivery_request import Consignment, Envelope
+from delivery.transports.anymail import AnymailTransport
+from delivery.transports.interface import LeaseLost
+from delivery.transports.provider_messages import BackendUnsuitable, Features, check_backend
+from tests.delivery.provider import Provider, accept, hang_up, refuse, sleep
+from tests.delivery.relaying import run
+from tests.delivery.scripted import HeldLease, letter
+
+POSTMARK = "anymail.backends.postmark.EmailBackend"
+LETTER = letter(
+    to=(Mailbox("Ada Lovelace", "ada@example.com"), Mailbox("", "bob@example.com")),
+    cc=(Mailbox("Cäcilie", "cc@example.com"),),
+    reply_to=Mailbox("", "help@example.org"),
+    headers=(
+        ("List-Unsubscribe", "<https://example.org/u/1>"),
+        ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
+    ),
+    files=(File("a.pdf", "application/pdf", b"%PDF"), File("logo.png", "image/png", b"\x89PNG", "logo")),
+)
+
+
+def consignment(recipient: str = "ada@example.com", **fields: Any) -> Consignment:
+    return Consignment(Envelope("bounce@example.org", recipient), LETTER, **fields)
+
+
+@contextmanager
+def transport_to(provider: Provider, **options: Any) -> Iterator[AnymailTransport]:
+    with provider:
+        given = {"server_token": "secret", "api_url": provider.url, **options}
+        transport = AnymailTransport(POSTMARK, threads=4, options=given)
+        try:
+            yield transport
+        finally:
+            transport.close()
+
+
+def deliver(provider: Provider, parcel: Consignment | None = None, **options: Any) -> Outcome:
+    with transport_to(provider, **options) as transport:
+        return run(transport.deliver(parcel or consignment(), lease=HeldLease()))
+
+
+def test_the_provider_gets_the_message_and_its_id_is_kept():
+    provider = Provider()
+    outcome = deliver(provider, consignment(tags=("welcome", "second"), metadata={"recipient": "r1"}))
+    assert (outcome.verdict, outcome.reason, outcome.provider_id) == (Verdict.SENT, "", "b7bc2f4a")
+    (asked,) = provider.asked
+    assert provider.keys == ["secret"]
+    assert asked["From"] == "Alice <alice@example.org>"
+    assert (asked["Subject"], asked["HtmlBody"], asked["TextBody"]) == ("Hello", "<p>Hi</p>", "Hi")
+    assert asked["ReplyTo"] == "help@example.org"
+    assert {"Name": "List-Unsubscribe", "Value": "<https://example.org/u/1>"} in asked["Headers"]
+    assert {"Name": "List-Unsubscribe-Post", "Value": "List-Unsubscribe=One-Click"} in asked["Headers"]
+    assert asked["Metadata"] == {"recipient": "r1"}
+    assert asked["Tag"] == "welcome", "Postmark knows one tag a message"
+    pdf, logo = asked["Attachments"]
+    assert (pdf["Name"], base64.b64decode(pdf["Content"])) == ("a.pdf", b"%PDF")
+    assert (logo["ContentID"], base64.b64decode(logo["Content"])) == ("cid:logo", b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("recipient", "shown"),
+    [
+        ("ada@example.com", "Ada Lovelace <ada@example.com>"),
+        ("bob@example.com", "bob@example.com"),
+        ("cc@example.com", "Cäcilie <cc@example.com>"),
+        ("hidden@example.com", "hidden@example.com"),
+    ],
+)
+def test_a_copy_names_its_own_recipient_alone(recipient, shown):
+    provider = Provider()
+    deliver(provider, consignment(recipient))
+    (asked,) = provider.asked
+    assert asked["To"] == shown
+    assert "Cc" not in asked
+    assert "Bcc" not in asked
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "verdict", "reason"),
+    [
+        (429, {"ErrorCode": 429, "Message": "Slow down"}, Verdict.DEFERRED, Reason.RATE_LIMITED),
+        (500, {"Message": "Oops"}, Verdict.DEFERRED, Reason.HOST_TROUBLE),
+        (503, b"<html>", Verdict.DEFERRED, Reason.HOST_TROUBLE),
+        (599, b"", Verdict.DEFERRED, Reason.HOST_TROUBLE),
+        (401, {"ErrorCode": 10, "Message": "Bad token"}, Verdict.DEFERRED, Reason.LOGIN_REFUSED),
+        (422, {"ErrorCode": 300, "Message": "Invalid 'From' value."}, Verdict.FAILED, Reason.PROVIDER_REFUSED),
+        (400, {"Message": "Bad"}, Verdict.FAILED, Reason.PROVIDER_REFUSED),
+        (413, b"too large", Verdict.FAILED, Reason.TOO_LARGE),
+        (302, b"", Verdict.FAILED, Reason.PROVIDER_REFUSED),
+    ],
+)
+def test_a_refusal_has_its_meaning(status, body, verdict, reason):
+    outcome = deliver(Provider(refuse(status, body)))
+    assert (outcome.verdict, outcome.reason) == (verdict, reason)
+    assert not outcome.may_be_delivered
+    assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
+    assert "secret" not in outcome.reply.text
+    assert "<p>Hi</p>" not in outcome.reply.text
+
+
+def test_a_recipient_the_provider_will_not_send_to_bounces():
+    refusal = {"ErrorCode": 406, "Message": "You tried to send to recipients that have been marked as inactive."
+               " Found inactive addresses: ada@example.com. Inactive recipients are ones that"}  # fmt: skip
+    outcome = deliver(Provider(refuse(422, refusal)))
+    assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.PROVIDER_REFUSED)
+    assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
+    assert outcome.suppresses(SuppressOn.EVERY_BOUNCE)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [hang_up, sleep(0.6), refuse(200, b"not json"), refuse(200, {"odd": 1}), refuse(502, b""), refuse(504, b"")],
+    ids=["hangs up", "silent", "no JSON", "odd JSON", "502", "504"],
+)
+def test_a_lost_answer_may_be_a_delivery(answer):
+    outcome = deliver(Provider(answer), timeout=0.2)
+    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+        Verdict.DEFERRED,
+        Reason.OUTCOME_UNKNOWN,
+        True,
+    )
+
+
+def test_a_provider_that_is_not_there_got_nothing():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        options = {"server_token": "secret", "api_url": f"http://127.0.0.1:{held.getsockname()[1]}/"}
+        transport = AnymailTransport(POSTMARK, options=options)
+        outcome = run(transport.deliver(consignment(), lease=HeldLease()))
+        transport.close()
+    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (Verdict.DEFERRED, Reason.NETWORK, False)
+
+
+def test_three_refused_keys_pause_the_transport_until_one_is_taken():
+    provider = Provider(*[refuse(401, {"ErrorCode": 10, "Message": "Bad"})] * 3, accept)
+    with transport_to(provider) as transport:
+
+        async def work() -> list[Outcome]:
+            return [await transport.deliver(consignment(), lease=HeldLease()) for _ in range(5)]
+
+        outcomes = run(work())
+        assert [one.verdict for one in outcomes] == [Verdict.DEFERRED] * 3 + [Verdict.PARKED] * 2
+        assert transport.trouble
+        assert len(provider.asked) == 3
+        transport._logins._shut_until = 0.0
+        assert run(transport.deliver(consignment(), lease=HeldLease())).verdict is Verdict.SENT
+        assert transport.trouble is None
+
+
+def test_a_lost_lease_keeps_the_message():
+    provider = Provider()
+    with transport_to(provider) as transport, pytest.raises(LeaseLost):
+        run(transport.deliver(consignment(), lease=HeldLease(held=False)))
+    assert provider.asked == []
+
+
+def test_what_a_backend_can_do_is_found_out_at_the_start():
+    found = check_backend(POSTMARK, options={"server_token": "x"})
+    assert found == Features(tags=1, metadata=True)
+    assert check_backend("anymail.backends.mailgun.EmailBackend", options={"api_key": "x"}) == Features(
+        10, metadata=True
+    )
+
+
+class NoHeaders(EmailBackend):
+    def build_message_payload(self, message: Any, defaults: Any) -> Any:
+        payload = super().build_message_payload(message, defaults)
+        if message.extra_headers:
+            payload.unsupported_feature("extra_headers")
+        return payload
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"),
+    [
+        ("anymail.backends.nowhere.EmailBackend", "cannot be used"),
+        ("anymail.backends.postmark.Nothing", "cannot be used"),
+        (POSTMARK, "POSTMARK_SERVER_TOKEN"),
+        ("django.core.mail.backends.locmem.EmailBackend", "no backend of django-anymail"),
+        (f"{__name__}.NoHeaders", "extra_headers"),
+    ],
+)
+def test_an_unsuitable_backend_is_refused_at_the_start(backend, told):
+    with pytest.raises(BackendUnsuitable, match=told):
+        AnymailTransport(backend)

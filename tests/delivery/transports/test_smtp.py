@@ -1,0 +1,460 @@
+"""One relay, one session after another: what is on the wire, and what becomes of it."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delivery.bounces.reasons import Reason
+from delivery.bounces.replies import SuppressOn, Verdict
+from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.errors import UnsafeAddress
+from delivery.transports.destinations import Limits
+from delivery.transports.interface import LeaseLost
+from delivery.transports.relay import inbox_transport
+from delivery.transports.smtp.commands import dot_stuffed
+from delivery.transports.smtp.server import Timeouts
+from tests.delivery.relaying import ENVELOPE, PARCEL, SHORT, Bytes, deliver, relay, run
+from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, letter, silence
+
+LEASE = HeldLease()
+
+
+def test_a_message_arrives_as_it_was_composed():
+    async def work() -> None:
+        async with ScriptedServer() as server:
+            outcome = await relay(server).deliver(PARCEL, lease=LEASE)
+            assert (outcome.verdict, outcome.reply.code, outcome.reply.text) == (Verdict.SENT, 250, "2.0.0 Queued as 1")
+            assert server.messages == [PARCEL.message()]
+            assert server.said("EHLO") == ["EHLO sender.example"]
+            assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(PARCEL.message())}"]
+            assert server.said("RCPT") == ["RCPT TO:<ada@example.com>"]
+
+    run(work())
+
+
+def test_the_inbox_is_the_recipients_own_host():
+    async def work() -> None:
+        async with ScriptedServer() as server:
+            transport = inbox_transport(port=server.port, ehlo_name="localhost")
+            assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.DELIVERED
+            transport.close()
+
+    run(work())
+
+
+class TestConnections:
+    def test_one_is_used_again(self):
+        async def work() -> None:
+            async with ScriptedServer({"rcpt": [b"250 Ok\r\n", b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"]}) as server:
+                transport = relay(server)
+                verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(3)]
+                assert verdicts == [Verdict.SENT, Verdict.BOUNCED, Verdict.SENT]
+                assert server.connections == 1
+                assert server.said("RSET"), "after a refusal the host is told to forget it"
+                transport.close()
+                await asyncio.sleep(0.05)
+                assert server.open == 0
+                assert server.said("QUIT")
+
+        run(work())
+
+    @pytest.mark.parametrize("reply", [b"500 What?\r\n", b"450 Later\r\n", b"421 Bye\r\n"])
+    def test_one_that_cannot_be_reset_is_left(self, reply):
+        async def work() -> None:
+            script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "rset": reply}
+            async with ScriptedServer(script) as server:
+                transport = relay(server)
+                verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(2)]
+                assert verdicts == [Verdict.BOUNCED, Verdict.SENT]
+                assert server.connections == 2
+
+        run(work())
+
+    @pytest.mark.parametrize("way", ["closed", "421"])
+    def test_one_that_the_host_closed_in_between_costs_no_attempt(self, way):
+        async def work() -> None:
+            script = {"mail": [b"250 Ok\r\n", disconnect if way == "closed" else b"421 Idle\r\n", b"250 Ok\r\n"]}
+            async with ScriptedServer(script) as server:
+                transport = relay(server)
+                for _ in range(2):
+                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert server.connections == 2
+
+        run(work())
+
+    def test_one_that_says_something_unasked_is_not_used(self):
+        async def chatter(visit):
+            await visit.say(b"250 Ok\r\n")
+            await asyncio.sleep(0.02)
+            await visit.say(b"421 Idle for too long\r\n")
+
+        async def work() -> None:
+            async with ScriptedServer({"dot": chatter}) as server:
+                transport = relay(server)
+                await transport.deliver(PARCEL, lease=LEASE)
+                await asyncio.sleep(0.1)
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert server.connections == 2
+
+        run(work())
+
+    def test_one_carries_so_many_messages_and_is_kept_so_long(self):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server, limits=Limits(messages=2, keep_seconds=0.05))
+                for _ in range(4):
+                    await transport.deliver(PARCEL, lease=LEASE)
+                assert server.connections == 2
+                await transport.deliver(PARCEL, lease=LEASE)
+                assert (server.connections, server.open) == (3, 1)
+                await asyncio.sleep(0.2)
+                assert server.open == 0
+
+        run(work())
+
+
+class TestPipelining:
+    def test_three_commands_travel_in_one_packet(self):
+        async def work() -> None:
+            packets = []
+
+            async def watch(visit):
+                packets.append(len(visit.reader._buffer))
+                await visit.say(b"250 Ok\r\n")
+
+            async with ScriptedServer({"mail": watch}) as server:
+                await relay(server).deliver(PARCEL, lease=LEASE)
+                assert packets[0] > 0, "RCPT and DATA are there before MAIL is answered"
+            async with ScriptedServer({"mail": watch}, extensions=()) as server:
+                await relay(server).deliver(PARCEL, lease=LEASE)
+                assert packets[1] == 0
+
+        run(work())
+
+    def test_the_first_refusal_is_the_answer(self):
+        script = {"mail": b"550 5.7.1 Sender blocked\r\n", "rcpt": b"503 MAIL first\r\n", "data": b"503 RCPT first\r\n"}
+        outcome = deliver(script)
+        assert outcome.reply.text == "5.7.1 Sender blocked"
+        assert (outcome.verdict, outcome.is_recipient_fault) == (Verdict.BOUNCED, False)
+
+    def test_a_host_that_wants_a_body_for_nobody_gets_none(self):
+        async def work() -> None:
+            script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "data": b"354 Go\r\n"}
+            async with ScriptedServer(script) as server:
+                transport = relay(server)
+                outcome = await transport.deliver(PARCEL, lease=LEASE)
+                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.UNKNOWN_USER)
+                assert server.messages == []
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert len(server.messages) == 1
+
+        run(work())
+
+    def test_replies_in_one_packet_and_in_many(self):
+        async def all_at_once(visit):
+            await visit.say(b"250 Ok\r\n250 O")
+
+        async def the_rest(visit):
+            for byte in b"k\r\n":
+                await visit.say(bytes([byte]))
+
+        assert deliver({"mail": all_at_once, "rcpt": the_rest, "data": b"354 Go\r\n"}).verdict is Verdict.SENT
+
+
+class TestGreylisting:
+    def test_the_second_try_has_the_same_envelope_and_passes(self):
+        seen: dict[tuple[str, str], int] = {}
+
+        async def greylist(visit):
+            key = (server.said("MAIL")[-1], visit.line.decode())
+            seen[key] = seen.get(key, 0) + 1
+            first = seen[key] == 1
+            await visit.say(b"451 4.7.1 Greylisted, try again in 5 minutes\r\n" if first else b"250 Ok\r\n")
+
+        async def work() -> None:
+            nonlocal server
+            async with ScriptedServer({"rcpt": greylist}) as server:
+                transport = relay(server)
+                outcomes = [await transport.deliver(PARCEL, lease=LEASE) for _ in range(2)]
+                assert [(one.verdict, one.reason) for one in outcomes] == [
+                    (Verdict.DEFERRED, Reason.GREYLISTED),
+                    (Verdict.SENT, ""),
+                ]
+                assert len(seen) == 1
+
+        server = ScriptedServer()
+        run(work())
+
+
+class TestTheBody:
+    BYTES = st.lists(st.sampled_from([b"\r", b"\n", b".", b"a", b"\r\n"]), max_size=40).map(b"".join)
+
+    @given(BYTES)
+    @settings(max_examples=500)
+    def test_only_crlf_and_stuffed_dots_leave(self, body):
+        wire = dot_stuffed(body)
+        assert wire.endswith(b"\r\n.\r\n") or wire == b".\r\n"
+        inside = wire.removesuffix(b".\r\n")
+        assert b"\n" not in inside.replace(b"\r\n", b"")
+        assert b"\r" not in inside.replace(b"\r\n", b"")
+        lines = inside.split(b"\r\n")
+        assert all(line.startswith(b"..") for line in lines if line.startswith(b"."))
+        unstuffed = b"\r\n".join(line[1:] if line.startswith(b".") else line for line in lines)
+        normal = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
+        assert unstuffed in (normal, normal + b"\r\n")
+
+    @given(st.lists(BYTES, min_size=1, max_size=10))
+    @settings(max_examples=30)
+    def test_the_host_gets_one_message_each(self, bodies):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server)
+                for body in bodies:
+                    await transport.deliver(Bytes(body), lease=LEASE)
+                assert len(server.messages) == len(bodies)
+                for body, got in zip(bodies, server.messages, strict=True):
+                    assert got + b".\r\n" == dot_stuffed(body)
+                transport.close()
+
+        run(work())
+
+    def test_a_large_message_goes_in_blocks(self):
+        data = (b"x" * 76 + b"\r\n") * 50_000
+
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                await relay(server, timeouts=Timeouts()).deliver(Bytes(data), lease=LEASE)
+                assert server.messages == [data]
+
+        run(work())
+
+    def test_one_larger_than_the_host_takes_is_not_sent(self):
+        async def work() -> None:
+            async with ScriptedServer(extensions=("SIZE 100",)) as server:
+                outcome = await relay(server).deliver(Bytes(b"x" * 101), lease=LEASE)
+                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.TOO_LARGE)
+                assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
+                assert server.said("MAIL") == []
+                assert (await relay(server).deliver(Bytes(b"x" * 100), lease=LEASE)).verdict is Verdict.SENT
+
+        run(work())
+
+    def test_a_host_that_has_heard_enough_is_heard(self):
+        data = (b"x" * 76 + b"\r\n") * 300_000
+
+        async def interrupt(visit):
+            await visit.say(b"354 Go\r\n552 5.3.4 Too big\r\n")
+            await visit.reader.read(100)
+            await asyncio.sleep(1)
+
+        outcome = deliver({"data": interrupt}, Bytes(data), timeouts=Timeouts())
+        assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+            Verdict.BOUNCED,
+            Reason.TOO_LARGE,
+            False,
+        )
+
+    def test_a_connection_lost_in_the_middle_is_no_delivery(self):
+        data = (b"x" * 76 + b"\r\n") * 300_000
+
+        async def leave(visit):
+            await visit.say(b"354 Go\r\n")
+            await visit.reader.readexactly(1000)
+            visit.writer.transport.abort()
+
+        outcome = deliver({"data": leave}, Bytes(data), timeouts=Timeouts())
+        assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+            Verdict.DEFERRED,
+            Reason.NETWORK,
+            False,
+        )
+
+    def test_a_host_that_does_not_read_is_given_up(self):
+        async def stop(visit):
+            visit.writer.transport.pause_reading()
+            await visit.say(b"354 Go\r\n")
+            await asyncio.sleep(3)
+
+        data = (b"x" * 76 + b"\r\n") * 300_000
+        outcome = deliver({"data": stop}, Bytes(data))
+        assert (outcome.reason, outcome.may_be_delivered) == (Reason.NETWORK, False)
+
+
+class TestTheLease:
+    @pytest.mark.parametrize("size", [100, 1_000_000])
+    def test_a_lost_one_keeps_the_message_from_being_whole(self, size):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server, timeouts=Timeouts())
+                lease = HeldLease(held=False)
+                with pytest.raises(LeaseLost):
+                    await transport.deliver(Bytes(b"x" * size), lease=lease)
+                await asyncio.sleep(0.05)
+                assert (lease.asked, server.messages, server.open) == (1, [], 0)
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+
+        run(work())
+
+
+class TestParameters:
+    def test_a_success_report_is_asked_for_where_reports_are_offered(self):
+        async def work() -> None:
+            async with ScriptedServer(extensions=("DSN", "PIPELINING")) as server:
+                outcome = await relay(server).deliver(PARCEL, lease=LEASE)
+                assert outcome.success_dsn_requested
+                assert server.said("MAIL") == ["MAIL FROM:<bounce+1@example.org> RET=HDRS ENVID=bounce+2B1@example.org"]
+                assert server.said("RCPT") == [
+                    "RCPT TO:<ada@example.com> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;ada@example.com"
+                ]
+            async with ScriptedServer() as server:
+                assert not (await relay(server).deliver(PARCEL, lease=LEASE)).success_dsn_requested
+
+        run(work())
+
+    def test_a_recipient_of_its_own_host_is_reported_by_its_250(self):
+        outcome = deliver(extensions=("DSN",), on_acceptance=Verdict.DELIVERED)
+        assert (outcome.verdict, outcome.success_dsn_requested) == (Verdict.DELIVERED, False)
+
+    @pytest.mark.parametrize("extensions", [("SMTPUTF8",), ()])
+    def test_an_address_outside_ascii_needs_the_hosts_word(self, extensions):
+        parcel = Consignment(Envelope("b@example.org", "jörg@example.com"), letter())
+
+        async def work() -> None:
+            async with ScriptedServer(extensions=extensions) as server:
+                outcome = await relay(server).deliver(parcel, lease=LEASE)
+                if extensions:
+                    assert outcome.verdict is Verdict.SENT
+                    assert server.said("MAIL")[0].endswith(" SMTPUTF8")
+                    return
+                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.SMTPUTF8_REQUIRED)
+                assert outcome.reply.enhanced_code == "5.6.7"
+                assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
+                assert server.said("MAIL") == []
+
+        run(work())
+
+    @pytest.mark.parametrize("address", ["a@b>\r\nDATA", "a b@c", "<a@b", "a@b\n", "a\0@b"])
+    def test_an_address_cannot_end_its_command(self, address):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server)
+                for envelope in (Envelope("a@b.example", address), Envelope(address, "a@b.example")):
+                    with pytest.raises(UnsafeAddress):
+                        await transport.deliver(Consignment(envelope, letter()), lease=LEASE)
+                assert server.said("MAIL") == []
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+
+        run(work())
+
+
+class TestOldHosts:
+    @pytest.mark.parametrize("code", [500, 501, 502, 504, 550])
+    def test_helo_follows_a_refused_ehlo(self, code):
+        async def work() -> None:
+            async with ScriptedServer({"ehlo": f"{code} What?\r\n".encode()}) as server:
+                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert server.said("HELO") == ["HELO sender.example"]
+
+        run(work())
+
+    def test_a_4xx_to_ehlo_is_not_followed_by_helo(self):
+        async def work() -> None:
+            async with ScriptedServer({"ehlo": b"450 Later\r\n"}) as server:
+                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is Verdict.DEFERRED
+                assert server.said("HELO") == []
+
+        run(work())
+
+
+class TestTime:
+    @pytest.mark.parametrize("stage", ["banner", "ehlo", "mail", "rcpt", "data", "dot"])
+    def test_a_slow_host_is_waited_for(self, stage):
+        replies = {"data": b"354 Go\r\n", "banner": b"220 Hi\r\n"}
+        script = {stage: after(0.1, replies.get(stage, b"250 Ok\r\n"))}
+        assert deliver(script, timeouts=Timeouts()).verdict is Verdict.SENT
+
+    def test_the_whole_session_has_an_end_too(self):
+        """Each answer in time, and all of them together too late."""
+        late = after(0.12, b"250 Ok\r\n")
+        script = {"mail": late, "rcpt": late, "data": after(0.12, b"354 Go\r\n"), "dot": late}
+        slow = Timeouts(whole=0.3)
+        outcome = deliver(script, timeouts=slow)
+        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+
+    def test_a_port_that_does_not_answer(self):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server, host="127.0.0.1")
+            outcome = await transport.deliver(PARCEL, lease=LEASE)
+            assert (outcome.verdict, outcome.reason, outcome.reply.code) == (Verdict.DEFERRED, Reason.NETWORK, 0)
+
+        run(work())
+
+    def test_a_cancelled_delivery_leaves_nothing_behind(self):
+        async def work() -> None:
+            async with ScriptedServer({"dot": silence}) as server:
+                transport = relay(server, timeouts=Timeouts())
+                task = asyncio.create_task(transport.deliver(PARCEL, lease=LEASE))
+                while not server.messages:
+                    await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                await asyncio.sleep(0.05)
+                assert server.open == 0
+                assert transport._lane._out == 0
+
+        run(work())
+
+
+def test_hostile_words_are_stored_safely():
+    outcome = deliver({"rcpt": b"550 5.1.1 \x1b[31mNo\x00 \xff\xfe <script>\xe2\x80\xae\r\n"})
+    assert outcome.reply.text == "5.1.1 \\x1b[31mNo\\x00 \\xff\\xfe <script>\\x202e"
+    outcome.reply.text.encode()
+
+
+def test_all_lines_of_a_reply_are_kept():
+    outcome = deliver({"rcpt": b"550-5.1.1 The account\r\n550-5.1.1 does not\r\n550 5.1.1 exist.\r\n"})
+    assert outcome.reply.text == "5.1.1 The account\n5.1.1 does not\n5.1.1 exist."
+    assert outcome.reason == Reason.UNKNOWN_USER
+
+
+def test_the_message_is_composed_once_and_only_for_an_open_door():
+    class Counted(Consignment):
+        composed = 0
+
+        def message(self) -> bytes:
+            Counted.composed += 1
+            return super().message()
+
+    parcel = Counted(ENVELOPE, letter())
+    deliver({"banner": b"421 Busy\r\n"}, parcel)
+    assert Counted.composed == 0
+    deliver({}, parcel)
+    assert Counted.composed == 1
+
+
+def test_timeouts_are_those_of_the_standard():
+    """RFC 5321, section 4.5.3.2."""
+    limits = Timeouts()
+    assert (limits.banner, limits.envelope, limits.data, limits.block, limits.dot) == (300, 300, 120, 180, 600)
+    assert limits.whole > limits.dot
+    assert SHORT.dot < 1
+
+
+def test_an_error_of_ours_after_the_dot_is_told_as_what_it_is(monkeypatch):
+    def strike(point):
+        if point == "delivery.after_dot":
+            raise RuntimeError(point)
+
+    monkeypatch.setattr("delivery.transports.smtp.session.fault", strike)
+
+    async def work() -> None:
+        async with ScriptedServer() as server:
+            outcome = await relay(server).deliver(PARCEL, lease=LEASE)
+            assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.OUTCOME_UNKNOWN)
+            assert "RuntimeError" in outcome.reply.text
+
+    run(work())

@@ -1,0 +1,405 @@
+"""Attachments: what is taken, and what arrives of it."""
+
+import base64
+import email
+from email import policy
+from email.message import EmailMessage
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.message.compose import File, compose
+from emails.models import Attachment, Content, Email
+from emails.sending import queue
+from emails.sending.jobs import MEMORY_BYTES, pack
+from emails.sending.outgoing_messages import consign
+from lib.email_addresses import FORBIDDEN
+from tests.conftest import Api, mail
+from tests.delivery.message.test_message import letter
+
+LIMIT = 10_485_760
+PNG = b"\x89PNG\r\n\x1a\n\x00\xff" * 20
+FIRST = UUID(int=0)
+
+
+def file(name: str = "a.txt", data: bytes = b"A", **fields) -> dict:
+    return {"filename": name, "content": base64.b64encode(data).decode(), **fields}
+
+
+def send(api: Api, *files: dict, **fields):
+    return api.post("/emails/send", mail(attachments=list(files), **fields))
+
+
+def field_codes(response) -> dict[str, str]:
+    assert (response.status_code, response.json()["code"]) == (422, "validation_error"), response.content
+    return {error["field"]: error["code"] for error in response.json()["errors"]}
+
+
+def code_of(response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]
+
+
+def nothing_was_written() -> bool:
+    return not (Email.objects.exists() or Content.objects.exists() or Attachment.objects.exists())
+
+
+def sources() -> dict[str, bytes]:
+    """Return what is sent to each address that is due."""
+    parcels = pack(queue.claim(100, after=FIRST), room=MEMORY_BYTES)
+    return {parcel.address: compose(consign(parcel).letter) for parcel in parcels}
+
+
+def parsed(source: bytes) -> EmailMessage:
+    return email.message_from_bytes(source, policy=policy.default)
+
+
+def arrived() -> EmailMessage:
+    (source,) = sources().values()
+    return parsed(source)
+
+
+def shape(part: EmailMessage) -> str | tuple:
+    """Return a part's type, with those of the parts inside."""
+    if not part.is_multipart():
+        return part.get_content_type()
+    return (part.get_content_subtype(), *map(shape, part.iter_parts()))
+
+
+def files_of(message: EmailMessage) -> list[tuple[str, str, bytes]]:
+    """Return name, type and bytes of each part that has a name."""
+    named = [part for part in message.walk() if part.get_filename() is not None]
+    return [(part.get_filename(), part.get_content_type(), part.get_payload(decode=True)) for part in named]
+
+
+@pytest.mark.django_db
+class TestLimits:
+    def test_10_files_pass_and_11_do_not(self, api: Api):
+        assert send(api, *[file(f"{number}.txt") for number in range(10)]).status_code == 202
+        assert len(files_of(arrived())) == 10
+        response = send(api, *[file()] * 11)
+        assert code_of(response) == (422, "too_many_attachments")
+        assert response.json()["limit"] == 10
+        assert Email.objects.count() == 1
+
+    @pytest.mark.parametrize("sizes", [(LIMIT,), (LIMIT - 1, 1)])
+    def test_10485760_bytes_pass_and_one_more_does_not(self, api: Api, sizes):
+        files = [file(f"{number}.bin", bytes(size)) for number, size in enumerate(sizes)]
+        response = send(api, *files)
+        assert response.status_code == 202
+        listed = api.get(f"/emails/{response.json()['id']}").json()["attachments"]
+        assert [attachment["size"] for attachment in listed] == list(sizes)
+        files[0] = file("0.bin", bytes(sizes[0] + 1))
+        response = send(api, *files)
+        assert code_of(response) == (413, "attachments_too_large")
+        assert response.json()["limit"] == LIMIT
+        assert Email.objects.count() == 1
+
+    def test_a_text_that_is_far_too_long_is_refused_before_it_is_decoded(self, api: Api):
+        response = send(api, {"filename": "a.bin", "content": "!" * (LIMIT * 4 // 3 + 100)})
+        assert code_of(response) == (413, "attachments_too_large")
+        assert nothing_was_written()
+
+    @pytest.mark.parametrize("given_as", [[], None])
+    def test_none_are_none(self, api: Api, given_as):
+        response = api.post("/emails/send", mail() | {"attachments": given_as})
+        assert response.status_code == 202
+        assert api.get(f"/emails/{response.json()['id']}").json()["attachments"] == []
+
+
+@pytest.mark.django_db
+class TestContent:
+    @pytest.mark.parametrize("data", [b"", b"A", b"AB", b"ABC", bytes(range(256)), b"\r\n.\r\nFrom \n"])
+    def test_bytes_arrive_as_they_were_given(self, api: Api, data):
+        assert send(api, file("a.bin", data)).status_code == 202
+        assert files_of(arrived()) == [("a.bin", "application/octet-stream", data)]
+        assert Attachment.objects.get().size == len(data)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "QUJD\n",
+            "QU JD",
+            " QUJD",
+            "QUJD\r\nQUJD",
+            "QQ",
+            "QQ=",
+            "QUJ",
+            "Q",
+            "QQ===",
+            "QQ==QQ==",
+            "=QQ=",
+            "====",
+            "-_-_",
+            "QUJD!",
+            "QÜJD",
+            "data:text/plain;base64,QUJD",
+            "\u2028QUJD",
+        ],
+    )
+    def test_what_is_no_strict_base64_is_refused_by_name(self, api: Api, content):
+        response = send(api, file(), file(), {"filename": "a.txt", "content": content})
+        assert field_codes(response) == {"attachments[2].content": "invalid_base64"}
+        assert nothing_was_written()
+
+    @pytest.mark.parametrize(
+        ("item", "field", "code"),
+        [
+            ({"filename": "a.txt"}, "attachments[0].content", "required"),
+            ({"filename": "a.txt", "content": None}, "attachments[0].content", "required"),
+            ({"filename": "a.txt", "content": 7}, "attachments[0].content", "invalid"),
+            ({"filename": "a.txt", "content": ["QQ=="]}, "attachments[0].content", "invalid"),
+            ({"content": "QQ=="}, "attachments[0].filename", "required"),
+            ({"filename": "a.txt", "content": "QQ==", "path": "/etc/passwd"}, "attachments[0].path", "unknown_field"),
+            ("QQ==", "attachments[0]", "invalid_type"),
+        ],
+    )
+    def test_a_malformed_file_is_named(self, api: Api, item, field, code):
+        assert field_codes(send(api, item)) == {field: code}
+        assert nothing_was_written()
+
+    @pytest.mark.parametrize("files", [{}, "a.txt", 7, file()])
+    def test_what_is_no_list_is_refused(self, api: Api, files):
+        response = api.post("/emails/send", mail(attachments=files))
+        assert field_codes(response) == {"attachments": "invalid_type"}
+
+    def test_all_faults_are_told_at_once(self, api: Api):
+        response = send(api, {"filename": "../a", "content": "Q"}, file(), {"filename": "", "content": "QQ==", "x": 1})
+        assert field_codes(response) == {
+            "attachments[0].filename": "unsafe",
+            "attachments[0].content": "invalid_base64",
+            "attachments[2].filename": "blank",
+            "attachments[2].x": "unknown_field",
+        }
+
+    def test_the_detail_lists_names_types_and_sizes_without_the_bytes(self, api: Api):
+        email_id = send(api, file("b.pdf", b"12345"), file("a.png", PNG, contentId="logo")).json()["id"]
+        assert api.get(f"/emails/{email_id}").json()["attachments"] == [
+            {"filename": "b.pdf", "contentType": "application/pdf", "size": 5},
+            {"filename": "a.png", "contentType": "image/png", "size": len(PNG)},
+        ]
+
+
+NAMES = [
+    "report.pdf",
+    "no extension",
+    ".profile",
+    "a..b",
+    "...x",
+    "Übersicht größer.pdf",
+    "请款单 二〇二六.xlsx",
+    "رسالة.txt",
+    "party 🎉👩‍👩‍👧.png",
+    'say "hi".txt',
+    "it's 100% = a;b, c'd*.txt",
+    "=?utf-8?q?a?=.txt",
+    "utf-8''a%20b.txt",
+    "percent%41.txt",
+    "CON",
+    "a" * 251 + ".txt",
+    "é" * 255,
+    "文" * 255,
+    "😀" * 255,
+]
+
+
+@pytest.mark.django_db
+class TestNames:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_name_arrives_as_it_was_given(self, api: Api, name):
+        response = send(api, file(name, b"A"))
+        assert response.status_code == 202, response.content
+        assert api.get(f"/emails/{response.json()['id']}").json()["attachments"][0]["filename"] == name
+        (source,) = sources().values()
+        assert [found for found, *_ in files_of(parsed(source))] == [name]
+        assert max(map(len, source.split(b"\r\n"))) <= 998
+        assert source.isascii()
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "/etc/passwd",
+            "../a.txt",
+            "a/b.txt",
+            "..\\a.txt",
+            "C:\\a.txt",
+            ".",
+            "..",
+            "...",
+            ". .",
+            " ",
+            "a\nb.txt",
+            "a\r\nContent-Type: text/html",
+            "a\tb",
+            "a\x7f",
+            "a\x85b",
+            "a\u2028b",
+            "a\u2029b",
+            "txt.\u202eexe",
+            "a\u2066b",
+        ],
+    )
+    def test_a_name_with_a_path_a_control_character_or_only_dots_is_refused(self, api: Api, name):
+        response = send(api, file(), file(name))
+        assert field_codes(response) == {"attachments[1].filename": "unsafe"}
+        assert nothing_was_written()
+
+    @pytest.mark.parametrize("character", ["a", "文", "😀"])
+    def test_255_characters_pass_and_256_do_not(self, api: Api, character):
+        assert send(api, file(character * 255)).status_code == 202
+        assert field_codes(send(api, file(character * 256))) == {"attachments[0].filename": "max_length"}
+
+    def test_two_files_may_have_one_name(self, api: Api):
+        assert send(api, file(data=b"1"), file(data=b"2")).status_code == 202
+        assert [data for _, _, data in files_of(arrived())] == [b"1", b"2"]
+
+    @given(
+        st.text(min_size=1, max_size=255).filter(
+            lambda name: (
+                not FORBIDDEN.search(name)
+                and not set(name) & {"/", "\\"}
+                and name == name.strip()
+                # The reader here takes these for quotes, although the name is written in percent signs (RFC 2231).
+                and (name[0], name[-1]) not in {("<", ">"), ('"', '"')}
+            )
+        ),
+        st.binary(max_size=200),
+    )
+    def test_every_name_is_read_back_as_it_was_given(self, name, data):
+        message = parsed(compose(letter(files=(File(name, "application/pdf", data),))))
+        assert files_of(message) == [(name, "application/pdf", data)]
+        assert shape(message) == ("mixed", ("alternative", "text/plain", "text/html"), "application/pdf")
+
+
+@pytest.mark.django_db
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("given_as", "arrives"),
+        [
+            ("application/pdf", "application/pdf"),
+            ("Image/PNG", "image/png"),
+            ("text/calendar; method=REQUEST; charset=utf-8", "text/calendar"),
+            ('text/csv;charset="utf-8"', "text/csv"),
+            ("text/plain ;  format=flowed", "text/plain"),
+            ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", None),
+            ("application/vnd.api+json", None),
+            ("x-custom/x-type", None),
+            ("a/" + "b" * 100, None),
+        ],
+    )
+    def test_any_type_that_parses_is_kept(self, api: Api, given_as, arrives):
+        email_id = send(api, file("a.bin", contentType=given_as)).json()["id"]
+        assert api.get(f"/emails/{email_id}").json()["attachments"][0]["contentType"] == given_as
+        (found,) = files_of(arrived())
+        assert found[1] == (arrives or given_as)
+
+    def test_its_parameters_arrive_too(self, api: Api):
+        send(api, file("a.ics", b"BEGIN:VCALENDAR", contentType='text/calendar; method=REQUEST; x="a b"'))
+        part = next(part for part in arrived().walk() if part.get_filename())
+        assert dict(part["Content-Type"].params) == {"method": "REQUEST", "x": "a b"}
+
+    @pytest.mark.parametrize(
+        "content_type",
+        [None, "", "pdf", "application/", "/pdf", "a/b/c", "application/pdf; x", "text plain", "text/plain; x=é",
+         'text/plain; name="😀"', "a/" + "b" * 101, "text/plain; x=" + "y" * 101],
+    )  # fmt: skip
+    def test_else_it_is_guessed_from_the_name(self, api: Api, content_type):
+        guesses = {"a.pdf": "application/pdf", "a.PNG": "image/png", "a": "application/octet-stream"}
+        response = send(api, *[file(name) | {"contentType": content_type} for name in guesses])
+        assert response.status_code == 202, response.content
+        assert {name: guess for name, guess, _ in files_of(arrived())} == guesses
+
+    @pytest.mark.parametrize(
+        "content_type",
+        ["image/png\r\nBcc: eve@example.com", "image/png\n", "image/\x7fpng", "image/png\u2028", "\u202egnp/egami"],
+    )
+    def test_a_type_with_a_control_character_is_refused(self, api: Api, content_type):
+        response = send(api, file(contentType=content_type))
+        assert field_codes(response) == {"attachments[0].contentType": "control"}
+        assert nothing_was_written()
+
+    @pytest.mark.parametrize("content_type", ["multipart/mixed; boundary=x", "message/rfc822", "Message/Partial"])
+    def test_a_type_that_would_be_read_as_structure_becomes_bytes(self, api: Api, content_type):
+        data = b"Subject: inner\r\n\r\n--x\r\n\r\nbody"
+        send(api, file("a.dat", data, contentType=content_type))
+        message = arrived()
+        assert files_of(message) == [("a.dat", "application/octet-stream", data)]
+        assert shape(message) == ("mixed", ("alternative", "text/plain", "text/html"), "application/octet-stream")
+
+    def test_a_forwarded_message_is_a_file_too(self, api: Api):
+        send(api, file("mail.eml", b"Subject: x\r\n\r\n"))
+        assert files_of(arrived()) == [("mail.eml", "application/octet-stream", b"Subject: x\r\n\r\n")]
+
+
+@pytest.mark.django_db
+class TestStructure:
+    def test_everything_is_nested_as_mail_programs_expect(self, api: Api):
+        send(
+            api,
+            file("logo.png", PNG, contentId="logo@alice.example"),
+            file("terms.pdf", b"%PDF"),
+            html='<p>Hi <img src="cid:logo@alice.example"></p>',
+            text="Hi",
+        )
+        message = arrived()
+        related = ("related", ("alternative", "text/plain", "text/html"), "image/png")
+        assert shape(message) == ("mixed", related, "application/pdf")
+        inline, attached = (part for part in message.walk() if part.get_filename())
+        assert (inline["Content-ID"], inline.get_content_disposition()) == ("<logo@alice.example>", "inline")
+        assert (attached["Content-ID"], attached.get_content_disposition()) == (None, "attachment")
+        assert inline.get_payload(decode=True) == PNG
+        assert message.get_body(("html",)).get_content().startswith('<p>Hi <img src="cid:logo@alice.example"></p>')
+        assert message.get_body(("plain",)).get_content().splitlines()[0] == "Hi"
+
+    @pytest.mark.parametrize(
+        ("files", "fields", "expected"),
+        [
+            ([], {}, ("alternative", "text/plain", "text/html")),
+            ([], {"html": None, "text": "Hi"}, "text/plain"),
+            ([file()], {"html": None, "text": "Hi"}, ("mixed", "text/plain", "text/plain")),
+            ([file()], {}, ("mixed", ("alternative", "text/plain", "text/html"), "text/plain")),
+            (
+                [file("a.png", contentId="a"), file("b.png", contentId="b")],
+                {},
+                ("related", ("alternative", "text/plain", "text/html"), "image/png", "image/png"),
+            ),
+        ],
+    )
+    def test_what_is_not_needed_is_left_out(self, api: Api, files, fields, expected):
+        assert send(api, *files, **fields).status_code == 202
+        assert shape(arrived()) == expected
+
+    def test_files_stay_in_their_order(self, api: Api):
+        send(api, *[file(f"{number}.bin", bytes([number])) for number in range(10)])
+        assert [name for name, *_ in files_of(arrived())] == [f"{number}.bin" for number in range(10)]
+
+    def test_every_recipient_gets_them_and_nobody_sees_the_bcc(self, api: Api):
+        send(api, file(), to=["a@example.com"], cc=["c@example.com"], bcc=["hidden@example.com"])
+        found = sources()
+        assert found.keys() == {"a@example.com", "c@example.com", "hidden@example.com"}
+        for source in found.values():
+            message = parsed(source)
+            assert (message["To"], message["Cc"], message["Bcc"]) == ("a@example.com", "c@example.com", None)
+            assert b"hidden@example.com" not in source
+            assert files_of(message) == [("a.txt", "text/plain", b"A")]
+
+    def test_a_resent_email_has_the_same_files_without_another_copy(self, api: Api):
+        email_id = send(api, file("logo.png", PNG, contentId="logo")).json()["id"]
+        first = arrived()
+        again = api.post(f"/emails/{email_id}/resend").json()["id"]
+        assert files_of(arrived()) == files_of(first)
+        assert Attachment.objects.count() == 1
+        assert api.get(f"/emails/{again}").json()["attachments"][0]["filename"] == "logo.png"
+
+    @pytest.mark.parametrize("content_id", ["logo", "a.b-c_d@alice.example", "!#$%&'*+/=?^_`{|}~", "x" * 255])
+    def test_a_content_id_arrives(self, api: Api, content_id):
+        assert send(api, file("a.png", contentId=content_id)).status_code == 202
+        (inline,) = (part for part in arrived().walk() if part.get_filename())
+        assert inline["Content-ID"].strip() == f"<{content_id}>"
+
+    @pytest.mark.parametrize("content_id", ["<logo>", "a b", "a\r\nX: y", "é", "a>b", "", "x" * 256, 7])
+    def test_what_is_no_content_id_is_refused(self, api: Api, content_id):
+        response = send(api, file("a.png", contentId=content_id))
+        assert field_codes(response).keys() == {"attachments[0].contentId"}
+        assert nothing_was_written()

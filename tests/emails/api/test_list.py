@@ -1,0 +1,406 @@
+"""`GET /v1/emails`: filters, search, exact totals, pages; nothing of anybody else."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics import counters
+from emails.accept.insertion import search_text
+from emails.models import Email
+from emails.states import State
+from tests.conftest import Api, mail, make_key
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
+
+
+def send(api: Api, **fields) -> str:
+    response = api.post("/emails/send", mail(**fields))
+    assert response.status_code == 202, response.content
+    return response.json()["id"]
+
+
+def created_at(email_id: str, moment: datetime) -> None:
+    Email.objects.filter(id=email_id).update(created_at=moment)
+
+
+def found(api: Api, **query) -> list[str]:
+    """Return the ids of a list; its total is always their number."""
+    response = api.get("/emails", {"limit": 100, **query})
+    body = response.json()
+    assert response.status_code == 200, body
+    assert body["total"] == len(body["data"])
+    return [email["id"] for email in body["data"]]
+
+
+def error_of(api: Api, **query) -> tuple[int, str, str]:
+    response = api.get("/emails", query)
+    (error,) = response.json()["errors"]
+    return response.status_code, error["field"], error["code"]
+
+
+@pytest.fixture
+def one_of_each(api: Api, alice) -> dict[str, str]:
+    """An email in every state, counted as its own transition would count it."""
+    ids = {}
+    for state in State:
+        ids[state.value] = send(api)
+        Email.objects.filter(id=ids[state.value]).update(status=state)
+        created = Email.objects.get(id=ids[state.value]).created_at
+        changes = [
+            (counters.Slot(alice.workspace.id, created, f"status.{name}"), n)
+            for name, n in (("queued", -1), (state, 1))
+        ]
+        counters.add(changes)
+    return ids
+
+
+class TestShape:
+    def test_an_item_has_the_documents_fields(self, api: Api):
+        email_id = send(api, to=["Ada L <ada@example.com>", "bob@example.com"], bcc=["c@example.com"])
+        body = api.get("/emails").json()
+        created = api.get(f"/emails/{email_id}").json()["createdAt"]
+        assert body == {
+            "data": [
+                {
+                    "id": email_id,
+                    "to": "Ada L <ada@example.com>, bob@example.com",
+                    "from": "Alice <hi@alice.example>",
+                    "subject": "Hello",
+                    "status": "queued",
+                    "createdAt": created,
+                    "sentAt": None,
+                }
+            ],
+            "total": 1,
+            "page": 1,
+            "limit": 20,
+        }
+
+    def test_without_emails_it_is_empty(self, api: Api):
+        assert api.get("/emails").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
+
+    def test_unknown_parameters_are_ignored(self, api: Api):
+        email_id = send(api)
+        assert found(api, trace="1", Status="nonsense", format="xml") == [email_id]
+
+    def test_empty_parameters_do_not_narrow(self, api: Api):
+        email_id = send(api)
+        assert found(api, status="", search="", tag="", **{"from": "", "to": ""}) == [email_id]
+
+    def test_of_a_parameter_given_twice_the_last_counts(self, api: Api):
+        email_id = send(api, tags=["b"])
+        assert [email["id"] for email in api.get("/emails?tag=a&tag=b").json()["data"]] == [email_id]
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {},
+            {"search": "hello"},
+            {"status": "queued"},
+            {"tag": "t"},
+            {"from": "2000-01-01"},
+            {"search": "h", "tag": "t"},
+        ],
+    )
+    def test_foreign_rows_are_never_listed_or_counted(self, api: Api, bobs_api: Api, query):
+        send(api, tags=["t"])
+        own = send(bobs_api, tags=["t"], **{"from": "x@bob.example"})
+        assert found(bobs_api, **query) == [own]
+
+    @pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
+    def test_every_scope_may_list(self, api: Api, alice, scope):
+        email_id = send(api)
+        assert found(Api(make_key(alice.workspace, scope))) == [email_id]
+
+
+class TestPages:
+    def test_the_newest_comes_first(self, api: Api):
+        ids = [send(api) for _ in range(3)]
+        for day, email_id in enumerate((ids[1], ids[0], ids[2])):
+            created_at(email_id, NOON + timedelta(days=day))
+        assert found(api) == [ids[2], ids[0], ids[1]]
+
+    @pytest.mark.parametrize("query", [{}, {"search": "hello"}, {"status": "queued"}, {"tag": "t"}])
+    def test_the_order_is_stable_where_times_are_equal(self, api: Api, query):
+        ids = {send(api, tags=["t"]) for _ in range(7)}
+        Email.objects.update(created_at=NOON)
+        pages = [api.get("/emails", {**query, "limit": 2, "page": page}).json() for page in range(1, 6)]
+        seen = [email["id"] for page in pages for email in page["data"]]
+        assert seen == sorted(ids, reverse=True)
+        assert {page["total"] for page in pages} == {7}
+
+    @pytest.mark.parametrize("query", [{}, {"search": "hello"}, {"tag": "t"}])
+    @pytest.mark.parametrize(
+        ("asked", "served"),
+        [
+            ({}, (3, 1, 20)),
+            ({"limit": 2}, (2, 1, 2)),
+            ({"limit": 2, "page": 2}, (1, 2, 2)),
+            ({"limit": 2, "page": 3}, (0, 3, 2)),
+            ({"page": 999_999_999}, (0, 999_999_999, 20)),
+            ({"limit": 100}, (3, 1, 100)),
+            ({"limit": 101}, (3, 1, 100)),
+        ],
+    )
+    def test_a_page_is_what_was_asked_for(self, api: Api, query, asked, served):
+        for _ in range(3):
+            send(api, tags=["t"])
+        body = api.get("/emails", query | asked).json()
+        assert (len(body["data"]), body["page"], body["limit"]) == served
+        assert body["total"] == 3
+
+    @pytest.mark.parametrize("name", ["page", "limit"])
+    @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5", "", "1e3", "٣", "9" * 30])
+    def test_a_page_that_is_no_number_from_1_is_422(self, api: Api, name, value):
+        assert error_of(api, **{name: value})[:2] == (422, name)
+
+    def test_a_list_takes_a_fixed_number_of_statements(self, api: Api, django_assert_max_num_queries):
+        for _ in range(20):
+            send(api, to=["a@example.com", "b@example.com"])
+        with django_assert_max_num_queries(2):
+            assert len(api.get("/emails").json()["data"]) == 20
+        with django_assert_max_num_queries(2):
+            assert len(api.get("/emails", {"search": "hello"}).json()["data"]) == 20
+
+
+class TestStatus:
+    @pytest.mark.parametrize("state", State.values)
+    def test_each_of_the_nine_states_is_found(self, api: Api, one_of_each, state):
+        assert found(api, status=state) == [one_of_each[state]]
+
+    def test_a_comma_list_finds_any_of_them(self, api: Api, one_of_each):
+        assert set(found(api, status="sent, opened,cancelled,sent")) == {
+            one_of_each["sent"],
+            one_of_each["opened"],
+            one_of_each["cancelled"],
+        }
+        assert set(found(api, status=",".join(State.values))) == set(one_of_each.values())
+
+    @pytest.mark.parametrize("status", ["unknown", "QUEUED", "queued,", ",", "queued;sent", "queued,unknown", "%"])
+    def test_an_unknown_status_is_422(self, api: Api, status):
+        assert error_of(api, status=status) == (422, "status", "unknown")
+
+    def test_totals_are_exact_whether_the_counters_are_folded_or_not(self, api: Api, one_of_each):
+        def totals():
+            queries = ({}, {"status": "queued"}, {"status": "queued,clicked"})
+            return [len(found(api, **query)) for query in queries]
+
+        assert totals() == [9, 1, 2]
+        counters.fold()
+        assert totals() == [9, 1, 2]
+        send(api)
+        assert totals() == [10, 2, 3]
+        counters.fold()
+        assert totals() == [10, 2, 3]
+
+    def test_a_total_follows_what_happens(self, api: Api):
+        moment = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        email_id = send(api, scheduledFor=moment)
+        assert (found(api, status="scheduled"), found(api, status="queued")) == ([email_id], [])
+        counters.fold()
+        api.patch(f"/emails/{email_id}", {"scheduledFor": None})
+        assert (found(api, status="scheduled"), found(api, status="queued")) == ([], [email_id])
+
+
+class TestSearch:
+    @pytest.mark.parametrize(
+        ("search", "is_found"),
+        [
+            ("ada@example.com", True),
+            ("ADA@EXAMPLE", True),
+            ("a", True),
+            ("ada l", True),
+            ("receipt #100%", True),
+            ("RECEIPT", True),
+            ("100%_off", True),
+            ("100%", True),
+            ("%", True),
+            ("_", True),
+            ("0%o", False),
+            ("1%0", False),
+            ("a_a", False),
+            ("re.eipt", False),
+            ("c:\\temp", True),
+            ("\\", True),
+            ("\\\\", False),
+            ("\\%", False),
+            ("'; DROP TABLE", False),
+            ("hi@alice.example", False),
+            ("bcc@example.com", False),
+            ("cc@example.com", False),
+            ("  ", False),
+            ("<p>", False),
+        ],
+    )
+    def test_a_search_is_a_literal_part_of_to_or_subject(self, api: Api, search, is_found):
+        send(api, subject="other", to="x@y.example")
+        email_id = send(
+            api,
+            to="Ada L <ada@example.com>",
+            cc=["cc@example.com"],
+            bcc=["bcc@example.com"],
+            subject=r"Receipt #100%_off C:\temp",
+        )
+        ids = found(api, search=search)
+        assert (email_id in ids) == is_found
+
+    @pytest.mark.parametrize(
+        ("subject", "search"),
+        [
+            ("Grüße", "GRÜSSE"),
+            ("STRASSE", "straße"),
+            ("Ünal ÅSA", "ünal åsa"),
+            ("ΟΔΟΣ ΑΣΕ", "Σ"),
+            ("ΟΔΟΣ ΑΣΕ", "ΑΣ"),
+            ("οδος", "ΟΔΟΣ"),
+            ("İstanbul", "i"),
+            ("领取您的 礼物", "您的 礼"),
+            ("Hi 😀 there", "😀"),
+            ("ПРИВЕТ", "привет"),
+            ("สวัสดี", "วัส"),
+        ],
+    )
+    def test_letters_of_every_script_are_compared_without_case(self, api: Api, subject, search):
+        email_id = send(api, subject=subject)
+        assert found(api, search=search) == [email_id]
+
+    def test_a_match_does_not_span_recipient_and_subject(self, api: Api):
+        send(api, to="ada@example.com", subject="Hello")
+        assert found(api, search="com hello") == found(api, search="comhello") == []
+
+    def test_any_of_the_recipients_is_found(self, api: Api):
+        email_id = send(api, to=["ada@example.com", "bob@example.com"])
+        assert found(api, search="bob@") == [email_id]
+
+    def test_a_rendered_subject_is_found(self, api: Api):
+        template = {"name": "t", "subject": "Order {{number}}", "htmlContent": "<p>"}
+        template_id = api.post("/templates", template).json()["id"]
+        email_id = send(api, html=None, subject=None, templateId=template_id, templateData={"number": 4711})
+        assert found(api, search="order 4711") == [email_id]
+
+    @pytest.mark.parametrize("character", ["x", "é", "😀"])
+    def test_200_characters_pass_and_201_do_not(self, api: Api, character):
+        email_id = send(api, subject=character * 250)
+        assert found(api, search=character * 200) == [email_id]
+        assert error_of(api, search=character * 201) == (422, "search", "max_length")
+
+    def test_a_nul_is_422(self, api: Api):
+        assert error_of(api, search="a\0")[:2] == (422, "search")
+
+    @given(st.text(min_size=1, max_size=40), st.data())
+    def test_every_part_of_a_subject_is_in_what_is_searched(self, subject, data):
+        start = data.draw(st.integers(0, len(subject) - 1))
+        end = data.draw(st.integers(start + 1, len(subject)))
+        assert subject[start:end].casefold() in search_text(["a@b.co"], subject)
+
+
+class TestTag:
+    def test_a_tag_is_found_whole_and_with_its_case(self, api: Api):
+        email_id = send(api, tags=["welcome", "a,b", "100%"])
+        assert found(api, tag="welcome") == found(api, tag="a,b") == found(api, tag="100%") == [email_id]
+        for other in ("Welcome", "welc", "%", "a", "welcome,a,b", "{welcome}"):
+            assert found(api, tag=other) == []
+
+    def test_255_characters_pass_and_256_do_not(self, api: Api):
+        email_id = send(api, tags=["t" * 255])
+        assert found(api, tag="t" * 255) == [email_id]
+        assert error_of(api, tag="t" * 256) == (422, "tag", "max_length")
+
+
+class TestRange:
+    @pytest.mark.parametrize(
+        ("query", "is_found"),
+        [
+            ({"from": "2026-03-15T12:00:00Z"}, True),
+            ({"from": "2026-03-15T12:00:00.001Z"}, False),
+            ({"from": "2026-03-15T12:00:00.000001Z"}, False),
+            ({"to": "2026-03-15T12:00:00Z"}, True),
+            ({"to": "2026-03-15T11:59:59.999Z"}, False),
+            ({"from": "2026-03-15T12:00:00Z", "to": "2026-03-15T12:00:00Z"}, True),
+            ({"from": "2026-03-15T14:00:00+02:00"}, True),
+            ({"from": "2026-03-15T14:00:01+02:00"}, False),
+            ({"from": "2026-03-15T14:00:00 02:00"}, True),
+            ({"to": "2026-03-15T04:00:00-08:00"}, True),
+            ({"to": "2026-03-15T03:59:59-08:00"}, False),
+            ({"from": "2026-03-15T12:00"}, True),
+            ({"from": "2026-03-15 12:00:00"}, True),
+            ({"from": "2026-03-15"}, True),
+            ({"to": "2026-03-15"}, True),
+            ({"from": "2026-03-15", "to": "2026-03-15"}, True),
+            ({"from": "2026-03-16"}, False),
+            ({"to": "2026-03-14"}, False),
+            ({"from": "0001-01-01", "to": "9999-12-31"}, True),
+            ({"from": "0001-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59.999-14:00"}, True),
+        ],
+    )
+    def test_a_range_takes_in_both_its_ends(self, api: Api, query, is_found):
+        email_id = send(api)
+        created_at(email_id, NOON)
+        assert found(api, **query) == ([email_id] if is_found else [])
+
+    @pytest.mark.parametrize(
+        ("moment", "is_found"),
+        [
+            ("2026-03-14T23:59:59.999999+00:00", False),
+            ("2026-03-15T00:00:00+00:00", True),
+            ("2026-03-15T23:59:59.999999+00:00", True),
+            ("2026-03-16T00:00:00+00:00", False),
+        ],
+    )
+    def test_a_date_is_its_whole_day_in_utc(self, api: Api, moment, is_found):
+        email_id = send(api)
+        created_at(email_id, datetime.fromisoformat(moment))
+        assert (email_id in found(api, **{"from": "2026-03-15", "to": "2026-03-15"})) == is_found
+
+    def test_what_an_answer_shows_as_created_at_is_an_end_of_its_own_range(self, api: Api):
+        email_id = send(api)
+        created_at(email_id, NOON.replace(microsecond=123_999))
+        shown = api.get(f"/emails/{email_id}").json()["createdAt"]
+        assert found(api, **{"from": shown, "to": shown}) == [email_id]
+
+    @pytest.mark.parametrize(
+        ("start", "end"),
+        [
+            ("2026-03-16", "2026-03-15"),
+            ("2026-03-15T12:00:00.002Z", "2026-03-15T12:00:00.001Z"),
+            ("2026-03-15T12:00:00-01:00", "2026-03-15T12:00:00Z"),
+        ],
+    )
+    def test_a_range_that_ends_before_it_begins_is_422(self, api: Api, start, end):
+        status, field, _ = error_of(api, **{"from": start, "to": end})
+        assert (status, field) == (422, "from")
+
+    @pytest.mark.parametrize("name", ["from", "to"])
+    @pytest.mark.parametrize(
+        "value",
+        ["x", "15.03.2026", "2026-02-30", "2026-3-15", "12:00", "2026-03-15T25:00Z", "1773576000", "\0", "2026-03"],
+    )
+    def test_what_is_no_date_is_422(self, api: Api, name, value):
+        assert error_of(api, **{name: value})[:2] == (422, name)
+
+
+class TestTogether:
+    def test_all_filters_narrow_together(self, api: Api):
+        wanted = {"tags": ["t"], "subject": "Receipt 7", "to": "ada@example.com"}
+        email_id = send(api, **wanted)
+        others = [
+            send(api, **wanted | {"tags": ["u"]}),
+            send(api, **wanted | {"subject": "Invoice 7"}),
+            send(api, **wanted, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat()),
+            send(api, **wanted),
+        ]
+        created_at(others[3], NOON - timedelta(days=365))
+        query = {"status": "queued,sent", "search": "RECEIPT", "tag": "t", "from": "2026-03-15"}
+        assert found(api, **query) == [email_id]
+        for name, more in (("tag", others[0]), ("search", others[1]), ("status", others[2]), ("from", others[3])):
+            rest = {key: value for key, value in query.items() if key != name}
+            assert set(found(api, **rest)) == {email_id, more}
+
+    def test_all_bad_filters_are_told_at_once(self, api: Api):
+        query = {"status": "x", "search": "s" * 201, "tag": "t" * 256, "from": "x", "to": "y"}
+        errors = api.get("/emails", query).json()["errors"]
+        assert {error["field"] for error in errors} == query.keys()

@@ -1,0 +1,200 @@
+"""`POST /v1/emails/:id/resend`: a new email with the same content, checked anew."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from domains.models import Domain
+from domains.services import registered
+from emails.models import Content, Email, Event, Pending, Recipient
+from emails.sending import queue
+from emails.sending.outcomes import Result, record
+from emails.states import State
+from tests.conftest import Api, mail
+from tests.emails.api.test_attachments import code_of, field_codes
+from workspaces.api import authentication
+from workspaces.models import Usage, Workspace
+
+pytestmark = pytest.mark.django_db
+
+FULL = mail(
+    to=["Ada L <ada@example.com>", "bob@example.com"],
+    cc=["carol@example.com"],
+    bcc=["dan@example.com"],
+    replyTo="Help <help@alice.example>",
+    text="Hi",
+    tags=["a"],
+    metadata={"order": 7},
+    headers={"X-A": "b"},
+    attachments=[{"filename": "a.txt", "content": "QQ=="}],
+    trackOpens=False,
+)
+OWN = {"id", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt", "errorMessage", "retryCount", "recipients"}
+
+
+def send(api: Api, **fields) -> str:
+    return api.post("/emails/send", mail(**fields)).json()["id"]
+
+
+def resend(api: Api, email_id: str, body=None, **headers):
+    return api.post(f"/emails/{email_id}/resend", body, **headers)
+
+
+def end_with(verdict: Verdict) -> None:
+    reason = "" if verdict in {Verdict.SENT, Verdict.DELIVERED} else "rejected"
+    outcome = Outcome(verdict, Reply(550, "5.1.1 as it is"), reason)
+    record([Result(held, outcome) for held in queue.claim(100, after=UUID(int=0))])
+
+
+def test_a_copy_is_queued_under_an_id_of_its_own(api: Api):
+    email_id = send(api)
+    response = resend(api, email_id)
+    body = response.json()
+    assert (response.status_code, body.keys()) == (202, {"id", "status", "createdAt"})
+    assert body["status"] == "queued"
+    assert body["id"] != email_id
+    assert Email.objects.count() == Usage.objects.get().used == 2
+    assert list(Event.objects.filter(email=body["id"]).values_list("kind", flat=True)) == ["queued"]
+
+
+def test_the_copy_says_the_same_to_the_same_people(api: Api):
+    email_id = api.post("/emails/send", FULL).json()["id"]
+    copy_id = resend(api, email_id).json()["id"]
+    first, copy = (api.get(f"/emails/{each}").json() for each in (email_id, copy_id))
+    assert {name: copy[name] for name in copy.keys() - OWN} == {name: first[name] for name in first.keys() - OWN}
+    assert [(one["email"], one["type"], one["status"]) for one in copy["recipients"]] == [
+        ("ada@example.com", "to", "queued"),
+        ("bob@example.com", "to", "queued"),
+        ("carol@example.com", "cc", "queued"),
+        ("dan@example.com", "bcc", "queued"),
+    ]
+    assert Email.objects.filter(track_opens=False, track_clicks=True).count() == 2
+    assert Content.objects.count() == 1
+
+
+def test_the_copy_begins_anew(api: Api):
+    email_id = send(api)
+    end_with(Verdict.BOUNCED)
+    before = api.get(f"/emails/{email_id}").json()
+    copy = api.get(f"/emails/{resend(api, email_id).json()['id']}").json()
+    assert (copy["status"], copy["errorMessage"], copy["sentAt"], copy["retryCount"]) == ("queued", None, None, 0)
+    assert api.get(f"/emails/{email_id}").json() == before
+    assert before["status"] == "bounced"
+
+
+@pytest.mark.parametrize("state", State.values)
+def test_an_email_in_any_state_is_resent(api: Api, state):
+    email_id = send(api)
+    Email.objects.update(status=state)
+    Recipient.objects.update(state=state)
+    copy = resend(api, email_id).json()
+    assert copy["status"] == "queued"
+    assert set(Recipient.objects.filter(email=copy["id"]).values_list("state", flat=True)) == {"queued"}
+
+
+def test_the_copy_of_a_scheduled_email_goes_at_once(api: Api):
+    email_id = send(api, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat())
+    copy = resend(api, email_id).json()
+    assert copy["status"] == "queued"
+    assert api.get(f"/emails/{copy['id']}").json()["scheduledFor"] is None
+    assert Pending.objects.filter(recipient__email=copy["id"]).get().stage == Pending.Stage.READY
+    assert api.get(f"/emails/{email_id}").json()["status"] == "scheduled"
+
+
+def test_a_copy_is_copied_too(api: Api):
+    email_id = send(api)
+    for _ in range(3):
+        email_id = resend(api, email_id).json()["id"]
+    assert Email.objects.count() == 4
+
+
+def test_suppression_is_checked_again(api: Api):
+    email_id = send(api, to=["a@example.com"], cc=["b@example.com"])
+    api.post("/suppressions", {"email": "B@example.com"})
+    response = resend(api, email_id)
+    assert code_of(response) == (422, "recipient_suppressed")
+    (told,) = response.json()["recipients"]
+    assert (told["email"], told["reason"]) == ("b@example.com", "manual")
+    assert Email.objects.count() == Usage.objects.get().used == 1
+
+
+def test_the_domain_is_checked_again(api: Api):
+    email_id = send(api)
+    Domain.objects.all().delete()
+    registered.clear()
+    assert code_of(resend(api, email_id)) == (422, "domain_not_registered")
+    assert Email.objects.count() == 1
+
+
+def test_the_quota_is_checked_again(api: Api, alice):
+    email_id = send(api)
+    Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
+    authentication.cache.clear()
+    Usage.objects.update(used=500)
+    assert code_of(resend(api, email_id, {"idempotencyKey": "k"})) == (429, "quota_exceeded")
+    assert Email.objects.count() == 1
+    Usage.objects.update(used=499)
+    assert resend(api, email_id, {"idempotencyKey": "k"}).status_code == 202
+    assert Usage.objects.get().used == 500
+
+
+def test_a_suspended_workspace_resends_nothing(api: Api, alice):
+    email_id = send(api)
+    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
+    authentication.cache.clear()
+    assert code_of(resend(api, email_id)) == (403, "workspace_suspended")
+    assert Email.objects.count() == 1
+
+
+def test_an_unknown_email_is_404(api: Api):
+    assert code_of(resend(api, "0" * 22)) == (404, "not_found")
+
+
+def test_a_foreign_email_is_404(api: Api, bobs_api: Api):
+    assert code_of(resend(bobs_api, send(api))) == (404, "not_found")
+    assert Email.objects.count() == 1
+
+
+@pytest.mark.parametrize("body", [None, {}, {"idempotencyKey": None}])
+def test_a_body_is_not_needed(api: Api, body):
+    assert resend(api, send(api), body).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        ({"scheduledFor": "2999-01-01T00:00:00Z"}, "scheduledFor", "unknown_field"),
+        ({"to": "other@example.com"}, "to", "unknown_field"),
+        ({"idempotencykey": "k"}, "idempotencykey", "unknown_field"),
+        ({"idempotencyKey": ""}, "idempotencyKey", "blank"),
+        ({"idempotencyKey": 7}, "idempotencyKey", "invalid"),
+        ({"idempotencyKey": "k" * 256}, "idempotencyKey", "max_length"),
+    ],
+)
+def test_a_field_that_would_be_ignored_is_refused(api: Api, body, field, code):
+    email_id = send(api)
+    assert field_codes(resend(api, email_id, body)) == {field: code}
+    assert Email.objects.count() == 1
+
+
+@pytest.mark.parametrize("form", ["field", "header"])
+def test_a_repetition_gets_the_first_answer(api: Api, form):
+    email_id = send(api)
+    body, headers = ({"idempotencyKey": "k"}, {}) if form == "field" else (None, {"Idempotency_Key": "k"})
+    first, again = (resend(api, email_id, body, **headers) for _ in range(2))
+    assert (again.status_code, again.json()) == (202, first.json())
+    assert again["Idempotent-Replayed"] == "true"
+    assert "Idempotency-Body-Mismatch" not in again
+    assert Email.objects.count() == Usage.objects.get().used == 2
+
+
+def test_a_key_that_resent_one_email_does_not_pass_for_another(api: Api):
+    one, other = send(api), send(api)
+    first = resend(api, one, {"idempotencyKey": "k"})
+    told = resend(api, other, {"idempotencyKey": "k"})
+    assert (told.json(), told["Idempotency-Body-Mismatch"]) == (first.json(), "true")
+    assert code_of(resend(api, other, Idempotency_Key="k")) == (409, "idempotency_key_reuse")
+    assert Email.objects.count() == 3

@@ -1,0 +1,91 @@
+"""A search asks the index for the telling parts of a text alone, and finds what a comparison with each row finds."""
+
+import re
+
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emails.api.search import common_trigrams, holding, telling_parts
+from emails.models import Email
+from lib.ids import to_uuid
+from tests.conftest import Account
+
+COMMON = {"  u", " us", "use", "ser", "  c", " co", "com"}
+# Three thousand emails of users at three hosts, as many as PostgreSQL looks at one by one when it analyzes.
+FILL = """
+INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
+                          track_opens, track_clicks, created_at, status, retry_count)
+SELECT gen_random_uuid(), %s, 'a@demo.example', 'demo.example', ARRAY[address], '{}', '{}', 'Receipt ' || n,
+       address || E'\n' || 'receipt ' || n, '{}', '{}', true, true, now() - n * interval '1 second', 'sent', 0
+  FROM (SELECT n, 'user' || n || '@' || (ARRAY['corp.com', '100%%_sure.com', 'mail.example'])[1 + n %% 3] AS address
+          FROM generate_series(1, 3000) n) made
+"""
+
+TEXTS = (
+    *("user77@", "user77@corp", "77@corp.com", "100%_sure", "0%_sur", "0%_s", "receipt 299", "com\nrec", "user", "x"),
+    *("user77@corp.com\nreceipt 77", "usercorp", "corpuser", "er7 ", "%", "_", "\\", "er1%orp"),
+)
+
+
+class TestTellingParts:
+    @pytest.mark.parametrize(
+        ("text", "parts"),
+        [
+            ("user77@corp", ["er77@", "corp"]),
+            ("77@corp.com", ["77@", "corp."]),
+            ("user #29994", ["er #29994"]),
+            ("re: #12", ["re:", " #12"]),
+            # Nothing would be left.
+            ("user", []),
+            ("@com", []),
+            ("---", []),
+            # Nothing is left out.
+            ("corp", []),
+            ("ab", []),
+            ("", []),
+        ],
+    )
+    def test_what_nearly_all_have_is_left_out(self, text, parts):
+        assert telling_parts(text, common=COMMON) == parts
+
+    @given(st.text("use r@co1-_é", max_size=30), st.sets(st.text("use rco1", min_size=3, max_size=3), max_size=20))
+    def test_who_has_the_text_has_its_parts_in_their_order(self, text, common):
+        parts = telling_parts(text, common=common)
+        assert re.search(".*".join(map(re.escape, parts)), text)
+
+
+@pytest.mark.django_db
+class TestHolding:
+    @pytest.fixture(autouse=True)
+    def emails(self, alice: Account) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(FILL, [to_uuid(alice.workspace.id, prefix="ws_")])
+            cursor.execute("ANALYZE emails_email")
+        common_trigrams.cache_clear()
+
+    def test_common_is_what_half_of_the_emails_have(self):
+        common = common_trigrams(0)
+        assert {"  u", "use", "com", "rec"} <= common
+        assert not {"cor", "sur", "er7"} & common
+
+    @pytest.mark.parametrize("text", TEXTS)
+    def test_what_is_found_is_what_has_the_text(self, text):
+        expected = [email.id for email in Email.objects.all() if text in email.search_text]
+        assert [email.id for email in holding(Email.objects.all(), text)] == expected
+
+    def test_the_index_is_not_asked_for_what_is_common(self):
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = holding(Email.objects.order_by(), "user77@corp").explain()
+        assert "Index Cond: (search_text ~~ '%er77@%corp%'::text)" in plan
+
+
+@pytest.mark.django_db
+def test_without_statistics_the_whole_text_is_asked_for():
+    common_trigrams.cache_clear()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = holding(Email.objects.order_by(), "user77@corp").explain()
+    assert "Index Cond: (search_text ~~ '%user77@corp%'::text)" in plan

@@ -1,0 +1,316 @@
+"""`POST /v1/emails/send`: what it takes, what it refuses, what it leaves behind."""
+
+import re
+
+import pytest
+
+from emails.models import Email, Event, Pending, Recipient
+from tests.conftest import Api, mail, make_key
+from workspaces.models import Usage
+
+pytestmark = pytest.mark.django_db
+
+MIB = 1024 * 1024
+
+
+def field_error(response, field: str) -> str:
+    assert response.status_code == 422, response.content
+    assert response.json()["code"] == "validation_error"
+    return {error["field"]: error["code"] for error in response.json()["errors"]}[field]
+
+
+def test_an_accepted_email_is_answered_with_its_id(api: Api):
+    response = api.post("/emails/send", mail())
+    body = response.json()
+    assert response.status_code == 202
+    assert body.keys() == {"id", "status", "createdAt"}
+    assert body["status"] == "queued"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["createdAt"])
+    assert api.get(f"/emails/{body['id']}").json()["createdAt"] == body["createdAt"]
+
+
+def test_everything_that_was_sent_is_read_back(api: Api):
+    sent = mail(
+        to=["Ada L <ada@example.com>", "bob@example.com"],
+        cc=["carol@example.com"],
+        bcc=["dan@example.com"],
+        replyTo="Help <help@alice.example>",
+        text="Hi",
+        tags=["a", "b"],
+        metadata={"order": 7, "nested": {"x": [1, None, "é"]}},
+    )
+    email = api.get(f"/emails/{api.post('/emails/send', sent).json()['id']}").json()
+    assert email["to"] == "Ada L <ada@example.com>, bob@example.com"
+    assert email["from"] == "Alice <hi@alice.example>"
+    assert (email["cc"], email["bcc"]) == (["carol@example.com"], ["dan@example.com"])
+    assert email["replyTo"] == "Help <help@alice.example>"
+    assert (email["htmlContent"], email["text"], email["subject"]) == ("<p>Hi</p>", "Hi", "Hello")
+    assert (email["tags"], email["metadata"]) == (sent["tags"], sent["metadata"])
+    assert (email["status"], email["sentAt"], email["deliveredAt"], email["errorMessage"]) == (
+        "queued",
+        None,
+        None,
+        None,
+    )
+    assert email["retryCount"] == 0
+    kinds = [(recipient["email"], recipient["type"], recipient["status"]) for recipient in email["recipients"]]
+    assert kinds == [
+        ("ada@example.com", "to", "queued"),
+        ("bob@example.com", "to", "queued"),
+        ("carol@example.com", "cc", "queued"),
+        ("dan@example.com", "bcc", "queued"),
+    ]
+
+
+def test_what_was_left_out_is_empty(api: Api):
+    email = api.get(f"/emails/{api.post('/emails/send', mail()).json()['id']}").json()
+    assert (email["replyTo"], email["metadata"], email["tags"], email["cc"], email["bcc"]) == (None, None, [], [], [])
+
+
+def test_acceptance_leaves_a_recipient_a_queue_row_and_an_event_each(api: Api):
+    api.post("/emails/send", mail(to=["a@example.com", "b@example.com"]))
+    assert Recipient.objects.count() == Pending.objects.count() == 2
+    assert set(Pending.objects.values_list("stage", "attempts", "domain")) == {(Pending.Stage.READY, 0, "example.com")}
+    (event,) = Event.objects.all()
+    assert (event.kind, event.payload) == ("queued", {"emailId": Email.objects.get().id})
+
+
+def test_the_timeline_begins_with_queued(api: Api):
+    email_id = api.post("/emails/send", mail()).json()["id"]
+    (event,) = api.get(f"/emails/{email_id}/events").json()["data"]
+    assert event["id"].startswith("evt_")
+    assert (event["eventType"], event["sentToWebhook"], event["payload"]) == ("queued", False, {"emailId": email_id})
+
+
+def test_an_address_that_is_named_twice_is_kept_once(api: Api):
+    sent = mail(to=["a@example.com", "A@Example.com"], cc=["a@example.com", "b@example.com"], bcc=["B@example.com"])
+    email = api.get(f"/emails/{api.post('/emails/send', sent).json()['id']}").json()
+    assert [recipient["email"] for recipient in email["recipients"]] == ["a@example.com", "b@example.com"]
+    assert (email["to"], email["cc"], email["bcc"]) == ("a@example.com", ["b@example.com"], [])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("ada@example.com", "ada@example.com"),
+        ("  Ada L  <ada@example.com> ", "Ada L <ada@example.com>"),
+        ('"L, Ada" <ada@example.com>', '"L, Ada" <ada@example.com>'),
+        ("Ada@EXAMPLE.com", "Ada@example.com"),
+        ("ada+tag@example.com", "ada+tag@example.com"),
+        ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+        ("Åsa Ünal <asa@example.com>", "Åsa Ünal <asa@example.com>"),
+        ("爱丽丝 😀 <a@example.com>", "爱丽丝 😀 <a@example.com>"),
+        ("x@simulator.test", "x@simulator.test"),
+    ],
+)
+def test_an_address_is_kept_in_one_form(api: Api, given, kept):
+    response = api.post("/emails/send", mail(to=given))
+    assert response.status_code == 202, response.content
+    assert api.get(f"/emails/{response.json()['id']}").json()["to"] == kept
+
+
+BAD_ADDRESSES = [
+    "",
+    "ada",
+    "ada@",
+    "@example.com",
+    "ada@localhost",
+    "ada@example..com",
+    "a b@example.com",
+    "ada@example.com, bob@example.com",
+    "Ada <ada@example.com",
+    "Ada ada@example.com>",
+    "<>",
+    "Friends: ada@example.com;",
+    "ada@[127.0.0.1]",
+    "ada@exa mple.com",
+    "Ada\r\nBcc: eve@example.com <ada@example.com>",
+    "Ada\n <ada@example.com>",
+    "Ada\u2028 <ada@example.com>",
+    "Ada\u202e <ada@example.com>",
+    "ada@example.com>\r\nRCPT TO:<eve@example.com",
+    "Ada\x7f <ada@example.com>",
+    "a" * 65 + "@example.com",
+    "a@" + "b" * 250 + ".com",
+]
+
+
+@pytest.mark.parametrize("address", BAD_ADDRESSES)
+@pytest.mark.parametrize(("field", "path"), [("to", "to[0]"), ("from", "from"), ("replyTo", "replyTo")])
+def test_what_is_no_address_is_refused(api: Api, address, field, path):
+    response = api.post("/emails/send", mail(**{field: address}))
+    assert field_error(response, path) in {"invalid_email", "blank"}
+    assert not Email.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "subject", ["a\nb", "a\r\nBcc: eve@example.com", "a\x00b", "a\x1bb", "a\u2028b", "a\x85b", "\u202eabc"]
+)
+def test_a_subject_that_could_end_its_line_is_refused(api: Api, subject):
+    response = api.post("/emails/send", mail(subject=subject))
+    assert response.status_code in {400, 422}
+    assert not Email.objects.exists()
+
+
+def test_all_faulty_fields_are_told_at_once(api: Api):
+    response = api.post(
+        "/emails/send", {"from": "x", "to": ["ok@example.com", "bad"], "subject": 7, "tags": ["a", 3], "metadata": []}
+    )
+    errors = {error["field"]: error["code"] for error in response.json()["errors"]}
+    assert errors == {
+        "from": "invalid_email",
+        "to[1]": "invalid_email",
+        "subject": "invalid",
+        "tags[1]": "invalid",
+        "metadata": "invalid_type",
+    }
+    assert all(error["detail"] for error in response.json()["errors"])
+
+
+@pytest.mark.parametrize("field", ["from", "to", "subject"])
+def test_a_missing_field_is_named(api: Api, field):
+    assert field_error(api.post("/emails/send", mail(**{field: None})), field) == "required"
+
+
+@pytest.mark.parametrize("body", [{"html": None}, {"html": ""}, {"html": "", "text": ""}])
+def test_an_email_without_content_is_refused_on_html(api: Api, body):
+    assert field_error(api.post("/emails/send", mail(**body)), "html") == "required"
+
+
+def test_text_alone_is_enough(api: Api):
+    response = api.post("/emails/send", mail(html=None, text="Hi"))
+    assert api.get(f"/emails/{response.json()['id']}").json()["htmlContent"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("subjct", "subject"), ("reply_to", "replyTo"), ("idempotencykey", "idempotencyKey"), ("Subject", "subject")],
+)
+def test_an_unknown_field_is_refused_with_a_hint(api: Api, name, meant):
+    response = api.post("/emails/send", mail() | {name: "x"})
+    assert field_error(response, name) == "unknown_field"
+    assert repr(meant) in response.json()["errors"][0]["detail"]
+    assert not Email.objects.exists()
+
+
+def test_unknown_query_parameters_are_ignored(api: Api):
+    assert api.post("/emails/send?trace=1", mail()).status_code == 202
+
+
+def addresses(count: int) -> list[str]:
+    return [f"a{number}@example.com" for number in range(count)]
+
+
+@pytest.mark.parametrize("field", ["to", "cc", "bcc"])
+def test_50_addresses_pass_and_51_do_not(api: Api, field):
+    assert api.post("/emails/send", mail(**{field: addresses(50)})).status_code == 202
+    response = api.post("/emails/send", mail(**{field: addresses(51)}))
+    assert (response.status_code, response.json()["code"]) == (422, "too_many_recipients")
+
+
+def test_to_needs_one_address(api: Api):
+    assert field_error(api.post("/emails/send", mail(to=[])), "to") == "min_length"
+
+
+@pytest.mark.parametrize(
+    ("field", "edge", "beyond"),
+    [
+        ("subject", "s" * 998, "s" * 999),
+        ("html", "h" * MIB, "h" * (MIB + 1)),
+        ("html", "é" * (MIB // 2), "é" * (MIB // 2) + "e"),
+        ("text", "t" * MIB, "t" * (MIB + 1)),
+        ("tags", ["t"] * 10, ["t"] * 11),
+        ("metadata", {"k": "v" * 9992}, {"k": "v" * 9993}),
+        ("idempotencyKey", "k" * 255, "k" * 256),
+    ],
+)
+def test_a_limit_holds_at_its_edge_and_refuses_one_past_it(api: Api, field, edge, beyond):
+    assert api.post("/emails/send", mail(**{field: edge})).status_code == 202
+    assert field_error(api.post("/emails/send", mail(**{field: beyond})), field)
+
+
+def test_a_tag_has_1_to_255_characters(api: Api):
+    assert api.post("/emails/send", mail(tags=["t" * 255])).status_code == 202
+    assert field_error(api.post("/emails/send", mail(tags=["t" * 256])), "tags[0]") == "max_length"
+    assert field_error(api.post("/emails/send", mail(tags=[""])), "tags[0]") == "blank"
+
+
+@pytest.mark.parametrize("sender", ["hi@other.example", "hi@mail.alice.example", "hi@example", "hi@alice.example.com"])
+def test_a_sender_of_a_domain_that_is_not_registered_is_refused(api: Api, sender):
+    response = api.post("/emails/send", mail(**{"from": sender}))
+    assert response.status_code == 422
+    if response.json()["code"] != "validation_error":
+        assert response.json()["code"] == "domain_not_registered"
+        assert response.json()["domain"] == sender.partition("@")[2]
+    assert not Email.objects.exists()
+
+
+def test_a_domain_that_another_workspace_registered_does_not_count(api: Api, bobs_api: Api):
+    response = api.post("/emails/send", mail(**{"from": "x@bob.example"}))
+    assert response.json()["code"] == "domain_not_registered"
+
+
+def test_a_display_name_that_looks_like_an_address_does_not_decide_the_domain(api: Api):
+    response = api.post("/emails/send", mail(**{"from": '"x@alice.example" <x@evil.example>'}))
+    assert response.json()["code"] == "domain_not_registered"
+
+
+def test_one_email_costs_one_unit_whatever_its_recipients(api: Api):
+    api.post("/emails/send", mail(to=addresses(3), cc=["c@example.com"]))
+    assert Usage.objects.get().used == 1
+
+
+def test_by_setting_a_recipient_costs_one_unit(api: Api, settings):
+    settings.QUOTA_UNIT = "recipient"
+    api.post("/emails/send", mail(to=addresses(3), cc=["c@example.com", "a0@example.com"]))
+    assert Usage.objects.get().used == 4
+
+
+def test_an_exhausted_quota_is_429_and_leaves_nothing(api: Api, alice):
+    alice.workspace.plan = "free"
+    alice.workspace.save(update_fields=["plan"])
+    api.post("/emails/send", mail())
+    Usage.objects.update(used=500)
+    response = api.post("/emails/send", mail(idempotencyKey="k"))
+    assert (response.status_code, response.json()["code"]) == (429, "quota_exceeded")
+    told = response.json()
+    assert (told["limit"], told["used"], told["requested"]) == (500, 500, 1)
+    assert "Retry-After" not in response
+    assert Email.objects.count() == 1
+    assert api.get("/me").json()["quota"]["remaining"] == 0
+    Usage.objects.update(used=499)
+    assert api.post("/emails/send", mail(idempotencyKey="k")).status_code == 202, "a refused request uses no key up"
+
+
+def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
+    from django.utils import timezone
+
+    email_id = api.post("/emails/send", mail()).json()["id"]
+    alice.workspace.suspended_at = timezone.now()
+    alice.workspace.save(update_fields=["suspended_at"])
+    from workspaces.api import authentication
+
+    authentication.cache.clear()
+    response = api.post("/emails/send", mail())
+    assert (response.status_code, response.json()["code"]) == (403, "workspace_suspended")
+    assert api.get(f"/emails/{email_id}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/emails/{}", "/emails/{}/events"])
+def test_another_workspaces_email_does_not_exist(api: Api, bobs_api: Api, path):
+    email_id = api.post("/emails/send", mail()).json()["id"]
+    foreign, unknown = bobs_api.get(path.format(email_id)), bobs_api.get(path.format("0" * 22))
+    assert foreign.status_code == unknown.status_code == 404
+    assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
+
+
+@pytest.mark.parametrize(("scope", "status"), [("sending_access", 202), ("full_access", 202), ("read_only", 403)])
+def test_sending_needs_its_scope(api: Api, alice, scope, status):
+    assert Api(make_key(alice.workspace, scope)).post("/emails/send", mail()).status_code == status
+
+
+def test_sending_takes_a_handful_of_statements(api: Api, django_assert_max_num_queries):
+    api.post("/emails/send", mail())
+    # Savepoints of the test's own transaction included.
+    with django_assert_max_num_queries(7):
+        api.post("/emails/send", mail(to=addresses(50)))

@@ -1,0 +1,93 @@
+"""The inbox takes anything over real SMTP, stores it before its 250, and knows whose it is."""
+
+import asyncio
+import contextlib
+import smtplib
+import threading
+
+import pytest
+
+from emails.models import Recipient
+from inbound.inbox.models import CaughtMail
+from inbound.inbox.receiver import serve
+from tests.conftest import make_account, make_domain
+from tests.emails.sending.test_queue import accept
+from tests.stack.stack import free_port, wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def port():
+    port, loop = free_port(), asyncio.new_event_loop()
+
+    def run():
+        with contextlib.suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    task = loop.create_task(serve(port))
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_for(lambda: is_open(port), seconds=5, what="the inbox listens")
+    yield port
+    loop.call_soon_threadsafe(task.cancel)
+    thread.join()
+    loop.close()
+
+
+def is_open(port) -> bool:
+    with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", port):
+        return True
+    return False
+
+
+def send(port, source, *recipients, sender="a@b.example"):
+    with smtplib.SMTP("127.0.0.1", port) as client:
+        return client.sendmail(sender, recipients or ["ada@example.com"], source)
+
+
+def test_a_message_is_kept_byte_for_byte_for_each_recipient(port):
+    source = b"Subject: =?utf-8?b?w5xtbGF1dA==?=\r\nFrom: Ada <a@b.example>\r\n\r\n..dot\r\nend\r\n"
+    send(port, source, "x@example.com", "y@example.com")
+    assert [bytes(mail.source) for mail in CaughtMail.objects.all()] == [source, source]
+    mail = CaughtMail.objects.get(recipient="x@example.com")
+    assert (mail.subject, mail.sender, mail.envelope_from) == ("Ümlaut", "Ada <a@b.example>", "a@b.example")
+    assert mail.workspace_id is None
+
+
+def test_a_copy_of_ours_belongs_to_its_workspace(port):
+    workspace = make_account("alice").workspace
+    make_domain(workspace, "alice.example")
+    accept(workspace, "ada@example.com")
+    recipient = Recipient.objects.get()
+    source = f"Message-ID: <{recipient.id}@alice.example>\r\n\r\nHi\r\n".encode()
+    send(port, source, "ada@example.com", "eve@example.com")
+    assert CaughtMail.objects.get(recipient="ada@example.com").workspace_id == workspace.id
+    assert CaughtMail.objects.get(recipient="eve@example.com").workspace_id is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"\r\n",
+        b"no headers at all\r\n",
+        b"From: " + b"(" * 900 + b"\r\n\r\n",
+        b"Subject: a\x00b\r\nMessage-ID: <\xff\xfe>\r\n\r\n\x00\xff",
+        b"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n",
+        b"Subject: " + b"x" * 900 + b"\r\n\r\n",
+    ],
+)
+def test_hostile_mail_is_kept_too(port, source):
+    send(port, source)
+    assert CaughtMail.objects.count() == 1
+
+
+def test_mail_that_cannot_be_stored_is_refused_for_now(port, monkeypatch):
+    from django.db import DatabaseError
+
+    def fail(*args):
+        raise DatabaseError("disk full")
+
+    monkeypatch.setattr(CaughtMail.objects, "bulk_create", fail)
+    with pytest.raises(smtplib.SMTPDataError, match="451"):
+        send(port, b"Subject: x\r\n\r\n")

@@ -1,0 +1,39 @@
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib.ids import InvalidId, from_uuid, new_id, to_uuid
+
+
+def test_an_id_has_96_random_bits_behind_its_second():
+    numbers = {to_uuid(new_id()).int for _ in range(1000)}
+    assert len({number & ((1 << 96) - 1) for number in numbers}) == 1000
+
+
+def test_ids_of_a_later_second_sort_later():
+    early, late = uuid.UUID(int=5 << 96), uuid.UUID(int=6 << 96)
+    assert from_uuid(early) < from_uuid(late)
+
+
+@given(st.uuids())
+def test_an_id_is_read_back_as_it_was_written(value):
+    assert to_uuid(from_uuid(value, prefix="tpl_"), prefix="tpl_") == value
+
+
+@given(st.text(max_size=30))
+def test_any_other_text_is_refused(text):
+    try:
+        value = to_uuid(text, prefix="tpl_")
+    except InvalidId:
+        return
+    assert from_uuid(value, prefix="tpl_") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tpl_", "wh_" + "0" * 22, "tpl_" + "0" * 21, "tpl_" + "z" * 22, "tpl_" + "0" * 21 + "é"]
+)
+def test_a_text_that_is_no_id_of_the_kind_is_refused(text):
+    with pytest.raises(InvalidId):
+        to_uuid(text, prefix="tpl_")

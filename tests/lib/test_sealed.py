@@ -1,0 +1,58 @@
+import base64
+
+import pytest
+from cryptography.exceptions import InvalidTag
+
+from lib import keyring
+from lib.keyring import UnknownKey
+from lib.sealed import seal, unseal
+
+OLD, NEW = ("old", b"o" * 16 + bytes(range(16))), ("new", b"n" * 16 + bytes(range(16)))
+
+
+@pytest.fixture
+def ring(settings):
+    def use(*entries):
+        settings.APP_KEYS = list(entries)
+        keyring._derived.cache_clear()
+
+    use(OLD)
+    yield use
+    keyring._derived.cache_clear()
+
+
+def test_what_is_sealed_opens_for_its_row_and_purpose(ring):
+    sealed = seal(b"secret", purpose="p", row="row_1")
+    assert b"secret" not in base64.b64decode(sealed.partition(".")[2])
+    assert unseal(sealed, purpose="p", row="row_1") == b"secret"
+
+
+@pytest.mark.parametrize(("purpose", "row"), [("p", "row_2"), ("q", "row_1")])
+def test_a_sealed_value_does_not_open_elsewhere(ring, purpose, row):
+    sealed = seal(b"secret", purpose="p", row="row_1")
+    with pytest.raises(InvalidTag):
+        unseal(sealed, purpose=purpose, row=row)
+
+
+def test_one_flipped_bit_keeps_it_shut(ring):
+    key_id, _, encoded = seal(b"secret", purpose="p", row="r").partition(".")
+    data = bytearray(base64.b64decode(encoded))
+    for position in range(len(data)):
+        data[position] ^= 1
+        with pytest.raises(InvalidTag):
+            unseal(f"{key_id}.{base64.b64encode(data).decode()}", purpose="p", row="r")
+        data[position] ^= 1
+
+
+def test_an_older_entry_opens_what_it_sealed_after_a_rotation(ring):
+    sealed = seal(b"secret", purpose="p", row="r")
+    ring(NEW, OLD)
+    assert unseal(sealed, purpose="p", row="r") == b"secret"
+    assert seal(b"x", purpose="p", row="r").startswith("new.")
+
+
+def test_an_entry_that_has_left_the_ring_is_named(ring):
+    sealed = seal(b"secret", purpose="p", row="r")
+    ring(NEW)
+    with pytest.raises(UnknownKey, match="old"):
+        unseal(sealed, purpose="p", row="r")

@@ -1,0 +1,213 @@
+"""The service as it really runs, for tests that break it: own database, own Redis, own processes."""
+
+import atexit
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+
+from embedded.servers import redis
+from lib.worker.failpoints import TERMINATE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PYTHON = sys.executable
+WORKER = ["-m", "celery", "-A", "config", "-q", "worker", "--pool", "threads", "--concurrency", "4",
+          "--without-gossip", "--without-mingle", "--loglevel", "WARNING"]  # fmt: skip
+COMMANDS = {
+    "web": ["-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
+    "worker": WORKER,
+    "inbox": ["manage.py", "inbox"],
+    "inbound": ["manage.py", "inbound"],
+    "beat": ["-m", "celery", "-A", "config", "-q", "beat", "--scheduler", "celery.beat:Scheduler"],
+}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
+    """Poll until the condition holds. Raises AssertionError with what was waited for."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+@dataclass
+class Reply:
+    status: int
+    body: dict[str, Any]
+    seconds: float
+
+
+@dataclass
+class Stack:
+    """Processes by name; `url` is the web's, `key` a full-access key of the demo workspace."""
+
+    logs: Path
+    environment: dict[str, str]
+    redis: Any
+    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    key: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.environment['PORT']}"
+
+    @property
+    def database(self) -> str:
+        return self.environment["DATABASE_URL"]
+
+    def manage(self, *arguments: str) -> str:
+        command = [PYTHON, "manage.py", *arguments]
+        run = subprocess.run(command, cwd=REPOSITORY, env=self.environment, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    def start(self, *names: str, **variables: str) -> None:
+        for name in names:
+            kind = name.partition("-")[0]
+            with (self.logs / f"{name}.log").open("ab") as log:
+                self.processes[name] = subprocess.Popen(
+                    [PYTHON, *COMMANDS[kind]],
+                    cwd=REPOSITORY,
+                    env={**self.environment, **variables},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            if kind == "web":
+                wait_for(self.is_ready, seconds=30, what="web is ready")
+            if kind == "inbox":
+                wait_for(self.has_inbox, seconds=30, what="the inbox listens")
+
+    def is_ready(self) -> bool:
+        with suppress(OSError):
+            return urllib.request.urlopen(f"{self.url}/readyz", timeout=2).status == 200  # type: ignore[no-any-return]
+        return False
+
+    def has_inbox(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", int(self.environment["INBOX_PORT"])), 1):
+            return True
+        return False
+
+    def signal(self, name: str, number: int) -> None:
+        os.killpg(self.processes[name].pid, number)
+
+    def kill(self, name: str) -> None:
+        self.signal(name, signal.SIGKILL)
+        self.processes.pop(name).wait()
+
+    def stop_all(self) -> None:
+        for process in self.processes.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def call(self, method: str, path: str, body: Any = None) -> Reply:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/v1{path}", data, headers, method=method)
+        started = time.monotonic()
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                status, content = response.status, response.read()
+        except urllib.error.HTTPError as error:
+            status, content = error.code, error.read()
+        return Reply(status, json.loads(content), time.monotonic() - started)
+
+    def send(self, **fields: Any) -> Reply:
+        body = {"from": "hello@demo.example", "to": "ada@example.com", "subject": "Hi", "html": "<p>Hi</p>", **fields}
+        return self.call("POST", "/emails/send", body)
+
+    def query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            try:
+                return connection.execute(sql, parameters).fetchall()
+            except psycopg.errors.AdminShutdown:
+                # What breaks the connections of the service breaks this one with them, and undoes the statement.
+                return self.query(sql, *parameters)
+
+    def drop_connections(self) -> None:
+        """Break every connection that the processes have to the database."""
+        self.query(TERMINATE)
+
+    def caught(self) -> dict[str, int]:
+        """Return how many copies of each email's recipient the inbox has, by the envelope's return path."""
+        return dict(self.query("SELECT envelope_from, count(*) FROM inbox_caughtmail GROUP BY 1"))
+
+    def all_delivered(self) -> bool:
+        return self.query("SELECT count(*) FROM emails_email WHERE status <> 'delivered'") == [(0,)]
+
+
+@functools.cache
+def _template(server: str) -> tuple[str, str]:
+    """Make a migrated database with the demo account, once for all stacks of this run; return it with the key."""
+    name = f"stack_template_{uuid4().hex[:12]}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    atexit.register(_drop, server, name)
+    environment = {**os.environ, "MODE": "embedded", "DATABASE_URL": f"{server}/{name}"}
+    stack = Stack(logs=Path(), environment=environment, redis=None)
+    stack.manage("migrate", "--verbosity", "0")
+    return name, json.loads(stack.manage("create_demo"))["apiKey"]
+
+
+def _drop(server: str, name: str) -> None:
+    # A server of the tests' own may be gone by now, with all that it held.
+    with suppress(psycopg.OperationalError), psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@contextmanager
+def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
+    """Yield a stack with a migrated database and the demo account; nothing runs yet but Redis."""
+    server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
+    template, key = _template(server)
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    own_redis = redis.start_throw_away()
+    port = free_port()
+    environment = {
+        **os.environ,
+        "MODE": "embedded",
+        "DATABASE_URL": f"{server}/{name}",
+        "REDIS_URL": own_redis.url,
+        "PORT": str(port),
+        "PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "INBOX_PORT": str(free_port()),
+        "WEB_CONCURRENCY": "3",
+        "RATE_LIMIT": "off",
+        **variables,
+    }
+    stack = Stack(logs=logs, environment=environment, redis=own_redis)
+    try:
+        stack.key = key
+        yield stack
+    finally:
+        stack.stop_all()
+        with suppress(ProcessLookupError):
+            # A storm may have put another in its place.
+            os.kill(stack.redis.pid, signal.SIGCONT)
+        stack.redis.stop()
+        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

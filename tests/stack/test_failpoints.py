@@ -1,0 +1,113 @@
+"""What the promise of CONTRACT section 4 says of killed workers, a stopped Redis, a stopped beat, a SIGTERM."""
+
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+
+def send_many(stack, count):
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: stack.send(to=f"r{number}@example.com"), range(count)))
+    assert {answer.status for answer in answers} == {202}
+    return answers
+
+
+def expire_leases(stack):
+    """Let a dead worker's minute pass: rows are moved into the past, never the clock."""
+    stack.query("UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
+
+
+def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(stack):
+    stack.start("inbox", "web")
+    send_many(stack, 200)
+    stack.start("worker-1", DELIVERY_CONNECTIONS="8")
+    wait_for(lambda: 20 <= len(stack.caught()) < 190, seconds=30, what="the middle of the sends")
+    stack.kill("worker-1")
+    leased = stack.query("SELECT count(*) FROM emails_pending WHERE stage = 2")[0][0]
+    assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0
+    expire_leases(stack)
+    stack.start("worker-2")
+    wait_for(stack.all_delivered, seconds=30, what="every email is delivered")
+    copies = stack.caught()
+    assert len(copies) == 200
+    twice = {path for path, count in copies.items() if count > 1}
+    assert max(copies.values()) <= 2
+    assert len(twice) <= leased
+    told = stack.query("SELECT recipient_id FROM emails_event WHERE payload->>'reason' = 'worker_lost'")
+    assert len(told) == leased, "each ambiguous recipient is told on its timeline"
+    assert stack.query("SELECT count(*) FROM emails_pending") == [(0,)]
+
+
+def test_with_redis_stopped_sends_are_accepted_fast_and_still_leave(stack):
+    stack.start("inbox", "web", "worker", "beat")
+    stack.send()
+    wait_for(stack.all_delivered, seconds=20, what="a warm worker")
+    stack.redis.process.send_signal(signal.SIGSTOP)
+    started = time.monotonic()
+    answers = [stack.send(to=f"s{number}@example.com") for number in range(20)]
+    assert {answer.status for answer in answers} == {202}
+    assert max(answer.seconds for answer in answers) < 0.3
+    wait_for(stack.all_delivered, seconds=10, what="the mail leaves without Redis")
+    stack.redis.process.send_signal(signal.SIGCONT)
+    stack.redis.stop()
+    answers = [stack.send(to=f"d{number}@example.com") for number in range(20)]
+    assert {answer.status for answer in answers} == {202}
+    assert max(answer.seconds for answer in answers) < 0.3
+    wait_for(stack.all_delivered, seconds=10, what="the mail leaves with Redis gone")
+    assert len(stack.caught()) == 41
+    assert set(stack.caught().values()) == {1}
+    assert time.monotonic() - started < 60
+
+
+def test_a_worker_that_starts_without_redis_sends(stack):
+    stack.redis.stop()
+    stack.start("inbox", "web", "worker")
+    stack.send()
+    wait_for(stack.all_delivered, seconds=20, what="the delivery")
+
+
+def test_with_beat_stopped_mail_leaves(stack):
+    stack.start("inbox", "web", "worker")
+    assert stack.send().status == 202
+    wait_for(stack.all_delivered, seconds=10, what="the delivery")
+
+
+def test_sigterm_under_load_ends_within_a_minute_without_a_second_copy(stack):
+    stack.start("inbox", "web")
+    send_many(stack, 200)
+    stack.start("worker-1")
+    wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
+    started = time.monotonic()
+    stack.processes["worker-1"].send_signal(signal.SIGTERM)
+    assert stack.processes["worker-1"].wait(60) == 0
+    assert time.monotonic() - started < 60
+    assert stack.query("SELECT count(*) FROM emails_pending WHERE stage = 2") == [(0,)], "nothing is left leased"
+    stack.start("worker-2")
+    wait_for(stack.all_delivered, seconds=30, what="every email is delivered")
+    assert set(stack.caught().values()) == {1}
+    assert len(stack.caught()) == 200
+
+
+def test_a_restarted_database_loses_no_result(stack):
+    stack.start("inbox", "web")
+    send_many(stack, 100)
+    stack.start("worker", DELIVERY_CONNECTIONS="8", DELIVERY_RETRY_SECONDS="1")
+    wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
+    stack.drop_connections()
+    wait_for(stack.all_delivered, seconds=90, what="every email is delivered")
+    assert len(stack.caught()) == 100
+
+
+def test_a_database_that_drops_its_connections_fails_no_request(stack):
+    stack.start("inbox", "web")
+    for _ in range(6):
+        assert stack.send().status == 202
+    stack.drop_connections()
+    time.sleep(0.2)
+    assert {stack.send().status for _ in range(12)} == {202}

@@ -1,0 +1,44 @@
+"""More requests at once than there are processes: those that waited too long are told so, early and honestly."""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.stack.stack import Reply
+
+pytestmark = pytest.mark.stack
+# Each holds the only process for a good while.
+RECIPIENTS = [{"to": f"r{number}@example.com"} for number in range(500)]
+MAX_WAIT_SECONDS = 0.2
+
+
+def test_beyond_its_capacity_a_service_answers_503_at_once_and_keeps_what_it_accepted(stack):
+    stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS=f"{MAX_WAIT_SECONDS * 1000:.0f}")
+    answers = [answer for answer in at_once(stack, 24) if answer.status != 202]
+    assert answers, "one process cannot accept all of these in time"
+    assert {(answer.status, answer.body["code"]) for answer in answers} == {(503, "overloaded")}
+    accepted = 24 - len(answers)
+    assert accepted
+    assert stack.query("SELECT count(*) FROM emails_pending") == [(accepted * 500,)]
+    # The queue is gone with those who stood in it.
+    assert stack.send().status == 202
+
+
+def test_a_probe_of_health_waits_and_is_answered(stack):
+    stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS="50")
+    with ThreadPoolExecutor(1) as pool:
+        queue = pool.submit(at_once, stack, 8)
+        time.sleep(0.1)
+        assert stack.is_ready()
+    statuses = Counter(answer.status for answer in queue.result())
+    assert statuses[503]
+    assert statuses[202]
+
+
+def at_once(stack, count: int) -> list[Reply]:
+    stack.call("POST", "/templates", {"name": "t", "alias": "t", "subject": "s", "htmlContent": "<p>Hi</p>"})
+    batch = {"from": "hello@demo.example", "templateId": "t", "recipients": RECIPIENTS}
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda _: stack.call("POST", "/emails/batch", batch), range(count)))

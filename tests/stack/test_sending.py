@@ -1,0 +1,187 @@
+"""The promise of CONTRACT section 4 against mail hosts that are slow, silent, or late with their last word."""
+
+import base64
+import email
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.delivery.scripted import ScriptedServer, after, silence
+from tests.lib.nameserver import NameServer
+from tests.stack.outside import mail_hosts
+from tests.stack.stack import free_port, running_stack, wait_for
+
+pytestmark = pytest.mark.stack
+
+GOOD = b"250 2.0.0 Queued as 1\r\n"
+GO_AHEAD = b"354 Go ahead\r\n"
+
+
+def through(server):
+    return {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=none"}
+
+
+def expire_leases(stack):
+    stack.query("UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
+
+
+def message_ids(server):
+    return [email.message_from_bytes(message)["Message-ID"] for message in server.messages]
+
+
+def state_of(stack):
+    return stack.query("SELECT state FROM emails_recipient")[0][0]
+
+
+def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_copy(tmp_path):
+    server = ScriptedServer({"data": [silence, GO_AHEAD]})
+    with mail_hosts(server), running_stack(tmp_path, **through(server)) as stack:
+        stack.start("web", "worker-1")
+        stack.send()
+        wait_for(lambda: server.said("DATA"), seconds=20, what="the host is asked for DATA")
+        stack.kill("worker-1")
+        expire_leases(stack)
+        stack.start("worker-2")
+        wait_for(lambda: state_of(stack) == "sent", seconds=20, what="the second worker sends it")
+        assert len(server.messages) == 1
+
+
+def test_a_worker_killed_after_the_final_dot_leaves_one_copy_more_and_tells_it(tmp_path):
+    server = ScriptedServer({"dot": [silence, GOOD]})
+    with mail_hosts(server), running_stack(tmp_path, **through(server)) as stack:
+        stack.start("web", "worker-1")
+        sent = stack.send()
+        wait_for(lambda: server.messages, seconds=20, what="the host has the message")
+        stack.kill("worker-1")
+        expire_leases(stack)
+        stack.start("worker-2")
+        wait_for(lambda: state_of(stack) == "sent", seconds=20, what="the second worker sends it")
+        first, second = message_ids(server)
+        assert first == second
+        events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
+        told = [event["payload"].get("reason") for event in events if event["eventType"] == "deferred"]
+        assert told == ["worker_lost"]
+
+
+def test_a_final_reply_that_takes_three_leases_is_waited_for(tmp_path):
+    """Nine minutes by a clock of four-second leases: renewed all the while, and nobody else sends it."""
+    server = ScriptedServer({"dot": after(13, GOOD)})
+    with mail_hosts(server), running_stack(tmp_path, LEASE_SECONDS="4", **through(server)) as stack:
+        stack.start("web", "worker-1", "worker-2")
+        stack.send()
+        wait_for(lambda: state_of(stack) == "sent", seconds=40, what="the late reply is recorded")
+        assert len(server.messages) == 1
+        assert stack.query("SELECT count(*) FROM emails_event WHERE kind = 'deferred'") == [(0,)]
+
+
+def test_a_silent_destination_does_not_slow_another(tmp_path):
+    port = free_port()
+    dead = ScriptedServer({"banner": silence}, host="127.0.0.2", port=port)
+    good = ScriptedServer(host="127.0.0.3", port=port)
+    zones = {
+        "dead.example": {"MX": ["10 mx.dead.example."]},
+        "mx.dead.example": {"A": ["127.0.0.2"]},
+        "good.example": {"MX": ["10 mx.good.example."]},
+        "mx.good.example": {"A": ["127.0.0.3"]},
+    }
+    with NameServer(zones) as names, mail_hosts(dead, good):
+        settings = {
+            "DELIVERY_TRANSPORT": "direct",
+            "DIRECT_SMTP_PORT": str(port),
+            "DELIVERY_ALLOW_PRIVATE_NETWORKS": "true",
+            "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
+            "DELIVERY_CONNECTIONS": "16",
+        }
+        with running_stack(tmp_path, **settings) as stack:
+            stack.start("web", "worker")
+            for number in range(60):
+                stack.send(to=f"u{number}@dead.example")
+            wait_for(lambda: dead.open, seconds=20, what="the silent host is called")
+            started = time.monotonic()
+            for number in range(20):
+                stack.send(to=f"u{number}@good.example")
+            wait_for(lambda: len(good.messages) == 20, seconds=20, what="the other host gets its mail")
+            assert time.monotonic() - started < 5
+            waiting = stack.query("SELECT count(*), max(attempts) FROM emails_pending WHERE domain = 'dead.example'")
+            assert waiting == [(60, 1)]
+
+
+def test_large_attachments_at_full_concurrency_stay_within_bounds(stack):
+    """16 emails of 10 MiB at once would hold half a gigabyte composed; a worker takes three at a time."""
+    stack.start("inbox", "web", "worker")
+    stack.send()
+    wait_for(stack.all_delivered, seconds=20, what="a warm worker")
+    before = peak_bytes(stack.processes["worker"].pid)
+    content = base64.b64encode(os.urandom(10_485_760)).decode()
+    file = {"filename": "big.bin", "content": content, "contentType": "application/octet-stream"}
+    first = stack.send(to=[f"u{number}@example.com" for number in range(16)], attachments=[file])
+    assert first.status == 202
+    wait_for(lambda: len(stack.caught()) == 17, seconds=90, what="all copies")
+    assert peak_bytes(stack.processes["worker"].pid) - before < 300 * 2**20
+
+
+def peak_bytes(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+
+
+BACKLOG = """
+WITH source AS (SELECT workspace_id, content_id, sender, from_domain FROM emails_email LIMIT 1),
+made AS (
+    INSERT INTO emails_email (id, workspace_id, content_id, sender, from_domain, "to", cc, bcc, subject, search_text,
+                              tags, headers, track_opens, track_clicks, created_at, status, retry_count)
+    SELECT gen_random_uuid(), workspace_id, content_id, sender, from_domain, ARRAY['u' || n || '@example.com'], '{}',
+           '{}', 's', 's', '{}', '{}', true, true, now(), 'queued', 0
+      FROM source, generate_series(1, %s) n
+    RETURNING id, workspace_id, "to"[1] AS address
+), recipient AS (
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
+    SELECT gen_random_uuid(), id, 'to', 0, address, 'queued', 0 FROM made
+    RETURNING id, email_id
+)
+INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
+SELECT recipient.id, made.workspace_id, 'example.com', 1, now(), now(), 0, 0
+  FROM recipient JOIN made ON made.id = recipient.email_id
+RETURNING 1
+"""
+
+
+@pytest.mark.parametrize("backlog", [5000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
+    stack.start("inbox", "web")
+    stack.send()
+    stack.query(BACKLOG, backlog)
+    other = json.loads(
+        stack.manage(
+            "create_workspace",
+            "--name",
+            "Other",
+            "--email",
+            "o@other.example",
+            "--password",
+            "long enough",
+            "--plan",
+            "pro",
+        )
+    )["workspaceId"]
+    key = json.loads(stack.manage("create_api_key", "--workspace", other, "--name", "k", "--scope", "full_access"))[
+        "key"
+    ]
+    stack.start("worker")
+    wait_for(lambda: len(stack.caught()) > 50, seconds=30, what="the backlog is being sent")
+    stack.key = key
+    stack.call("POST", "/domains", {"name": "other.example"})
+    for _ in range(3):
+        started = time.monotonic()
+        sent = stack.send(**{"from": "x@other.example"})
+        assert sent.status == 202
+        path = f"/emails/{sent.body['id']}"
+        wait_for(
+            lambda path=path: stack.call("GET", path).body["status"] == "delivered", seconds=10, what="the other's"
+        )
+        assert time.monotonic() - started < 1
+    assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the backlog is still there"

@@ -1,0 +1,120 @@
+"""Events over the real processes: what is announced arrives, whatever is killed on the way."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import standardwebhooks
+
+from tests.stack.stack import wait_for
+from tests.webhooks.receiver import Receiver, silence, status
+
+pytestmark = pytest.mark.stack
+
+# An email whose session the stop has cut off is tried again soon, and so is a post.
+FAST = {"DELIVERY_RETRY_SECONDS": "1", "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 20)}
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as receiver:
+        yield receiver
+
+
+def register(stack, receiver, *events):
+    answer = stack.call("POST", "/webhooks", {"url": receiver.url(), "events": events or ["delivered"]})
+    assert answer.status == 201
+    return answer.body
+
+
+def send_many(stack, count):
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: stack.send(to=f"r{number}@example.com"), range(count)))
+    return {answer.body["id"] for answer in answers}
+
+
+def unfinished(stack):
+    return stack.query("SELECT count(*) FROM webhooks_pending")[0][0]
+
+
+def ids_of(receiver):
+    return {request.header("webhook-id") for request in receiver.received}
+
+
+def test_an_email_is_told_within_two_seconds_and_verifies(stack, receiver):
+    stack.start("inbox", "web", "worker")
+    webhook = register(stack, receiver, "sent", "email.delivered")
+    stack.send()
+    wait_for(lambda: len(receiver.received) == 2, seconds=20, what="a warm worker")
+    sent = stack.send(to="grace@example.com")
+    wait_for(lambda: len(receiver.received) == 4, seconds=5, what="both events")
+    for request in receiver.received[2:]:
+        body = standardwebhooks.Webhook(webhook["secret"]).verify(
+            request.body, {name.lower(): value for name, value in request.headers.items()}
+        )
+        assert (body["data"]["emailId"], body["data"]["to"]) == (sent.body["id"], "grace@example.com")
+    told = [("queued", False), ("sent", True), ("delivered", True)]
+
+    def timeline():
+        events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
+        return [(event["eventType"], event["sentToWebhook"]) for event in events]
+
+    wait_for(lambda: timeline() == told, seconds=5, what="the timeline to say so")
+
+
+def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
+    stack.start("inbox", "web", "worker-1")
+    register(stack, receiver)
+    receiver.answer = silence
+    emails = send_many(stack, 60)
+    wait_for(lambda: len(receiver.received) >= 4, seconds=30, what="attempts under way")
+    stack.kill("worker-1")
+    stack.redis.stop()
+    wait_for(lambda: unfinished(stack) > 0, seconds=5, what="something left to do")
+    receiver.answer = status(200)
+    # Let a dead worker's minute pass: rows are moved into the past, never the clock.
+    for table in ("emails_pending", "webhooks_pending"):
+        stack.query(f"UPDATE {table} SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
+    stack.start("worker-2", "worker-3")
+    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=40, what="every event")
+    assert stack.query("SELECT status, count(*) FROM webhooks_webhookdelivery GROUP BY 1") == [("succeeded", 60)]
+    bodies = {request.header("webhook-id"): set() for request in receiver.received}
+    for request in receiver.received:
+        bodies[request.header("webhook-id")].add(request.body)
+    assert len(bodies) == len(emails)
+    assert {len(same) for same in bodies.values()} == {1}, "each event had the same bytes on every attempt"
+
+
+def test_a_receiver_that_was_down_for_hours_gets_every_event(stack, receiver):
+    stack.start("inbox", "web", "worker")
+    register(stack, receiver)
+    receiver.answer = status(503)
+    send_many(stack, 20)
+    wait_for(lambda: len(ids_of(receiver)) == 20, seconds=20, what="the first attempts")
+    for round_number in range(2, 5):
+        wait_for(
+            lambda: stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 0") == [(20,)],
+            seconds=10,
+            what="all of them to wait",
+        )
+        stack.query("UPDATE webhooks_pending SET due_at = now(), expires_at = expires_at - interval '2 h' RETURNING 1")
+        wait_for(lambda n=round_number: len(receiver.received) == 20 * n, seconds=10, what="the next attempts")
+    receiver.answer = status(200)
+    stack.query("UPDATE webhooks_pending SET due_at = now() RETURNING 1")
+    wait_for(lambda: not unfinished(stack), seconds=20, what="every event")
+    assert stack.query("SELECT DISTINCT status FROM webhooks_webhookdelivery") == [("succeeded",)]
+    assert len(ids_of(receiver)) == 20
+    assert len({request.body for request in receiver.received}) == 20
+
+
+def test_sigterm_ends_what_is_under_way_and_no_more(stack, receiver):
+    stack.start("inbox", "web", "worker-1", **FAST)
+    register(stack, receiver)
+    send_many(stack, 100)
+    wait_for(lambda: len(receiver.received) > 10, seconds=30, what="posts")
+    stack.processes["worker-1"].send_signal(signal.SIGTERM)
+    assert stack.processes["worker-1"].wait(60) == 0
+    assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "nothing is left leased"
+    stack.start("worker-2", **FAST)
+    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
+    assert len(ids_of(receiver)) == len(receiver.received) == 100

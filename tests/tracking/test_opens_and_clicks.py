@@ -1,0 +1,267 @@
+"""What an open or a click does to a recipient, the email, the timeline and the counters."""
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import Error, connection, connections, transaction
+
+from analytics import counters
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from emails.events.opens_and_clicks import EVENTS_A_LINK, Hit, record_hits
+from emails.models import Email, Event, HitCount, Pending, Recipient
+from emails.sending import queue
+from emails.sending.outcomes import Result, record
+from lib.ids import new_id
+from tests.conftest import Account, Api, mail
+from tests.tracking.conftest import TARGET, Reader, make_reader
+from workspaces.models import Workspace
+
+pytestmark = pytest.mark.django_db
+
+AFTER_AN_OPEN = {
+    "queued": "opened", "sent": "opened", "delivered": "opened", "opened": "opened", "clicked": "clicked",
+    "scheduled": "scheduled", "bounced": "bounced", "failed": "failed", "cancelled": "cancelled",
+}  # fmt: skip
+AFTER_A_CLICK = {**AFTER_AN_OPEN, **dict.fromkeys(("queued", "sent", "delivered", "opened", "clicked"), "clicked")}
+FINISHED_BADLY = ("bounced", "failed", "cancelled")
+
+
+@pytest.mark.parametrize(("state", "after"), AFTER_AN_OPEN.items())
+def test_an_open_moves_a_recipient_as_the_table_says(reader_in, state, after):
+    reader = reader_in(state)
+    reader.loads_the_pixel()
+    assert (reader.recipient.state, reader.email.status) == (after, after)
+    assert reader.events() == [
+        ("opened", {"emailId": reader.email.id, "to": "ada@example.com", "machine": False}),
+    ]
+
+
+@pytest.mark.parametrize(("state", "after"), AFTER_A_CLICK.items())
+def test_a_click_moves_a_recipient_as_the_table_says(reader_in, state, after):
+    reader = reader_in(state)
+    reader.clicks()
+    assert (reader.recipient.state, reader.email.status) == (after, after)
+    assert reader.events() == [
+        ("clicked", {"emailId": reader.email.id, "to": "ada@example.com", "url": TARGET, "machine": False}),
+    ]
+
+
+@pytest.mark.parametrize("state", ["queued", "sent"])
+def test_an_open_without_a_known_delivery_tells_of_it(reader_in, state):
+    reader = reader_in(state)
+    reader.loads_the_pixel()
+    recipient = reader.recipient
+    assert recipient.delivered_at == recipient.opened_at
+    assert recipient.clicked_at is None
+    assert (reader.email.delivered_at, reader.email.opened_at) == (recipient.delivered_at, recipient.opened_at)
+
+
+def test_a_click_counts_as_opened_and_delivered_too(reader_in):
+    reader = reader_in("sent")
+    reader.clicks()
+    email = reader.email
+    assert email.delivered_at == email.opened_at == email.clicked_at
+    assert email.clicked_at is not None
+    counted = {
+        name: counters.total(reader.workspace.id, keys=[f"reached.{name}"])
+        for name in ("delivered", "opened", "clicked")
+    }
+    assert counted == {"delivered": 1, "opened": 1, "clicked": 1}
+
+
+def test_the_first_times_stay_and_are_counted_once(reader: Reader):
+    delivered_at = reader.recipient.delivered_at
+    reader.loads_the_pixel()
+    opened_at = reader.recipient.opened_at
+    reader.clicks()
+    reader.loads_the_pixel()
+    reader.clicks("https://shop.example/other")
+    recipient = reader.recipient
+    assert (recipient.delivered_at, recipient.opened_at) == (delivered_at, opened_at)
+    assert recipient.clicked_at is not None
+    assert reader.kinds() == ["opened", "clicked", "opened", "clicked"]
+    assert counters.total(reader.workspace.id, keys=["reached.opened"]) == 1
+    assert counters.total(reader.workspace.id, keys=["status.opened"]) == 0
+    assert counters.total(reader.workspace.id, keys=["status.clicked"]) == 1
+
+
+@pytest.mark.parametrize("state", FINISHED_BADLY)
+def test_a_hit_on_a_mail_that_did_not_arrive_is_an_event_only(reader_in, state):
+    reader = reader_in(state)
+    before = Recipient.objects.values().get(), Email.objects.values().get()
+    reader.loads_the_pixel()
+    reader.clicks()
+    assert (Recipient.objects.values().get(), Email.objects.values().get()) == before
+    assert reader.kinds() == ["opened", "clicked"]
+
+
+def test_the_status_of_an_email_follows_its_best_recipient(alice: Account):
+    reader = make_reader(alice.workspace)
+    other = Recipient.objects.create(
+        email_id=reader.recipient.email_id, kind="cc", position=1, address="bob@example.com", state="bounced"
+    )
+    reader.loads_the_pixel()
+    assert reader.email.status == "opened"
+    other.refresh_from_db()
+    assert other.state == "bounced"
+
+
+def test_twenty_hits_of_a_link_are_events_and_all_are_counted(reader: Reader):
+    reader.loads_the_pixel(times=EVENTS_A_LINK)
+    assert len(reader.events()) == EVENTS_A_LINK
+    reader.loads_the_pixel(times=5)
+    assert len(reader.events()) == EVENTS_A_LINK
+    assert HitCount.objects.get().hits == EVENTS_A_LINK + 5
+
+
+def test_each_link_and_kind_has_twenty_of_its_own(reader: Reader):
+    record_hits([Hit(reader.recipient.id, url=TARGET)] * 25)
+    record_hits([Hit(reader.recipient.id, url=TARGET + "x")] * 25 + [Hit(reader.recipient.id)] * 25)
+    assert len(reader.events()) == 3 * EVENTS_A_LINK
+    assert sorted(HitCount.objects.values_list("hits", flat=True)) == [25, 25, 25]
+
+
+def test_a_batch_is_written_in_the_order_in_which_it_came_and_in_few_statements(alice, django_assert_num_queries):
+    readers = [make_reader(alice.workspace) for _ in range(10)]
+    hits = [Hit(reader.recipient.id, url=url) for url in (None, TARGET) for reader in readers]
+    with django_assert_num_queries(9):
+        record_hits(hits)
+    assert Recipient.objects.filter(state="clicked").count() == Email.objects.filter(status="clicked").count() == 10
+    assert list(Event.objects.values_list("kind", flat=True)) == ["opened"] * 10 + ["clicked"] * 10
+
+
+def test_the_hits_of_a_deleted_email_leave_no_trace(reader: Reader):
+    path = reader.click_path()
+    reader.loads_the_pixel()
+    Event.objects.all().delete()
+    with connection.cursor() as cursor:
+        # As retention does it, without the ORM: the counts go along.
+        cursor.execute("DELETE FROM emails_recipient")
+        cursor.execute("DELETE FROM emails_email")
+    record_hits([Hit(reader.recipient.id), Hit(reader.recipient.id, url=TARGET), Hit(new_id())])
+    assert not Event.objects.exists()
+    assert not HitCount.objects.exists()
+    assert path.startswith("/t/c/")
+
+
+def test_a_click_while_the_mail_is_still_being_handed_over_outlives_the_outcome(api: Api, alice: Account):
+    api.post("/emails/send", mail())
+    (claim,) = queue.Cursor().claim(10)
+    reader = Reader(Recipient.objects.get(), alice.workspace)
+    reader.clicks()
+    assert [payload["machine"] for kind, payload in reader.events() if kind == "clicked"] == [True]
+    record([Result(claim, Outcome(Verdict.DELIVERED, Reply(250, "OK")))])
+    reader.recipient.refresh_from_db()
+    assert (reader.recipient.state, reader.email.status) == ("clicked", "clicked")
+    assert reader.recipient.sent_at is not None
+    assert not Pending.objects.exists()
+    assert counters.total(alice.workspace.id, keys=["reached.delivered"]) == 1
+
+
+@pytest.mark.parametrize(("seconds", "is_machine"), [(0, True), (1.5, True), (3, False)])
+def test_a_hit_right_after_the_mail_left_is_a_machines(reader_in, seconds, is_machine):
+    reader = reader_in("delivered", sent_at=datetime.now(UTC) - timedelta(seconds=seconds))
+    reader.clicks()
+    assert reader.events()[0][1]["machine"] is is_machine
+    assert reader.recipient.state == "clicked"
+
+
+def test_a_hit_that_waited_for_the_database_is_judged_by_when_it_came(reader_in):
+    reader = reader_in("delivered", sent_at=datetime.now(UTC) - timedelta(seconds=10))
+    hit = Hit(reader.recipient.id)
+    record_hits([Hit(reader.recipient.id, heard_at=hit.heard_at - 9)])
+    assert reader.events()[0][1]["machine"] is True
+
+
+def test_a_mail_that_is_tried_again_much_later_may_have_been_read_by_a_person(reader_in):
+    reader = reader_in("queued")
+    reader.loads_the_pixel()
+    assert reader.events()[0][1]["machine"] is False
+
+
+def queued_readers(workspace: Workspace, count: int) -> list[Reader]:
+    now = datetime.now(UTC)
+    readers = [make_reader(workspace, state="queued") for _ in range(count)]
+    rows = {"workspace_id": workspace.id, "domain": "example.com", "stage": 1, "due_at": now, "since": now}
+    for reader in readers:
+        Pending.objects.create(recipient_id=reader.recipient.id, **rows)
+    return readers
+
+
+@contextmanager
+def at_once(*acts: Callable[[], None]) -> Iterator[None]:
+    """Run acts, each on a connection of its own, while the block runs; an error of the database is raised here."""
+    errors: list[Error] = []
+
+    def run(act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Error as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=[act]) for act in acts]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def wait_until_one_waits() -> None:
+    deadline = time.monotonic() + 4
+    while not is_one_waiting():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_one_waiting() -> bool:
+    with connection.cursor() as cursor:
+        # Within a transaction the view would show what it showed first.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hits_wait_for_the_queues_row_before_they_hold_a_recipient(alice: Account):
+    """Whoever records outcomes holds these rows; in another order the two could wait for one another."""
+    readers = queued_readers(alice.workspace, 3)
+    held = threading.Event()
+
+    def act() -> None:
+        held.wait()
+        record_hits([Hit(reader.recipient.id) for reader in readers])
+
+    with at_once(act), transaction.atomic():
+        assert len(Pending.objects.select_for_update()) == 3
+        held.set()
+        wait_until_one_waits()
+        assert len(Recipient.objects.select_for_update(nowait=True)) == 3
+    assert Event.objects.filter(kind="opened").count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hits_and_outcomes_at_once_lose_nothing(alice: Account):
+    readers = queued_readers(alice.workspace, 30)
+    ids = [reader.recipient.id for reader in readers]
+    claims = queue.Cursor().claim(30)
+    delivered = Outcome(Verdict.DELIVERED, Reply(250, "OK"))
+    outcomes = functools.partial(record, [Result(claim, delivered) for claim in reversed(claims)])
+    clicks = functools.partial(record_hits, [Hit(id_, url=TARGET) for id_ in ids])
+    opens = functools.partial(record_hits, [Hit(id_) for id_ in reversed(ids)])
+    with at_once(outcomes, clicks, opens, clicks, opens):
+        pass
+    assert set(Email.objects.values_list("status", flat=True)) == {"clicked"}
+    assert Event.objects.filter(kind="clicked").count() == 60
+    assert set(HitCount.objects.values_list("hits", flat=True)) == {2}
+    assert counters.total(alice.workspace.id, keys=["reached.opened"]) == 30

@@ -1,0 +1,194 @@
+"""From an email's event to what endpoints are told: rendered once, in the transaction that writes the timeline."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from delivery.bounces.replies import Outcome, Reply, Verdict
+from emails.events.timeline import NewEvent, add_events
+from emails.models import Email, Event
+from emails.sending import queue as email_queue
+from emails.sending.outcomes import Result, record
+from tests.conftest import Api, mail
+from tests.webhooks.conftest import make_endpoint, pass_time
+from tests.webhooks.receiver import status
+from webhooks.event_types import KINDS
+from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
+
+pytestmark = pytest.mark.django_db
+
+OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
+NEVER = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user")
+LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+
+
+def send(api: Api, **fields) -> str:
+    response = api.post("/emails/send", mail(**fields))
+    assert response.status_code == 202, response.content
+    return response.json()["id"]
+
+
+def finish(outcome: Outcome = OK) -> None:
+    """Record one outcome for everything that waits to be sent."""
+    record([Result(held, outcome) for held in email_queue.claim(1000, after=email_queue.FIRST)])
+
+
+def bodies() -> dict[str, dict]:
+    return {body["event"]: body for body in map(json.loads, WebhookEvent.objects.values_list("body", flat=True))}
+
+
+def timeline(api: Api, email_id: str) -> dict[str, bool]:
+    events = api.get(f"/emails/{email_id}/events").json()["data"]
+    return {event["eventType"]: event["sentToWebhook"] for event in events}
+
+
+def test_a_bounce_is_told_with_the_email_and_the_timelines_payload(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=KINDS)
+    email_id = send(api, tags=["a", "b"], metadata={"order": {"id": 7}}, subject="Grüße ✉")
+    finish(NEVER)
+    event = Event.objects.get(kind="bounced")
+    body = bodies()["bounced"]
+    assert body == {
+        "id": event.id,
+        "type": "email.bounced",
+        "event": "bounced",
+        "createdAt": event.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "data": {
+            "emailId": email_id,
+            "to": "ada@example.com",
+            "from": "Alice <hi@alice.example>",
+            "subject": "Grüße ✉",
+            "status": "bounced",
+            "tags": ["a", "b"],
+            "metadata": {"order": {"id": 7}},
+            "code": 550,
+            "enhancedCode": "5.1.1",
+            "message": "5.1.1 no such user",
+            "reason": "unknown_user",
+        },
+    }
+    assert list(body) == ["id", "type", "event", "createdAt", "data"]
+
+
+def test_each_recipient_is_an_event_of_its_own(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=("delivered",))
+    send(api, to=["a@example.com", "b@example.com"], bcc=["c@example.com"])
+    finish()
+    told = [json.loads(body)["data"]["to"] for body in WebhookEvent.objects.values_list("body", flat=True)]
+    assert sorted(told) == ["a@example.com", "b@example.com", "c@example.com"]
+    assert WebhookDelivery.objects.count() == 3
+
+
+def test_a_deferral_is_told_and_what_is_no_kind_is_not(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=KINDS)
+    email_id = send(api, scheduledFor=(timezone.now() + timedelta(hours=1)).isoformat())
+    api.delete(f"/emails/{email_id}")
+    assert not WebhookEvent.objects.exists()
+    send(api)
+    finish(LATER)
+    assert bodies().keys() == {"deferred"}
+    assert bodies()["deferred"]["data"]["status"] == "queued"
+
+
+def test_a_click_says_which_link(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=("clicked",))
+    email = Email.objects.get(id=send(api))
+    recipient = email.recipients.get()
+    details = {"url": "https://example.com/?a=1&b=ü", "machine": False}
+    add_events([NewEvent(Event.Kind.CLICKED, email.id, recipient.id, recipient.address, details)])
+    data = bodies()["clicked"]["data"]
+    assert (data["url"], data["machine"], data["to"]) == ("https://example.com/?a=1&b=ü", False, "ada@example.com")
+
+
+def test_an_event_of_the_whole_email_names_all_its_addressees(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=("failed",))
+    email_id = send(api, to=["a@example.com", "b@example.com"])
+    add_events([NewEvent(Event.Kind.FAILED, email_id)])
+    data = bodies()["failed"]["data"]
+    assert (data["to"], data["status"]) == ("a@example.com, b@example.com", "queued")
+
+
+def test_where_nobody_listens_nothing_is_written(api: Api, bob, alice, receiver):
+    make_endpoint(bob, receiver.url(), events=KINDS)
+    off = make_endpoint(alice, receiver.url(), events=KINDS)
+    Webhook.objects.filter(id=off.webhook.id).update(active=False)
+    send(api)
+    finish()
+    assert not WebhookEvent.objects.exists()
+
+
+def test_a_webhook_that_was_just_created_gets_the_next_event(api: Api, receiver):
+    send(api)
+    finish()
+    api.post("/webhooks", {"url": receiver.url(), "events": ["delivered"]})
+    send(api)
+    finish()
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receiver):
+    from django.db import transaction
+
+    make_endpoint(alice, receiver.url(), events=KINDS)
+    send(api)
+    before = Event.objects.count()
+
+    def fail() -> None:
+        with transaction.atomic():
+            finish()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert Event.objects.count() == before
+    assert not WebhookEvent.objects.exists()
+
+
+def test_a_batch_is_told_in_a_fixed_number_of_statements(api: Api, alice, receiver, django_assert_max_num_queries):
+    make_endpoint(alice, receiver.url(), events=KINDS)
+    make_endpoint(alice, receiver.url("/2"), events=KINDS)
+    for _ in range(30):
+        send(api)
+    claims = email_queue.claim(1000, after=email_queue.FIRST)
+    # Two more than where nobody listens: who does, and the insert.
+    with django_assert_max_num_queries(13):
+        record([Result(held, OK) for held in claims])
+    assert WebhookDelivery.objects.count() == 120
+
+
+def test_the_timeline_says_whether_an_endpoint_took_it(api: Api, alice, receiver, drain):
+    make_endpoint(alice, receiver.url("/bad"), events=("sent", "delivered"))
+    make_endpoint(alice, receiver.url("/good"), events=("delivered",))
+    receiver.answers["/bad"] = status(500)
+    receiver.answers["/good"] = status(503)
+    email_id = send(api)
+    finish()
+    drain()
+    assert timeline(api, email_id) == {"queued": False, "sent": False, "delivered": False}
+    receiver.answers["/good"] = status(200)
+    pass_time(minutes=1)
+    drain()
+    assert timeline(api, email_id) == {"queued": False, "sent": False, "delivered": True}
+
+
+def test_what_was_taken_once_stays_so(api: Api, alice, receiver, drain):
+    endpoint = make_endpoint(alice, receiver.url(), events=("delivered",))
+    email_id = send(api)
+    finish()
+    drain()
+    delivery = WebhookDelivery.objects.get()
+    api.post(f"/webhooks/{endpoint.webhook.id}/deliveries/{delivery.id}/replay")
+    assert timeline(api, email_id)["delivered"] is True
+    api.delete(f"/webhooks/{endpoint.webhook.id}")
+    assert timeline(api, email_id)["delivered"] is True
+
+
+def test_a_timeline_takes_one_query(api: Api, alice, receiver, django_assert_max_num_queries):
+    make_endpoint(alice, receiver.url(), events=KINDS)
+    email_id = send(api, to=[f"r{number}@example.com" for number in range(30)])
+    finish()
+    api.get("/me")
+    with django_assert_max_num_queries(2):
+        assert len(api.get(f"/emails/{email_id}/events").json()["data"]) == 61

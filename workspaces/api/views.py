@@ -1,0 +1,19 @@
+"""`GET /v1/me`: which workspace and key a caller speaks for, and what is left of the month."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from workspaces.api.schema import me_schema
+from workspaces.api.serializers import MeSerializer
+from workspaces.api.viewsets import WorkspaceView
+from workspaces.quota import read_quota
+
+
+@me_schema
+class MeView(WorkspaceView):
+    action = "me"
+    sending_actions = frozenset({"me"})
+
+    def get(self, request: Request) -> Response:
+        answer = {"workspace": self.workspace, "key": request.auth, "quota": read_quota(self.workspace)}
+        return Response(MeSerializer(answer).data)

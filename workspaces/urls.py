@@ -1,4 +1,0 @@
-from api.routing import door
-from workspaces.views import MeView
-
-urlpatterns = [door("me", MeView.as_view(), name="me")]
