@@ -17,7 +17,7 @@ from django.db import connection
 
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_planned
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
@@ -88,17 +88,17 @@ DAILY = """
 FOLD_AT_ONCE = 50_000
 
 # The hour of what is counted since a workspace began.
-EVER = datetime(1970, 1, 1, tzinfo=UTC)
+ALL_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 # A midnight behind all that is counted.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # Stands where a workspace does for what is counted of the service as a whole.
 SERVICE = from_uuid(UUID(int=0), prefix="ws_")
-GONE = "gone."
+DELETED = "gone."
 HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Slot:
+class CounterKey:
     """Where a change is counted: created_at is the email's, its UTC hour counts."""
 
     workspace_id: str
@@ -106,7 +106,7 @@ class Slot:
     key: str
 
 
-def add(changes: Iterable[tuple[Slot, int]]) -> None:
+def add(changes: Iterable[tuple[CounterKey, int]]) -> None:
     """Write changes down, one row per hour and key; to be called in the transaction of what they count."""
     summed: Counter[tuple[str, datetime, str]] = Counter()
     for slot, change in changes:
@@ -119,7 +119,7 @@ def add(changes: Iterable[tuple[Slot, int]]) -> None:
     run_planned(ADD, columns)
 
 
-def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, int]]) -> dict[str, Any]:
+def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[CounterKey, int]]) -> dict[str, Any]:
     """Return the values of ADD_NEW but the workspace; since_ever: what is counted since ever, whatever the hour."""
     ever = [{"key": slot.key, "change": by, "is_ever": True} for slot, by in since_ever]
     return {"changes": json.dumps([{"key": key, "change": change, "is_ever": False}, *ever])}
@@ -128,23 +128,23 @@ def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[Slot, in
 def fold() -> int:
     """Fold waiting deltas into the tallies; return how many. Any number of folds may run at once."""
     with connection.cursor() as cursor:
-        fault("analytics.before_fold")
+        failpoint("analytics.before_fold")
         cursor.execute(FOLD, [FOLD_AT_ONCE])
         (count,) = cursor.fetchone()
-    fault("analytics.after_fold")
+    failpoint("analytics.after_fold")
     return int(count)
 
 
 def total(workspace_id: str, *, keys: Collection[str]) -> int:
     """Sum counters over all time, without what retention took away."""
-    both = [*keys, *(GONE + key for key in keys)]
+    both = [*keys, *(DELETED + key for key in keys)]
     ((count,),) = read(TOTAL, workspace_id, keys=list(keys), both=both)
     return int(count)
 
 
 def since_ever(workspace_id: str) -> dict[str, int]:
     """Return what is counted in the hour EVER."""
-    return dict(read(SINCE_EVER, workspace_id, ever=EVER))
+    return dict(read(SINCE_EVER, workspace_id, ever=ALL_TIME))
 
 
 def values_between(start: datetime, end: datetime) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from django.db import connection, transaction
 
-from analytics.counters import GONE
+from analytics.counters import DELETED
 from lib.ids import to_uuid
 
-# What a workspace's counters say is there now: folded or not, without what retention took.
+# Current counts of a workspace: folded and unfolded, minus rows deleted by retention.
 COUNTED = f"""
-    SELECT hour, regexp_replace(key, '^{GONE}', '') AS key,
-           sum(CASE WHEN starts_with(key, '{GONE}') THEN -n ELSE n END)::bigint AS n
+    SELECT hour, regexp_replace(key, '^{DELETED}', '') AS key,
+           sum(CASE WHEN starts_with(key, '{DELETED}') THEN -n ELSE n END)::bigint AS n
       FROM (SELECT hour, key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s
             UNION ALL
             SELECT hour, key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s) both_kinds

@@ -12,11 +12,11 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
 from api.errors import RateLimitExceeded
-from domains.lifecycle import OLD_KEY_KEPT, Outcome, next_status, next_wait, outcome_of
+from domains.lifecycle import OLD_KEY_KEPT, VerificationOutcome, next_status, next_wait, outcome_of
 from domains.models import MAY_SEND, Domain
-from domains.record_checks.results import Finding, Sight, Verdict, to_json
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from lib.ids import from_uuid
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from workspaces.audit import Act, note
 from workspaces.models import Workspace
 
@@ -35,14 +35,14 @@ RETURNING id, checks_begun
 
 
 @dataclass(frozen=True)
-class Ticket:
+class CheckClaim:
     """The right to write one check down, where no newer one is."""
 
     domain_id: str
     number: int
 
 
-def claim_check(domain: Domain) -> Ticket | None:
+def claim_check(domain: Domain) -> CheckClaim | None:
     """Claim a check that the owner asked for; None while another one asked for is under way.
 
     Raises RateLimitExceeded where too many of the workspace are.
@@ -64,18 +64,18 @@ def claim_check(domain: Domain) -> Ticket | None:
         mine = Domain.objects.filter(id=domain.id)
         mine.update(checks_begun=F("checks_begun") + 1, checking_until=Now() + CHECK_ENDS_AFTER, watched_since=Now())
         number = mine.values_list("checks_begun", flat=True).first()
-    return None if number is None else Ticket(domain.id, number)
+    return None if number is None else CheckClaim(domain.id, number)
 
 
-def claim_due(limit: int) -> list[Ticket]:
+def claim_due(limit: int) -> list[CheckClaim]:
     """Claim the checks that are due; any number of processes may do so at once."""
     with connection.cursor() as cursor:
         cursor.execute(CLAIM_DUE, [limit])
-        return [Ticket(from_uuid(row, prefix="dom_"), number) for row, number in cursor.fetchall()]
+        return [CheckClaim(from_uuid(row, prefix="dom_"), number) for row, number in cursor.fetchall()]
 
 
 @transaction.atomic
-def record_check(ticket: Ticket, sight: Sight) -> None:
+def record_check(ticket: CheckClaim, sight: VerificationResult) -> None:
     """Write down what a check saw; nothing where the domain is gone or a newer check is written down."""
     older = Domain.objects.filter(id=ticket.domain_id, checks_recorded__lt=ticket.number)
     domain = older.select_for_update(no_key=True, of=("self",)).annotate(clock=Now()).first()
@@ -93,15 +93,15 @@ def record_check(ticket: Ticket, sight: Sight) -> None:
         return_path_seen_at=_since("return_path_seen_at", sight.return_path),
         **changes,
     )
-    fault("domains.before_record_commit")
+    failpoint("domains.before_record_commit")
 
 
-def _changes(domain: Domain, outcome: Outcome, now: datetime) -> dict[str, Any]:
+def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:
     """Return status, the count of absences and the time of the next check."""
     missing_since, absences = {
-        Outcome.PROVEN: (None, 0),
-        Outcome.REFUTED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
-        Outcome.UNKNOWN: (domain.missing_since, domain.absences),
+        VerificationOutcome.PROVEN: (None, 0),
+        VerificationOutcome.REFUTED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
+        VerificationOutcome.UNKNOWN: (domain.missing_since, domain.absences),
     }[outcome]
     before = Domain.Status(domain.status)
     status = next_status(before, outcome, missing_for=now - (missing_since or now), absences=absences)
@@ -117,7 +117,7 @@ def _changes(domain: Domain, outcome: Outcome, now: datetime) -> dict[str, Any]:
     }
 
 
-def _record_keys(domain: Domain, sight: Sight) -> None:
+def _record_keys(domain: Domain, sight: VerificationResult) -> None:
     """Write down which keys are seen, retire those that a newer one replaces, and delete what was kept long enough."""
     for selector, finding in sight.keys.items():
         domain.dkim_keys.filter(selector=selector).update(seen_at=_since("seen_at", finding))
@@ -130,7 +130,7 @@ def _record_keys(domain: Domain, sight: Sight) -> None:
     domain.dkim_keys.filter(created_at__gte=signing.created_at).update(retired_at=None)
 
 
-def _since(field: str, finding: Finding) -> Any:
+def _since(field: str, finding: RecordCheck) -> Any:
     """Return since when a thing is seen: from now on, from before, or no longer; without an answer as it was."""
-    kept = {Verdict.RIGHT: Coalesce(F(field), Now()), Verdict.UNKNOWN: F(field)}
+    kept = {RecordStatus.RIGHT: Coalesce(F(field), Now()), RecordStatus.UNKNOWN: F(field)}
     return kept.get(finding.verdict)

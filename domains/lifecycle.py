@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import Enum
 
 from domains.models import Domain
-from domains.record_checks.results import Finding, Sight, Verdict
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 
 Status = Domain.Status
 
@@ -14,7 +14,7 @@ Status = Domain.Status
 ABSENCES = 3
 
 
-class Outcome(Enum):
+class VerificationOutcome(Enum):
     """proven: DKIM and SPF are right. refuted: the DNS itself says that one is not. unknown: it gave no answer."""
 
     PROVEN = "proven"
@@ -52,31 +52,35 @@ OLD_KEY_KEPT = timedelta(days=14)
 SPREAD = 0.1
 
 
-def outcome_of(sight: Sight) -> Outcome:
+def outcome_of(sight: VerificationResult) -> VerificationOutcome:
     """DKIM and SPF decide. Of several keys one that is seen is enough."""
     decisive = (_best(list(sight.keys.values())), sight.spf.verdict)
-    if all(verdict is Verdict.RIGHT for verdict in decisive):
-        return Outcome.PROVEN
-    if any(verdict in {Verdict.ABSENT, Verdict.WRONG} for verdict in decisive):
-        return Outcome.REFUTED
-    return Outcome.UNKNOWN
+    if all(verdict is RecordStatus.RIGHT for verdict in decisive):
+        return VerificationOutcome.PROVEN
+    if any(verdict in {RecordStatus.ABSENT, RecordStatus.WRONG} for verdict in decisive):
+        return VerificationOutcome.REFUTED
+    return VerificationOutcome.UNKNOWN
 
 
-def next_status(status: Domain.Status, outcome: Outcome, *, missing_for: timedelta, absences: int) -> Domain.Status:
+def next_status(
+    status: Domain.Status, outcome: VerificationOutcome, *, missing_for: timedelta, absences: int
+) -> Domain.Status:
     """Return the status after a check.
 
     missing_for, absences: how long and how often in a row, this check included, the DNS itself has said no.
     """
-    if outcome is Outcome.PROVEN:
+    if outcome is VerificationOutcome.PROVEN:
         return Status.VERIFIED
-    if outcome is Outcome.UNKNOWN:
+    if outcome is VerificationOutcome.UNKNOWN:
         return status
     patience = PATIENCE[status]
     is_over = missing_for >= patience.after and absences >= ABSENCES
     return Status.FAILED if is_over else patience.meanwhile
 
 
-def next_wait(status: Domain.Status, outcome: Outcome, *, watched_for: timedelta, is_waiting: bool) -> timedelta:
+def next_wait(
+    status: Domain.Status, outcome: VerificationOutcome, *, watched_for: timedelta, is_waiting: bool
+) -> timedelta:
     """Return the time until the next check.
 
     watched_for: since its owner last acted on the domain. is_waiting: a new key is still to be seen.
@@ -84,12 +88,12 @@ def next_wait(status: Domain.Status, outcome: Outcome, *, watched_for: timedelta
     watch = next(wait for limit, wait in WATCH if watched_for < limit)
     wait = {Status.VERIFIED: SETTLED, Status.TEMPORARY_FAILURE: BROKEN}.get(status, watch)
     wait = min(wait, watch) if is_waiting else wait
-    wait = min(wait, AFTER_TROUBLE) if outcome is Outcome.UNKNOWN else wait
+    wait = min(wait, AFTER_TROUBLE) if outcome is VerificationOutcome.UNKNOWN else wait
     return wait * random.uniform(1 - SPREAD, 1 + SPREAD)  # noqa: S311  # nothing is guarded by it
 
 
-def _best(findings: list[Finding]) -> Verdict:
+def _best(findings: list[RecordCheck]) -> RecordStatus:
     """Return the verdict on the keys: unknown ones may yet be right."""
     verdicts = {finding.verdict for finding in findings}
-    order = (Verdict.RIGHT, Verdict.UNKNOWN, Verdict.WRONG, Verdict.ABSENT)
-    return next((verdict for verdict in order if verdict in verdicts), Verdict.ABSENT)
+    order = (RecordStatus.RIGHT, RecordStatus.UNKNOWN, RecordStatus.WRONG, RecordStatus.ABSENT)
+    return next((verdict for verdict in order if verdict in verdicts), RecordStatus.ABSENT)

@@ -9,16 +9,16 @@ from domains.lifecycle import OLD_KEY_KEPT
 from domains.models import DkimKey, Domain
 from domains.record_checks.dkim import key_value
 from domains.record_checks.dmarc import dmarc_record
-from domains.record_checks.results import Finding, Verdict, from_json
+from domains.record_checks.results import RecordCheck, RecordStatus, from_json
 from domains.record_checks.spf import parse_mechanisms, spf_record
 from domains.signing_identities import return_path_name
 
 TTL_SECONDS = 3600
 STATUSES = {
-    Verdict.RIGHT: Domain.Status.VERIFIED,
-    Verdict.ABSENT: Domain.Status.PENDING,
-    Verdict.WRONG: Domain.Status.FAILED,
-    Verdict.UNKNOWN: Domain.Status.TEMPORARY_FAILURE,
+    RecordStatus.RIGHT: Domain.Status.VERIFIED,
+    RecordStatus.ABSENT: Domain.Status.PENDING,
+    RecordStatus.WRONG: Domain.Status.FAILED,
+    RecordStatus.UNKNOWN: Domain.Status.TEMPORARY_FAILURE,
 }
 
 
@@ -73,7 +73,7 @@ def signing_key(keys: Sequence[DkimKey]) -> DkimKey:
     return seen[-1] if seen else keys[0]
 
 
-def _checked(record: Record, finding: Finding | None, domain: Domain) -> Record:
+def _checked(record: Record, finding: RecordCheck | None, domain: Domain) -> Record:
     """Return a record with what was found of it."""
     if finding is None:
         return record

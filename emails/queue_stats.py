@@ -19,7 +19,7 @@ from lib.ids import to_uuid
 from lib.ttl_cache import Recent
 from workspaces.models import Workspace
 
-Change = tuple[counters.Slot, int]
+Change = tuple[counters.CounterKey, int]
 
 
 class Count(StrEnum):
@@ -96,11 +96,11 @@ def finished(state: State) -> Count:
 
 
 def change(count: Count, workspace_id: str, *, by: int = 1) -> Change:
-    return counters.Slot(workspace_id, counters.EVER, count.value), by
+    return counters.CounterKey(workspace_id, counters.ALL_TIME, count.value), by
 
 
 def _read(workspace_id: str) -> Stats:
-    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.EVER}
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.ALL_TIME}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(ALONE)
         cursor.execute(STATS, values)

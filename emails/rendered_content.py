@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.message.html_segments import Woven
+from delivery.message.html_segments import TemplateSegments
 from emails.models import Email
 from templates_app.errors import TemplateOutputTooLarge
 from templates_app.language.rendering import OutputTooLarge
 from templates_app.services import (
     CompiledContent,
     Content,
-    RenderedContent,
+    RenderedTemplate,
     compile_content,
     content_of,
     render_content,
@@ -22,13 +22,13 @@ Warnings = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Wording:
+class RenderedContent:
     """The three texts of one email as its recipients get them; woven is the HTML of a template, in pieces."""
 
     subject: str
     html: str
     text: str
-    woven: Woven | None = None
+    woven: TemplateSegments | None = None
 
 
 def compile_wording(content: Content, *, subject: str | None) -> CompiledContent:
@@ -41,7 +41,7 @@ def compile_wording(content: Content, *, subject: str | None) -> CompiledContent
 
 def render_wording(
     compiled: CompiledContent, data: Mapping[str, Any], *, field: str = "templateData"
-) -> RenderedContent:
+) -> RenderedTemplate:
     """Render. Raises TemplateOutputTooLarge naming the field whose data did it."""
     try:
         return render_content(compiled, data)
@@ -49,18 +49,18 @@ def render_wording(
         raise TemplateOutputTooLarge(f"{field}: {error}", field=field) from error
 
 
-def wording_of(email: Email) -> Wording:
+def wording_of(email: Email) -> RenderedContent:
     """Return what an accepted email says."""
     if email.template_version is None:
         content = email.content
-        return Wording(email.subject, content.html if content else "", content.text if content else "")
+        return RenderedContent(email.subject, content.html if content else "", content.text if content else "")
     return render_stored(email.subject, content_of(email.template_version), email.template_data)
 
 
-def render_stored(subject: str, content: Content, data: str | None) -> Wording:
+def render_stored(subject: str, content: Content, data: str | None) -> RenderedContent:
     """Return what a template's content says with stored data; the subject was rendered when it was accepted."""
     rendered = render_content(compile_content(content), json.loads(data or "{}"))
-    return Wording(subject, rendered.html, rendered.text, rendered.woven)
+    return RenderedContent(subject, rendered.html, rendered.text, rendered.woven)
 
 
 def warn_of_missing(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:

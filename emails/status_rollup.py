@@ -46,7 +46,7 @@ RETURNING e.id, e.status, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_a
 """
 
 
-Change = tuple[counters.Slot, int]
+Change = tuple[counters.CounterKey, int]
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ def derived(email_ids: Collection[str]) -> list[Change]:
 
 def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[Change]:
     if status != before.status:
-        yield counters.Slot(before.workspace_id, before.created_at, f"status.{before.status}"), -1
-        yield counters.Slot(before.workspace_id, before.created_at, f"status.{status}"), 1
+        yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{before.status}"), -1
+        yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{status}"), 1
     for name in reached(times) - reached(before.times):
-        yield counters.Slot(before.workspace_id, before.created_at, f"reached.{name}"), 1
+        yield counters.CounterKey(before.workspace_id, before.created_at, f"reached.{name}"), 1
 
 
 def reached(times: Sequence[Any]) -> set[str]:

@@ -22,7 +22,7 @@ log = logging.getLogger("postrider.inbound")
 COMPLAINTS = {Kind.COMPLAINT: Event.Kind.COMPLAINED, Kind.OPT_OUT: Event.Kind.UNSUBSCRIBED}
 MAX_REFERENCES = 10
 
-Outcome = tuple[Reported | None, Told.Verdict | None]
+Outcome = tuple[Reported | None, Told.ReportStatus | None]
 
 
 def read(row: MailReport) -> tuple[list[str], Report]:
@@ -44,7 +44,7 @@ def of_report(claimed: list[str], report: Report, *, known: Mapping[str, str]) -
     """Return what to record, or the verdict that there is nothing to."""
     recipient_id = next((one for one in claimed if one in known), None)
     if not recipient_id:
-        verdict = Told.Verdict.NOT_OURS if claimed else Told.Verdict.FOR_PEOPLE
+        verdict = Told.ReportStatus.NOT_OURS if claimed else Told.ReportStatus.FOR_PEOPLE
         log.info("a report is about nobody that is known", extra={"kind": report.kind.value})
         return None, verdict
     if report.kind in COMPLAINTS:
@@ -52,7 +52,7 @@ def of_report(claimed: list[str], report: Report, *, known: Mapping[str, str]) -
     fact = fact_about(report, known[recipient_id])
     if fact is None:
         log.info("a report names somebody else", extra={"recipient": recipient_id})
-        return None, Told.Verdict.SOMEBODY_ELSE
+        return None, Told.ReportStatus.SOMEBODY_ELSE
     return _told(fact, recipient_id)
 
 
@@ -70,7 +70,7 @@ def fact_about(report: Report, address: str) -> Fact | None:
 def _told(fact: Fact, recipient_id: str) -> Outcome:
     kind = _event_kind(fact)
     if kind is None:
-        return None, Told.Verdict.SAYS_NOTHING
+        return None, Told.ReportStatus.SAYS_NOTHING
     details = {} if kind is Event.Kind.DELIVERED else _details(fact)
     return Reported(recipient_id, kind, details, is_recipient_fault=fact.is_hard), None
 

@@ -10,7 +10,7 @@ from lib.model_fields import IdField
 class Told(models.Model):
     """A row of the queue of things told: due until it is settled. Times are the database's."""
 
-    class Verdict(models.TextChoices):
+    class ReportStatus(models.TextChoices):
         RECORDED = "recorded"
         REPEATED = "repeated", "told before"
         NOT_OURS = "not_ours", "about nobody of ours"
@@ -24,7 +24,7 @@ class Told(models.Model):
     due_at = models.DateTimeField(db_default=Now(), editable=False)
     attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
     processed_at = models.DateTimeField(null=True, editable=False)
-    verdict = models.CharField(max_length=16, choices=Verdict.choices, blank=True, default="", editable=False)
+    verdict = models.CharField(max_length=16, choices=ReportStatus.choices, blank=True, default="", editable=False)
 
     objects = models.Manager()
 

@@ -16,12 +16,12 @@ from emails.events.opens_and_clicks import Hit, record_hits
 from emails.events.reports import Reported, record_reports
 from inbound import matching, providers, queue
 from inbound.models import MailReport, ProviderReport, Told
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
 
 T = TypeVar("T", bound=Told)
-Verdict = Told.Verdict
+Verdict = Told.ReportStatus
 
 # How long a provider may know of a message that we have not written down yet.
 PATIENCE = timedelta(hours=24)
@@ -33,7 +33,7 @@ class Meaning:
     """What a row comes to: something to record, or the verdict that there is nothing. Neither: ask again later."""
 
     reported: Reported | Hit | None = None
-    verdict: Told.Verdict | None = None
+    verdict: Told.ReportStatus | None = None
 
 
 Reader = Callable[[Sequence[T]], Mapping[int, Meaning]]
@@ -74,7 +74,7 @@ def _of_event(row: ProviderReport, recipient_id: str | None) -> Meaning:
 
 def _process(kind: type[T], reader: Reader[T]) -> None:
     while rows := queue.claim(kind):
-        fault("inbound.after_claim")
+        failpoint("inbound.after_claim")
         worn_out = {row.number: Verdict.POISON for row in rows if row.attempts > queue.ATTEMPTS}
         if worn_out:
             log.error("reports were given up", extra={"numbers": list(worn_out)})
@@ -110,12 +110,12 @@ def _settle(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
         news = record_reports(list(reports.values()))
         verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
         queue.settle(kind, verdicts | {number: NEWS[told] for number, told in zip(reports, news, strict=True)})
-        fault("inbound.before_settle_commit")
+        failpoint("inbound.before_settle_commit")
     with transaction.atomic():
         hits = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Hit)}
         record_hits(list(hits.values()))
         queue.settle(kind, dict.fromkeys(hits, Verdict.RECORDED))
-    fault("inbound.after_settle")
+    failpoint("inbound.after_settle")
     for row in rows:
         if meanings[row.number] == Meaning():
             queue.put_off(kind, [row.number], seconds=_wait(row))

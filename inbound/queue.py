@@ -61,7 +61,7 @@ def waited(row: Told) -> timedelta:
     return row.due_at - timedelta(seconds=CLAIM_SECONDS) - row.received_at
 
 
-def settle(kind: type[T], verdicts: Mapping[int, Told.Verdict]) -> None:
+def settle(kind: type[T], verdicts: Mapping[int, Told.ReportStatus]) -> None:
     """Write down what became of rows, by their number: they are due no more."""
     for verdict in set(verdicts.values()):
         numbers = [number for number, one in verdicts.items() if one is verdict]

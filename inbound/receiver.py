@@ -26,7 +26,7 @@ from inbound.processing import process_all
 from inbound.protocol import Doorkeeper, Limits, ReportSMTP
 from inbound.reports.mime import MAX_BYTES
 from lib.tokens import InvalidToken
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
 
@@ -149,14 +149,14 @@ def store(session: Session, envelope: Envelope) -> str:
     """Keep a message; return the reply to its final dot."""
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
-    fault("inbound.before_store")
+    failpoint("inbound.before_store")
     MailReport.objects.create(
         recipient_id=None if local in FOR_PEOPLE else recipient_of(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=str(session.peer[0])[:64] if session.peer else "",
         source=envelope.content[:MAX_BYTES],
     )
-    fault("inbound.after_store")
+    failpoint("inbound.after_store")
     return STORED
 
 

@@ -22,7 +22,7 @@ class BoundField(serializers.CharField):
     def to_internal_value(self, data: Any) -> Any:
         # A plus sign of an offset that was not escaped arrives as a blank.
         text = super().to_internal_value(data)
-        moment = read_moment(text) or read_moment(text.replace(" ", "+")) or self._day(text)
+        moment = parse_datetime(text) or parse_datetime(text.replace(" ", "+")) or self._day(text)
         if moment is None:
             self.fail("invalid")
         return moment
@@ -47,7 +47,7 @@ class RangeQuery(serializers.Serializer[Any]):
         return attrs
 
 
-def read_moment(text: str) -> datetime | None:
+def parse_datetime(text: str) -> datetime | None:
     """Return the moment that an RFC 3339 text names, None for any other text."""
     if not MOMENT.fullmatch(text):
         return None

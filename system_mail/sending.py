@@ -9,9 +9,9 @@ from datetime import timedelta
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
 
-from delivery.bounces.replies import Outcome, Verdict
-from delivery.message.compose import Letter, Mailbox
-from delivery.message.delivery_request import Consignment, Envelope, History
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.delivery_request import DeliveryRequest, Envelope, History
 from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
 from domains.models import MAY_SEND, Domain
@@ -34,17 +34,17 @@ PARKED = timedelta(seconds=5)
 
 State = SystemMail.State
 ENDS = {
-    Verdict.SENT: State.SENT,
-    Verdict.DELIVERED: State.SENT,
-    Verdict.BOUNCED: State.FAILED,
-    Verdict.FAILED: State.FAILED,
+    DeliveryStatus.SENT: State.SENT,
+    DeliveryStatus.DELIVERED: State.SENT,
+    DeliveryStatus.BOUNCED: State.FAILED,
+    DeliveryStatus.FAILED: State.FAILED,
 }
 
 
 @dataclass(frozen=True)
 class Parcel:
     claim: Claim
-    consignment: Consignment
+    consignment: DeliveryRequest
 
     @property
     def key(self) -> str:
@@ -54,7 +54,7 @@ class Parcel:
 @dataclass(frozen=True)
 class Result:
     claim: Claim
-    outcome: Outcome
+    outcome: DeliveryOutcome
 
 
 class Sending:
@@ -92,11 +92,11 @@ class Sending:
         queue.renew([parcel.claim for parcel in parcels])
 
 
-def _record(held: Claim, outcome: Outcome) -> None:
+def _record(held: Claim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
-    if outcome.verdict is Verdict.PARKED:
+    if outcome.verdict is DeliveryStatus.PARKED:
         queue.put_off(held, wait=PARKED, reply=reply, attempts=held.attempt - 1)
-    elif outcome.verdict is Verdict.DEFERRED and held.age < max_age():
+    elif outcome.verdict is DeliveryStatus.DEFERRED and held.age < max_age():
         queue.put_off(held, wait=delay_after(held.attempt), reply=reply, attempts=held.attempt)
     else:
         queue.finish(held, state=ENDS.get(outcome.verdict, State.FAILED), reply=reply)
@@ -115,7 +115,7 @@ def _packed(mail: SystemMail, key: SigningKey | None) -> Parcel | None:
 
 def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
     sender = parse_address(settings.SYSTEM_FROM)
-    letter = Letter(
+    letter = OutgoingMessage(
         message_id=f"<{mail.id}@{sender.domain}>",
         date=mail.created_at,
         sender=Mailbox(sender.name, sender.spec),
@@ -128,7 +128,9 @@ def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
     )
     # Failures come back to the operator's own mailbox.
     envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
-    return Parcel(queue.claim_of(mail), Consignment(envelope, letter, key=key, history=History(attempt=mail.attempts)))
+    return Parcel(
+        queue.claim_of(mail), DeliveryRequest(envelope, letter, key=key, history=History(attempt=mail.attempts))
+    )
 
 
 def signing_key() -> SigningKey | None:

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from delivery.message.html_segments import Woven
+from delivery.message.html_segments import TemplateSegments
 from lib.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import Mode, OutputTooLarge, render
@@ -39,7 +39,7 @@ class CompiledContent:
 
 
 @dataclass(frozen=True)
-class RenderedContent:
+class RenderedTemplate:
     """What one recipient gets; missing names variables that had no value, in order of appearance.
 
     woven: the HTML in pieces.
@@ -49,7 +49,7 @@ class RenderedContent:
     html: str
     text: str
     missing: tuple[str, ...]
-    woven: Woven
+    woven: TemplateSegments
 
 
 @functools.lru_cache(maxsize=COMPILED_KEPT)
@@ -58,7 +58,7 @@ def compile_content(content: Content) -> CompiledContent:
     return _compile(content)
 
 
-def preview_draft(content: Content, *, data: Mapping[str, Any]) -> RenderedContent:
+def preview_draft(content: Content, *, data: Mapping[str, Any]) -> RenderedTemplate:
     """Render what is still being written. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
 
     Compiled for this once: every keystroke is another text, and would push out what is sent.
@@ -77,14 +77,14 @@ def _compile(content: Content) -> CompiledContent:
     )
 
 
-def render_content(compiled: CompiledContent, data: Mapping[str, Any]) -> RenderedContent:
+def render_content(compiled: CompiledContent, data: Mapping[str, Any]) -> RenderedTemplate:
     """Render with data. Raises rendering.OutputTooLarge."""
     subject = render(compiled.subject, data, mode=Mode.SUBJECT)
     html = render(compiled.html, data, mode=Mode.HTML)
     text = render(compiled.text, data, mode=Mode.TEXT)
     missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
-    woven = Woven(html.pieces, html.escaped)
-    return RenderedContent(subject.text, html.text, text.text, tuple(missing), woven)
+    woven = TemplateSegments(html.pieces, html.escaped)
+    return RenderedTemplate(subject.text, html.text, text.text, tuple(missing), woven)
 
 
 def content_of(version: TemplateVersion) -> Content:
@@ -100,7 +100,7 @@ def find_template(workspace: Workspace, reference: str) -> Template:
     return found
 
 
-def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedContent:
+def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedTemplate:
     """Render a template for looking at. Raises TemplateOutputTooLarge."""
     try:
         return render_content(compile_content(content_of(template.version)), data)

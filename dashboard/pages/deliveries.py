@@ -15,7 +15,7 @@ from dashboard.ui.confirm import succeeded
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, ERROR_WORDS
 from dashboard.ui.scoping import ScopedAdmin
-from lib.datetimes import read_moment
+from lib.datetimes import parse_datetime
 from webhooks.models import Pending, WebhookDelivery
 from webhooks.services import replay_delivery
 
@@ -65,7 +65,7 @@ class DeliveryPages(ScopedAdmin):
 def _attempt(kept: dict[str, Any]) -> dict[str, Any]:
     """Return an attempt with its moment read and its error in words."""
     error = kept.get("error")
-    at = read_moment(str(kept.get("at", "")))
+    at = parse_datetime(str(kept.get("at", "")))
     return {**kept, "moment": at, "why": str(ERROR_WORDS.get(str(error), error or ""))}
 
 

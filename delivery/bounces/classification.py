@@ -22,7 +22,7 @@ from delivery.bounces.recipient_phrases import (
     OF_WAITING,
     UNAVAILABLE,
 )
-from delivery.bounces.replies import MAX_LENGTH, Reply, Verdict
+from delivery.bounces.replies import MAX_LENGTH, DeliveryStatus, Reply
 
 
 class Stage(Enum):
@@ -44,7 +44,7 @@ class Stage(Enum):
 class Classification:
     """is_recipient_fault: the address itself is bad, so it need not be tried again."""
 
-    verdict: Verdict
+    verdict: DeliveryStatus
     reason: Reason
     is_recipient_fault: bool = False
 
@@ -92,12 +92,12 @@ def classify(reply: Reply, *, stage: Stage) -> Classification:
     """
     text = plain_text(reply.text)
     if stage in HOST_STAGES:
-        return Classification(Verdict.DEFERRED, _host_reason(reply, text, stage))
+        return Classification(DeliveryStatus.DEFERRED, _host_reason(reply, text, stage))
     digit, _ = _enhanced_code(reply)
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
     reason = _reason(reply, text, stage)
     verdict = _verdict(reply, reason, stage) if is_permanent else _passing(stage)
-    is_fault = verdict is Verdict.BOUNCED and stage is not Stage.MAIL and reason in RECIPIENT_FAULTS
+    is_fault = verdict is DeliveryStatus.BOUNCED and stage is not Stage.MAIL and reason in RECIPIENT_FAULTS
     return Classification(verdict, reason, is_fault)
 
 
@@ -198,12 +198,12 @@ def _by_basic_code(reply: Reply, text: str, stage: Stage) -> Reason:
     return BASIC.get(reply.code, Reason.UNDETERMINED) if is_meant else Reason.UNDETERMINED
 
 
-def _verdict(reply: Reply, reason: Reason, stage: Stage) -> Verdict:
+def _verdict(reply: Reply, reason: Reason, stage: Stage) -> DeliveryStatus:
     if stage is Stage.REPORT:
-        return Verdict.FAILED if not reply.code and reason in GIVEN_UP else Verdict.BOUNCED
-    return Verdict.DEFERRED if reason in PASSING else Verdict.BOUNCED
+        return DeliveryStatus.FAILED if not reply.code and reason in GIVEN_UP else DeliveryStatus.BOUNCED
+    return DeliveryStatus.DEFERRED if reason in PASSING else DeliveryStatus.BOUNCED
 
 
-def _passing(stage: Stage) -> Verdict:
+def _passing(stage: Stage) -> DeliveryStatus:
     """A 4xx is tried again; in a report it was, until somebody gave up."""
-    return Verdict.FAILED if stage is Stage.REPORT else Verdict.DEFERRED
+    return DeliveryStatus.FAILED if stage is Stage.REPORT else DeliveryStatus.DEFERRED

@@ -14,7 +14,7 @@ ENHANCED_CODE = re.compile(r"([245]\.\d{1,3}\.\d{1,3})(?=\s|$)")
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class Verdict(Enum):
+class DeliveryStatus(Enum):
     """sent: the next host has it. delivered: so has the recipient's own host. deferred: try again.
 
     parked: nothing was tried, since the destination has all the connections it may have, or is shut for
@@ -51,7 +51,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeliveryOutcome:
     """A verdict with the reply that it rests on; reason is the classification, empty for a success.
 
     is_recipient_fault: the address itself is bad, as far as the reply says.
@@ -62,7 +62,7 @@ class Outcome:
     then: what a simulated recipient does next, as names of events.
     """
 
-    verdict: Verdict
+    verdict: DeliveryStatus
     reply: Reply
     reason: str = ""
     is_recipient_fault: bool = False
@@ -74,19 +74,19 @@ class Outcome:
 
     def suppresses(self, policy: SuppressOn) -> bool:
         """Tell whether the address belongs on the suppression list after this."""
-        if self.verdict is not Verdict.BOUNCED or self.never_suppresses:
+        if self.verdict is not DeliveryStatus.BOUNCED or self.never_suppresses:
             return False
         return self.is_recipient_fault or policy is SuppressOn.EVERY_BOUNCE
 
 
-def deferred(reason: Reason, text: str) -> Outcome:
+def deferred(reason: Reason, text: str) -> DeliveryOutcome:
     """Return the outcome of an attempt that no host answered; the text may hold anything."""
-    return Outcome(Verdict.DEFERRED, Reply(0, safe_text(text)), reason)
+    return DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, safe_text(text)), reason)
 
 
-def parked(reason: Reason, text: str) -> Outcome:
+def parked(reason: Reason, text: str) -> DeliveryOutcome:
     """Return the outcome of an attempt that was not made."""
-    return Outcome(Verdict.PARKED, Reply(0, safe_text(text)), reason)
+    return DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, safe_text(text)), reason)
 
 
 def reply_of(code: int, lines: Sequence[bytes]) -> Reply:

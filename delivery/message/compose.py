@@ -54,7 +54,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Letter:
+class OutgoingMessage:
     """What one recipient gets, footer and tracking in it.
 
     date is the same on every attempt; message_id has its angle brackets. unsubscribe_url is an http or https
@@ -77,7 +77,7 @@ class Letter:
     feedback_id: str | None = None
 
 
-def compose(letter: Letter) -> bytes:
+def compose(letter: OutgoingMessage) -> bytes:
     """Return the message, CRLF line ends, 7-bit. Raises UnsafeHeader.
 
     Holds little more than the message itself, however large the files are.
@@ -89,7 +89,7 @@ def compose(letter: Letter) -> bytes:
     return message.getvalue()
 
 
-def _headers(letter: Letter) -> Iterator[str]:
+def _headers(letter: OutgoingMessage) -> Iterator[str]:
     yield f"From: {encoded_address(letter.sender.name, letter.sender.spec)}"
     if letter.to:
         yield _mailboxes("To", letter.to)
@@ -111,7 +111,7 @@ def _headers(letter: Letter) -> Iterator[str]:
     yield "MIME-Version: 1.0"
 
 
-def _own_headers(letter: Letter) -> Iterator[tuple[str, str]]:
+def _own_headers(letter: OutgoingMessage) -> Iterator[tuple[str, str]]:
     name, _ = SUPPRESSED_RESPONSES
     if name.lower() not in {given.lower() for given, _ in letter.headers}:
         yield SUPPRESSED_RESPONSES
@@ -122,7 +122,7 @@ def _mailboxes(name: str, mailboxes: tuple[Mailbox, ...]) -> str:
     return folded_list(name, [encoded_address(mailbox.name, mailbox.spec) for mailbox in mailboxes])
 
 
-def _body(letter: Letter) -> Iterable[bytes]:
+def _body(letter: OutgoingMessage) -> Iterable[bytes]:
     """Nest mixed(related(alternative(text, html), inline images), attachments); what is not needed is left out."""
     inline = [file for file in letter.files if file.content_id and letter.html]
     attached = [file for file in letter.files if not (file.content_id and letter.html)]
@@ -136,7 +136,7 @@ def _body(letter: Letter) -> Iterable[bytes]:
     return body
 
 
-def _texts(letter: Letter) -> Iterable[bytes]:
+def _texts(letter: OutgoingMessage) -> Iterable[bytes]:
     if not letter.html:
         # compose() ends the last line.
         return _text("plain", letter.text if letter.files else letter.text.removesuffix("\n").removesuffix("\r"))
@@ -144,7 +144,7 @@ def _texts(letter: Letter) -> Iterable[bytes]:
     return _multipart(letter, "alternative", [plain, _text("html", letter.html)])
 
 
-def _multipart(letter: Letter, subtype: str, parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+def _multipart(letter: OutgoingMessage, subtype: str, parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     # Made from the Message-ID, so that every attempt has the same bytes; "=_" never occurs in base64, nor in
     # quoted-printable.
     boundary = f"=_{hashlib.sha256(f'{subtype}{letter.message_id}'.encode()).hexdigest()[:32]}"

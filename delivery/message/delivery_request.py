@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from delivery.message.compose import Letter, compose
+from delivery.message.compose import OutgoingMessage, compose
 from delivery.message.dkim import SigningKey, sign
 
 
@@ -29,14 +29,14 @@ FIRST_ATTEMPT = History()
 
 
 @dataclass(frozen=True)
-class Consignment:
+class DeliveryRequest:
     """One recipient's copy. A provider's API takes the letter apart; SMTP takes the message.
 
     tags and metadata reach providers only, never the message.
     """
 
     envelope: Envelope
-    letter: Letter
+    letter: OutgoingMessage
     key: SigningKey | None = None
     history: History = FIRST_ATTEMPT
     tags: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ LONGEST = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Woven:
+class TemplateSegments:
     """HTML in pieces. places: those that are values, in which "<", ">" and quotes are entities."""
 
     pieces: Sequence[str]

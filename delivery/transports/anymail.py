@@ -14,10 +14,10 @@ from anymail.message import AnymailRecipientStatus
 from django.core.mail import EmailMultiAlternatives, get_connection
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Reply, Verdict, parked, safe_text
-from delivery.message.delivery_request import Consignment
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
+from delivery.message.delivery_request import DeliveryRequest
 from delivery.transports.credentials import CredentialsCircuit
-from delivery.transports.destinations import DestinationBusy, Lane, Limits
+from delivery.transports.destinations import Destination, DestinationBusy, Limits
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.provider_errors import outcome_of, outcome_unknown
 from delivery.transports.provider_messages import Features, check_backend, provider_message
@@ -27,10 +27,10 @@ THREADS = 8
 CALL_SECONDS = 120.0
 # What the provider made of a recipient (anymail's vocabulary); everything else is an acceptance.
 REFUSALS = {
-    "invalid": (Verdict.BOUNCED, Reason.BAD_ADDRESS, True),
+    "invalid": (DeliveryStatus.BOUNCED, Reason.BAD_ADDRESS, True),
     # Mostly an earlier bounce or complaint on the provider's own list; which one, it does not say.
-    "rejected": (Verdict.BOUNCED, Reason.PROVIDER_REFUSED, False),
-    "failed": (Verdict.FAILED, Reason.PROVIDER_REFUSED, False),
+    "rejected": (DeliveryStatus.BOUNCED, Reason.PROVIDER_REFUSED, False),
+    "failed": (DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED, False),
 }
 UNKNOWN = AnymailRecipientStatus(message_id=None, status="unknown")
 
@@ -48,7 +48,7 @@ class AnymailTransport:
         self._features: Features = check_backend(backend, options=self._options)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="provider")
         self._of_thread = threading.local()
-        self._lane = Lane(Limits(connections=threads))
+        self._lane = Destination(Limits(connections=threads))
         self._logins = CredentialsCircuit()
 
     @property
@@ -56,7 +56,7 @@ class AnymailTransport:
         """Return what the operator must repair: the provider refuses the key."""
         return "The provider refuses the credentials of ANYMAIL_*." if self._logins.is_blown else None
 
-    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
         if self._logins.is_open:
             return parked(Reason.LOGIN_REFUSED, "The provider refuses the credentials.")
@@ -72,7 +72,7 @@ class AnymailTransport:
     def close(self) -> None:
         self._threads.shutdown(wait=False)
 
-    async def _call(self, consignment: Consignment, lease: Lease) -> Outcome:
+    async def _call(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
         loop = asyncio.get_running_loop()
         call = loop.run_in_executor(self._threads, self._send, consignment, lease)
         try:
@@ -81,7 +81,7 @@ class AnymailTransport:
         except TimeoutError:
             return outcome_unknown("The provider did not answer in time.")
 
-    def _send(self, consignment: Consignment, lease: Lease) -> Outcome:
+    def _send(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
         """Make the call, in a thread of the pool."""
         message = provider_message(consignment, features=self._features)
         if not lease.is_held():
@@ -101,24 +101,24 @@ class AnymailTransport:
             self._of_thread.connection.open()
         return self._of_thread.connection
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: DeliveryOutcome) -> None:
         self._logins.note(outcome)
         (self._lane.failed if outcome.reason == Reason.NETWORK else self._lane.moved)()
 
 
-def _accepted(message: EmailMultiAlternatives) -> Outcome:
+def _accepted(message: EmailMultiAlternatives) -> DeliveryOutcome:
     provider_id = safe_text(str(_status(message).message_id or ""))
-    return Outcome(Verdict.SENT, Reply(0, "Accepted by the provider."), provider_id=provider_id)
+    return DeliveryOutcome(DeliveryStatus.SENT, Reply(0, "Accepted by the provider."), provider_id=provider_id)
 
 
-def _refused(message: EmailMultiAlternatives) -> Outcome | None:
+def _refused(message: EmailMultiAlternatives) -> DeliveryOutcome | None:
     status = _status(message)
     if status.status not in REFUSALS:
         return None
     verdict, reason, is_fault = REFUSALS[status.status]
     reply = Reply(0, f"The provider answered that the recipient is {status.status}.")
     provider_id = safe_text(str(status.message_id or ""))
-    return Outcome(verdict, reply, reason, is_recipient_fault=is_fault, provider_id=provider_id)
+    return DeliveryOutcome(verdict, reply, reason, is_recipient_fault=is_fault, provider_id=provider_id)
 
 
 def _status(message: EmailMultiAlternatives) -> AnymailRecipientStatus:

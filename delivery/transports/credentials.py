@@ -1,7 +1,7 @@
 """Whether a relay or a provider takes our credentials: wrong ones ask less and less often, and are told."""
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports.circuit_breaker import Circuit, Fuse
 
 # Wrong passwords lock accounts: after three refusals one message a minute, then fewer, asks again.
@@ -14,8 +14,8 @@ class CredentialsCircuit(Circuit):
     def __init__(self) -> None:
         super().__init__(FUSE)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: DeliveryOutcome) -> None:
         if outcome.reason == Reason.LOGIN_REFUSED:
             self.fail()
-        elif outcome.verdict is not Verdict.DEFERRED:
+        elif outcome.verdict is not DeliveryStatus.DEFERRED:
             self.succeed()

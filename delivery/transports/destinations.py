@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, parked
+from delivery.bounces.replies import DeliveryOutcome, parked
 from delivery.transports.circuit_breaker import Circuit, Fuse
 from delivery.transports.smtp.session import Session
 
@@ -39,10 +39,10 @@ class DestinationBusy(Exception):
 
     def __init__(self, reason: Reason, text: str) -> None:
         super().__init__(text)
-        self.outcome: Outcome = parked(reason, text)
+        self.outcome: DeliveryOutcome = parked(reason, text)
 
 
-class Lane:
+class Destination:
     """One destination of this process. Belongs to one event loop."""
 
     def __init__(self, limits: Limits) -> None:
@@ -154,19 +154,19 @@ class Lane:
             self._sweeper = loop.call_at(at, self._sweep)
 
 
-class Lanes:
+class Destinations:
     """The lanes by destination; those that hold nothing are forgotten when there are too many."""
 
     def __init__(self, limits: Limits, *, most: int = MOST_LANES) -> None:
         self._limits = limits
         self._most = most
-        self._by_key: OrderedDict[object, Lane] = OrderedDict()
+        self._by_key: OrderedDict[object, Destination] = OrderedDict()
 
-    def lane(self, key: object) -> Lane:
+    def lane(self, key: object) -> Destination:
         lane = self._by_key.get(key)
         if not lane:
             self._forget_unused()
-            lane = self._by_key[key] = Lane(self._limits)
+            lane = self._by_key[key] = Destination(self._limits)
         self._by_key.move_to_end(key)
         return lane
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
-from delivery.bounces.replies import Outcome, Reply, Verdict, deferred, safe_text
-from delivery.message.delivery_request import Consignment, History
-from delivery.transports.destinations import DestinationBusy, Lanes, Limits
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
+from delivery.message.delivery_request import DeliveryRequest, History
+from delivery.transports.destinations import DestinationBusy, Destinations, Limits
 from delivery.transports.interface import Lease
 from delivery.transports.smtp.attempt import Attempt
 from delivery.transports.smtp.mx import MOST_ADDRESSES, LoopsBack, NoRoute, NoSuchDomain, NullMx, Route, Routes
 from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
-from delivery.transports.smtp.session_factory import Opener
+from delivery.transports.smtp.session_factory import SessionFactory
 from lib.address_guard import TargetRefused
 from lib.resolver import DnsTrouble
 
@@ -52,18 +52,18 @@ class DirectTransport:
         self._routes = routes
         self._ehlo_name = ehlo_name
         self._port = port
-        self._lanes = Lanes(limits)
-        self._opener = Opener(timeouts)
+        self._lanes = Destinations(limits)
+        self._opener = SessionFactory(timeouts)
 
     @property
     def trouble(self) -> str | None:
         """There is no one host whose trouble stops everything."""
         return None
 
-    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
         domain = consignment.envelope.recipient.rpartition("@")[2]
-        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=Verdict.DELIVERED)
+        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=DeliveryStatus.DELIVERED)
         try:
             route = await self._routes.find(domain)
             lane = self._lanes.lane(route.key)
@@ -108,13 +108,15 @@ def _rank(trouble: Exception) -> int:
     return next(rank for rank, kind in enumerate((DnsTrouble, TargetRefused, NoRoute)) if isinstance(trouble, kind))
 
 
-def _no_route(fact: NoRoute, history: History) -> Outcome:
+def _no_route(fact: NoRoute, history: History) -> DeliveryOutcome:
     """Bounce, or ask again where the domain may only have vanished for a moment."""
     found = FACTS[type(fact)]
     if isinstance(fact, NoSuchDomain) and not _is_confirmed(history):
         return deferred(Reason.BAD_DOMAIN_UNCONFIRMED, f"{found.code} {fact}")
     reply = Reply(0, safe_text(f"{found.code} {fact}"))
-    return Outcome(Verdict.BOUNCED, reply, found.reason, is_recipient_fault=found.reason in RECIPIENT_FAULTS)
+    return DeliveryOutcome(
+        DeliveryStatus.BOUNCED, reply, found.reason, is_recipient_fault=found.reason in RECIPIENT_FAULTS
+    )
 
 
 def _is_confirmed(history: History) -> bool:

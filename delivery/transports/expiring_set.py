@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict
 
 
-class Notes:
+class ExpiringSet:
     """Names that something was noted of; each is forgotten after a time, the oldest first when there are many."""
 
     def __init__(self, *, seconds: float, most: int = 10_000) -> None:

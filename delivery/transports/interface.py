@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from delivery.bounces.replies import Outcome
-from delivery.message.delivery_request import Consignment
+from delivery.bounces.replies import DeliveryOutcome
+from delivery.message.delivery_request import DeliveryRequest
 
 
 class LeaseLost(Exception):
@@ -17,7 +17,7 @@ class Lease(Protocol):
 class Transport(Protocol):
     """Takes a consignment to its outcome; lives as long as the process, in its network loop."""
 
-    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
 
     @property

@@ -7,54 +7,56 @@ from requests.exceptions import ConnectTimeout, ProxyError, RequestException, SS
 from urllib3.exceptions import NewConnectionError
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Reply, Verdict, deferred, safe_text
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 
 # By HTTP status; other 4xx mean that the provider does not take this message, and will not later.
-ANSWERS: dict[int, tuple[Verdict, Reason]] = {
-    401: (Verdict.DEFERRED, Reason.LOGIN_REFUSED),
-    402: (Verdict.DEFERRED, Reason.PROVIDER_REFUSED),
-    403: (Verdict.DEFERRED, Reason.LOGIN_REFUSED),
-    407: (Verdict.DEFERRED, Reason.NETWORK),
-    408: (Verdict.DEFERRED, Reason.HOST_TROUBLE),
-    413: (Verdict.FAILED, Reason.TOO_LARGE),
-    425: (Verdict.DEFERRED, Reason.HOST_TROUBLE),
-    429: (Verdict.DEFERRED, Reason.RATE_LIMITED),
-    500: (Verdict.DEFERRED, Reason.HOST_TROUBLE),
-    501: (Verdict.FAILED, Reason.PROVIDER_REFUSED),
-    503: (Verdict.DEFERRED, Reason.HOST_TROUBLE),
+ANSWERS: dict[int, tuple[DeliveryStatus, Reason]] = {
+    401: (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED),
+    402: (DeliveryStatus.DEFERRED, Reason.PROVIDER_REFUSED),
+    403: (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED),
+    407: (DeliveryStatus.DEFERRED, Reason.NETWORK),
+    408: (DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+    413: (DeliveryStatus.FAILED, Reason.TOO_LARGE),
+    425: (DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+    429: (DeliveryStatus.DEFERRED, Reason.RATE_LIMITED),
+    500: (DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+    501: (DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
+    503: (DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
 }
-REFUSED = (Verdict.FAILED, Reason.PROVIDER_REFUSED)
+REFUSED = (DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED)
 
 
-def outcome_unknown(text: str) -> Outcome:
+def outcome_unknown(text: str) -> DeliveryOutcome:
     """Return the outcome of a call whose answer was lost: the provider may have the message."""
-    return Outcome(Verdict.DEFERRED, Reply(0, safe_text(text)), Reason.OUTCOME_UNKNOWN, may_be_delivered=True)
+    return DeliveryOutcome(
+        DeliveryStatus.DEFERRED, Reply(0, safe_text(text)), Reason.OUTCOME_UNKNOWN, may_be_delivered=True
+    )
 
 
-def outcome_of(error: AnymailError) -> Outcome:
+def outcome_of(error: AnymailError) -> DeliveryOutcome:
     """Return the outcome of a call that anymail reports as failed."""
     if isinstance(error, RequestException) and error.response is None and isinstance(error.__cause__, RequestException):
         return _without_answer(error.__cause__)
     if isinstance(error, AnymailRecipientsRefused):
-        return Outcome(Verdict.BOUNCED, _reply(error), Reason.PROVIDER_REFUSED)
+        return DeliveryOutcome(DeliveryStatus.BOUNCED, _reply(error), Reason.PROVIDER_REFUSED)
     if error.status_code is not None:
         return _answered(error)
     if isinstance(error, AnymailRequestsAPIError):
         return outcome_unknown(f"The provider's answer was lost: {error.args}")
     # A feature or an address that the backend cannot put into words: nothing was called.
-    return Outcome(Verdict.FAILED, _reply(error), Reason.PROVIDER_REFUSED)
+    return DeliveryOutcome(DeliveryStatus.FAILED, _reply(error), Reason.PROVIDER_REFUSED)
 
 
-def _answered(error: AnymailError) -> Outcome:
+def _answered(error: AnymailError) -> DeliveryOutcome:
     status: int = error.status_code
     # 2xx with an answer that cannot be read; a gateway that gave up on the provider behind it.
     if status < 300 or status in (502, 504):
         return outcome_unknown(f"The provider's answer was lost (HTTP {status}).")
     verdict, reason = ANSWERS.get(status, REFUSED if status < 500 else ANSWERS[503])
-    return Outcome(verdict, _reply(error), reason)
+    return DeliveryOutcome(verdict, _reply(error), reason)
 
 
-def _without_answer(cause: Any) -> Outcome:
+def _without_answer(cause: Any) -> DeliveryOutcome:
     """Tell a connection that never stood from one that broke with the message in it."""
     reason = getattr(cause.args[0], "reason", None) if cause.args else None
     never_stood = isinstance(cause, ConnectTimeout | SSLError | ProxyError) or isinstance(reason, NewConnectionError)

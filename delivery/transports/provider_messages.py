@@ -11,8 +11,8 @@ from anymail.exceptions import AnymailError
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMultiAlternatives, get_connection
 
-from delivery.message.compose import File, Letter, Mailbox
-from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.compose import File, Mailbox, OutgoingMessage
+from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.text import text_of_html
 
 MANY_TAGS = 10
@@ -47,7 +47,7 @@ def check_backend(backend: str, *, options: Mapping[str, Any] | None = None) -> 
     return Features(tags=tags, metadata=not _problem(connection, Features(metadata=True)))
 
 
-def provider_message(consignment: Consignment, *, features: Features) -> EmailMultiAlternatives:
+def provider_message(consignment: DeliveryRequest, *, features: Features) -> EmailMultiAlternatives:
     """Return the message for the provider: only its own recipient in To, so that copies do not name one another."""
     letter = consignment.letter
     message = EmailMultiAlternatives(
@@ -81,9 +81,9 @@ def _problem(connection: Any, features: Features) -> str | None:
     return None
 
 
-def _probe(features: Features) -> Consignment:
+def _probe(features: Features) -> DeliveryRequest:
     """Return a message with everything that a request may ask for."""
-    letter = Letter(
+    letter = OutgoingMessage(
         message_id="<probe@example.com>",
         date=datetime(2026, 1, 1, tzinfo=UTC),
         sender=Mailbox("Sender", "sender@example.com"),
@@ -101,12 +101,12 @@ def _probe(features: Features) -> Consignment:
         files=(File("a.txt", "text/plain", b"a"), File("logo.png", "image/png", b"\x89PNG", "logo")),
     )
     tags = tuple(f"tag{number}" for number in range(features.tags))
-    return Consignment(
+    return DeliveryRequest(
         Envelope("", "recipient@example.com"), letter, tags=tags, metadata={"a": "1"} if features.metadata else {}
     )
 
 
-def _own_mailbox(letter: Letter, recipient: str) -> Mailbox:
+def _own_mailbox(letter: OutgoingMessage, recipient: str) -> Mailbox:
     """Return the recipient as the letter names them; a blind copy is named nowhere."""
     named = (mailbox for mailbox in (*letter.to, *letter.cc) if mailbox.spec.lower() == recipient.lower())
     return next(named, Mailbox("", recipient))

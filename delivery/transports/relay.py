@@ -4,15 +4,15 @@ import ssl
 from collections.abc import AsyncIterator
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Verdict, parked
-from delivery.message.delivery_request import Consignment
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
+from delivery.message.delivery_request import DeliveryRequest
 from delivery.transports.circuit_breaker import Fuse
 from delivery.transports.credentials import CredentialsCircuit
-from delivery.transports.destinations import DestinationBusy, Lane, Limits
+from delivery.transports.destinations import Destination, DestinationBusy, Limits
 from delivery.transports.interface import Lease
 from delivery.transports.smtp.attempt import Attempt
 from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
-from delivery.transports.smtp.session_factory import Opener
+from delivery.transports.smtp.session_factory import SessionFactory
 from delivery.transports.smtp.smtp_url import RelayUrl
 from delivery.transports.smtp.tls import Tls
 
@@ -28,7 +28,7 @@ class RelayTransport:
         url: RelayUrl,
         *,
         ehlo_name: str,
-        on_acceptance: Verdict = Verdict.SENT,
+        on_acceptance: DeliveryStatus = DeliveryStatus.SENT,
         limits: Limits = RELAY_LIMITS,
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
@@ -44,8 +44,8 @@ class RelayTransport:
             notify="SUCCESS,FAILURE,DELAY",
         )
         self._on_acceptance = on_acceptance
-        self._opener = Opener(timeouts)
-        self._lane = Lane(limits)
+        self._opener = SessionFactory(timeouts)
+        self._lane = Destination(limits)
         self._logins = CredentialsCircuit()
 
     @property
@@ -53,7 +53,7 @@ class RelayTransport:
         """Return what the operator must repair: the relay refuses the login."""
         return "The relay refuses the login of SMTP_URL." if self._logins.is_blown else None
 
-    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
         """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
         if self._logins.is_open:
             return parked(Reason.LOGIN_REFUSED, "The relay refuses the login.")
@@ -67,7 +67,7 @@ class RelayTransport:
         """Close the kept connections."""
         self._lane.close()
 
-    async def _try(self, consignment: Consignment, lease: Lease) -> Outcome:
+    async def _try(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
         attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
         with self._logins.passage():
             outcome = await attempt.run(self._lane, self._servers())
@@ -81,4 +81,4 @@ class RelayTransport:
 def inbox_transport(*, port: int, ehlo_name: str) -> RelayTransport:
     """Return the transport of the embedded mode: real SMTP to the built-in inbox, which is the recipient's host."""
     url = RelayUrl("127.0.0.1", port, Tls.NONE)
-    return RelayTransport(url, ehlo_name=ehlo_name, on_acceptance=Verdict.DELIVERED, limits=INBOX_LIMITS)
+    return RelayTransport(url, ehlo_name=ehlo_name, on_acceptance=DeliveryStatus.DELIVERED, limits=INBOX_LIMITS)

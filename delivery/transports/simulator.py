@@ -7,23 +7,25 @@ also with a +label. Nothing leaves the process; what happens depends on the addr
 from dataclasses import dataclass, replace
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Reply, Verdict
-from delivery.message.delivery_request import Consignment
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from delivery.message.delivery_request import DeliveryRequest
 from delivery.transports.interface import Lease, LeaseLost, Transport
 
 DEFERRED_ATTEMPTS = 2
 
-DELIVERED = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 Delivered by the simulator"))
-BOUNCED = Outcome(
-    Verdict.BOUNCED,
+DELIVERED = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 Delivered by the simulator"))
+BOUNCED = DeliveryOutcome(
+    DeliveryStatus.BOUNCED,
     Reply(550, "5.1.1 The simulator knows no such user"),
     Reason.UNKNOWN_USER,
     is_recipient_fault=True,
 )
-LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 The simulator takes this on the third attempt"), Reason.GREYLISTED)
-FAILED = Outcome(Verdict.FAILED, Reply(0, "The simulator let this fail"), Reason.EXPIRED)
-STRANGER = Outcome(
-    Verdict.BOUNCED,
+LATER = DeliveryOutcome(
+    DeliveryStatus.DEFERRED, Reply(451, "4.7.1 The simulator takes this on the third attempt"), Reason.GREYLISTED
+)
+FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "The simulator let this fail"), Reason.EXPIRED)
+STRANGER = DeliveryOutcome(
+    DeliveryStatus.BOUNCED,
     Reply(
         550, "5.1.1 The simulator knows delivered, bounced, failed, deferred, complained, opened, clicked, unsubscribed"
     ),
@@ -36,8 +38,8 @@ STRANGER = Outcome(
 class _Life:
     """What the first attempts get, and what the last one does."""
 
-    outcome: Outcome
-    before: Outcome | None = None
+    outcome: DeliveryOutcome
+    before: DeliveryOutcome | None = None
 
 
 LIVES = {
@@ -63,7 +65,7 @@ class SimulatorTransport:
     def trouble(self) -> str | None:
         return self._transport.trouble
 
-    async def deliver(self, consignment: Consignment, *, lease: Lease) -> Outcome:
+    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
         """Hand one message over, or play its recipient's part."""
         local, _, domain = consignment.envelope.recipient.lower().rpartition("@")
         if domain != self._domain:
@@ -75,7 +77,7 @@ class SimulatorTransport:
         return _play(local, consignment.history.attempt)
 
 
-def _play(local: str, attempt: int) -> Outcome:
+def _play(local: str, attempt: int) -> DeliveryOutcome:
     name, label, _ = local.partition("+")
     life = LIVES.get(name, _Life(STRANGER))
     outcome = life.before if life.before and attempt <= DEFERRED_ATTEMPTS else life.outcome

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from domains.record_checks.checks import Look, look_at_dmarc, look_at_key, look_at_return_path, look_at_spf
 from domains.record_checks.dns_cache import Lookups
-from domains.record_checks.results import Finding, Sight, Verdict
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from domains.record_checks.spf import Mechanism
 from lib.resolver import DnsTrouble, Resolver
 
@@ -28,7 +28,7 @@ class Expected:
     return_path_target: str
 
 
-async def check(expected: Expected, resolver: Resolver) -> Sight:
+async def check(expected: Expected, resolver: Resolver) -> VerificationResult:
     """Look at every record of a domain; what the DNS does not answer is unknown, never an error."""
     lookups = Lookups(resolver)
     look = Look(expected.domain, expected.organisational, lookups)
@@ -49,7 +49,7 @@ async def check(expected: Expected, resolver: Resolver) -> Sight:
     finally:
         await lookups.close()
     *keys, spf, dmarc, return_path = findings
-    return Sight(
+    return VerificationResult(
         keys=dict(zip(expected.keys, keys, strict=True)),
         spf=spf,
         dmarc=dmarc,
@@ -58,14 +58,14 @@ async def check(expected: Expected, resolver: Resolver) -> Sight:
     )
 
 
-async def _unknown_without_answer(look: Awaitable[Finding]) -> Finding:
+async def _unknown_without_answer(look: Awaitable[RecordCheck]) -> RecordCheck:
     try:
         return await look
     except DnsTrouble as trouble:
-        return Finding(Verdict.UNKNOWN, error=NO_ANSWER.format(trouble))
+        return RecordCheck(RecordStatus.UNKNOWN, error=NO_ANSWER.format(trouble))
 
 
-def _mail(domain: str, hosts: tuple[tuple[int, str], ...]) -> Finding:
+def _mail(domain: str, hosts: tuple[tuple[int, str], ...]) -> RecordCheck:
     if hosts == ((0, ""),):
-        return Finding(Verdict.WRONG, error=NULL_MX.format(domain))
-    return Finding(Verdict.RIGHT)
+        return RecordCheck(RecordStatus.WRONG, error=NULL_MX.format(domain))
+    return RecordCheck(RecordStatus.RIGHT)

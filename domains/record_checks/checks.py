@@ -11,7 +11,7 @@ from domains.record_checks import dmarc, spf
 from domains.record_checks.dkim import holds_key, judge_key
 from domains.record_checks.dns_cache import Lookups
 from domains.record_checks.misplaced import IsOurs, find_misplaced
-from domains.record_checks.results import Finding, Verdict, shown
+from domains.record_checks.results import RecordCheck, RecordStatus, shown
 from domains.record_checks.spf_evaluation import LOOKUP_LIMIT, Walk
 
 CNAME_LIMIT = 5
@@ -26,7 +26,7 @@ class Look:
     organisational: str
     lookups: Lookups
 
-    async def absent(self, fqdn: str, *, kind: str, is_ours: IsOurs, sentence: str) -> Finding:
+    async def absent(self, fqdn: str, *, kind: str, is_ours: IsOurs, sentence: str) -> RecordCheck:
         """Return that a record is not there, with where it is instead or why it cannot be."""
         hint = await find_misplaced(
             fqdn,
@@ -36,7 +36,7 @@ class Look:
             is_ours=is_ours,
             lookups=self.lookups,
         )
-        return Finding(Verdict.ABSENT, error=f"{sentence} {hint or ''}".strip())
+        return RecordCheck(RecordStatus.ABSENT, error=f"{sentence} {hint or ''}".strip())
 
     async def alias(self, fqdn: str) -> str:
         """Return a sentence on the CNAME that keeps a TXT record from standing at a name, "" without one."""
@@ -44,7 +44,7 @@ class Look:
         return ALIAS.format(fqdn, targets[0]) if targets else ""
 
 
-async def look_at_key(look: Look, *, fqdn: str, public_key: str) -> Finding:
+async def look_at_key(look: Look, *, fqdn: str, public_key: str) -> RecordCheck:
     texts = await look.lookups.texts(fqdn)
     if texts:
         return judge_key(texts, fqdn=fqdn, public_key=public_key)
@@ -56,7 +56,7 @@ async def look_at_key(look: Look, *, fqdn: str, public_key: str) -> Finding:
     )
 
 
-async def look_at_spf(look: Look, *, mechanisms: Sequence[spf.Mechanism]) -> Finding:
+async def look_at_spf(look: Look, *, mechanisms: Sequence[spf.Mechanism]) -> RecordCheck:
     texts = await look.lookups.texts(look.domain)
     records = [text for text in texts if spf.is_spf(text)]
     if len(records) == 1:
@@ -64,11 +64,13 @@ async def look_at_spf(look: Look, *, mechanisms: Sequence[spf.Mechanism]) -> Fin
     if records:
         error = f"There are {len(records)} SPF records; receivers count none of them. Put the one shown in their place."
         one = spf.merged(records, mechanisms)
-        return Finding(Verdict.WRONG, found=shown(records), error=error, value=one if spf.is_short(one) else None)
+        return RecordCheck(
+            RecordStatus.WRONG, found=shown(records), error=error, value=one if spf.is_short(one) else None
+        )
     garbled = [text for text in texts if spf.looks_like_spf(text)]
     if garbled:
         error = "The record must begin with v=spf1 and a blank, without quotation marks or backslashes of its own."
-        return Finding(Verdict.WRONG, found=shown(garbled), error=error)
+        return RecordCheck(RecordStatus.WRONG, found=shown(garbled), error=error)
     return await look.absent(
         look.domain,
         kind="TXT",
@@ -77,8 +79,8 @@ async def look_at_spf(look: Look, *, mechanisms: Sequence[spf.Mechanism]) -> Fin
     )
 
 
-async def _judge_spf(look: Look, text: str, mechanisms: Sequence[spf.Mechanism]) -> Finding:
-    wrong = Finding(Verdict.WRONG, found=shown([text]))
+async def _judge_spf(look: Look, text: str, mechanisms: Sequence[spf.Mechanism]) -> RecordCheck:
+    wrong = RecordCheck(RecordStatus.WRONG, found=shown([text]))
     try:
         record = spf.parse_spf(text)
     except spf.SpfInvalid as invalid:
@@ -95,10 +97,10 @@ async def _judge_spf(look: Look, text: str, mechanisms: Sequence[spf.Mechanism])
     if missing:
         return await _with_ours(look, wrong, text, missing)
     note = f"It takes {walk.lookups} of the {LOOKUP_LIMIT} DNS look-ups that receivers allow."
-    return Finding(Verdict.RIGHT, found=shown([text]), value=text, note=note)
+    return RecordCheck(RecordStatus.RIGHT, found=shown([text]), value=text, note=note)
 
 
-async def _with_ours(look: Look, wrong: Finding, text: str, missing: Sequence[spf.Mechanism]) -> Finding:
+async def _with_ours(look: Look, wrong: RecordCheck, text: str, missing: Sequence[spf.Mechanism]) -> RecordCheck:
     """Return what to publish in place of a record that lacks mechanisms, weighed as receivers will."""
     names = " and ".join(map(str, missing))
     value = spf.merged([text], missing)
@@ -116,13 +118,15 @@ async def _walked(look: Look, record: spf.Spf) -> Walk:
     return walk
 
 
-async def look_at_dmarc(look: Look) -> Finding:
+async def look_at_dmarc(look: Look) -> RecordCheck:
     fqdn = f"_dmarc.{look.domain}"
     texts = [text for text in await look.lookups.texts(fqdn) if dmarc.looks_like_dmarc(text)]
     if texts:
         error = dmarc.dmarc_fault(texts)
         value = None if error else texts[0]
-        return Finding(Verdict.WRONG if error else Verdict.RIGHT, found=shown(texts), error=error, value=value)
+        return RecordCheck(
+            RecordStatus.WRONG if error else RecordStatus.RIGHT, found=shown(texts), error=error, value=value
+        )
     policy = await _policy_above(look)
     if policy:
         return _covered(look, policy)
@@ -143,22 +147,22 @@ async def _policy_above(look: Look) -> dmarc.Policy | None:
     return dmarc.covering_policy(above)
 
 
-def _covered(look: Look, policy: dmarc.Policy) -> Finding:
+def _covered(look: Look, policy: dmarc.Policy) -> RecordCheck:
     error = dmarc.dmarc_fault([policy.text])
     note = f"The policy of {policy.name} counts for this domain; a record of its own is not needed."
     if policy.name != look.organisational:
         note = f"The policy of {policy.name} counts; receivers with old software see none until there is one here."
-    verdict = Verdict.WRONG if error else Verdict.RIGHT
-    return Finding(verdict, found=shown([policy.text]), error=error and f"At {policy.name}: {error}", note=note)
+    verdict = RecordStatus.WRONG if error else RecordStatus.RIGHT
+    return RecordCheck(verdict, found=shown([policy.text]), error=error and f"At {policy.name}: {error}", note=note)
 
 
-async def look_at_return_path(look: Look, *, fqdn: str, target: str) -> Finding:
+async def look_at_return_path(look: Look, *, fqdn: str, target: str) -> RecordCheck:
     chain = await _chain(look, fqdn)
     if target in chain:
-        return Finding(Verdict.RIGHT, found=shown(chain))
+        return RecordCheck(RecordStatus.RIGHT, found=shown(chain))
     if chain:
         error = f"It points to {chain[-1]}; let it point to {target}."
-        return Finding(Verdict.WRONG, found=shown(chain), error=error)
+        return RecordCheck(RecordStatus.WRONG, found=shown(chain), error=error)
     return await look.absent(
         fqdn,
         kind="CNAME",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from domains.record_checks.results import Finding, Verdict, shown
+from domains.record_checks.results import RecordCheck, RecordStatus, shown
 from domains.record_checks.tags import TagsInvalid, parse_tags
 
 BLANKS = re.compile(r"\s+")
@@ -19,11 +19,11 @@ def holds_key(text: str, public_key: str) -> bool:
     return public_key in BLANKS.sub("", text.replace('"', "").replace("\\", ""))
 
 
-def judge_key(texts: Sequence[str], *, fqdn: str, public_key: str) -> Finding:
+def judge_key(texts: Sequence[str], *, fqdn: str, public_key: str) -> RecordCheck:
     """Judge the texts under a selector; there is at least one."""
     error = _fault(texts, fqdn, public_key)
     note = "t=y asks receivers to treat the signature as a test; take it out." if _is_testing(texts) else None
-    return Finding(Verdict.WRONG if error else Verdict.RIGHT, found=shown(texts), error=error, note=note)
+    return RecordCheck(RecordStatus.WRONG if error else RecordStatus.RIGHT, found=shown(texts), error=error, note=note)
 
 
 def _fault(texts: Sequence[str], fqdn: str, public_key: str) -> str | None:

@@ -11,7 +11,7 @@ FOUND_LIMIT = 2000
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-class Verdict(StrEnum):
+class RecordStatus(StrEnum):
     """absent and wrong are facts that the DNS told; unknown means that it gave no answer."""
 
     RIGHT = "right"
@@ -21,13 +21,13 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class RecordCheck:
     """found is what the DNS answered; error says what to change; note what is worth knowing.
 
     value takes the place of the record that is generated: what to publish, given what is there.
     """
 
-    verdict: Verdict
+    verdict: RecordStatus
     found: str | None = None
     error: str | None = None
     note: str | None = None
@@ -35,31 +35,31 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Sight:
+class VerificationResult:
     """What one check saw. keys: findings by selector; mail: whether the domain takes mail at all."""
 
-    keys: Mapping[str, Finding]
-    spf: Finding
-    dmarc: Finding
-    return_path: Finding
-    mail: Finding
+    keys: Mapping[str, RecordCheck]
+    spf: RecordCheck
+    dmarc: RecordCheck
+    return_path: RecordCheck
+    mail: RecordCheck
 
 
-def to_json(sight: Sight) -> dict[str, Any]:
+def to_json(sight: VerificationResult) -> dict[str, Any]:
     whole: dict[str, Any] = _plain(asdict(sight))
     return whole
 
 
-def from_json(kept: Mapping[str, Any]) -> Sight | None:
+def from_json(kept: Mapping[str, Any]) -> VerificationResult | None:
     """Return what `to_json` wrote; None before the first check."""
     if not kept:
         return None
     rest = {name: _finding(value) for name, value in kept.items() if name != "keys"}
-    return Sight(keys={selector: _finding(value) for selector, value in kept["keys"].items()}, **rest)
+    return VerificationResult(keys={selector: _finding(value) for selector, value in kept["keys"].items()}, **rest)
 
 
-def _finding(kept: Mapping[str, Any]) -> Finding:
-    return Finding(**{**kept, "verdict": Verdict(kept["verdict"])})
+def _finding(kept: Mapping[str, Any]) -> RecordCheck:
+    return RecordCheck(**{**kept, "verdict": RecordStatus(kept["verdict"])})
 
 
 def _plain(value: Any) -> Any:

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from emails.errors import IdempotencyInProgress, IdempotencyKeyReuse, InvalidIdempotencyKey
 from emails.models import Acceptance
 from lib.ids import to_uuid
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from workspaces.models import Workspace
 
 FIELD = "idempotencyKey"
@@ -99,7 +99,7 @@ def keep_answer(workspace: Workspace, key: Key | None, body: Mapping[str, Any]) 
     """Write down what every repetition of the key will be answered; the last act of what accepts."""
     if key is not None:
         Acceptance.objects.filter(workspace=workspace, key=key.text).update(answer=dict(body))
-    fault("emails.before_accept_commit")
+    failpoint("emails.before_accept_commit")
 
 
 def _header(request: Request) -> str | None:

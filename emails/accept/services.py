@@ -15,10 +15,10 @@ from emails.accept.drafts import Addressed, BatchDraft, Draft, batch_email, new_
 from emails.accept.idempotency import Answer, Key, claim_key, keep_answer
 from emails.accept.insertion import NewContent, NewEmail, NewRecipient, Shared, insert_attachments, insert_emails
 from emails.models import Email
-from emails.rendered_content import Warnings, Wording, compile_wording, render_wording, warn_of_missing
+from emails.rendered_content import RenderedContent, Warnings, compile_wording, render_wording, warn_of_missing
 from emails.states import State
 from lib.worker import wakeup
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from suppressions.errors import RecipientSuppressed
 from suppressions.models import key_of
 from suppressions.services import Block, blocked
@@ -44,7 +44,7 @@ class _Ready:
     shared: Shared
     email: NewEmail
     contents: list[NewContent]
-    wording: Wording
+    wording: RenderedContent
     warnings: Warnings
 
 
@@ -147,7 +147,7 @@ def _with_own_content(draft: Draft) -> _Ready:
     subject = draft.subject or ""
     email = new_email(draft, subject=subject)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
-    wording = Wording(subject, draft.html, draft.text)
+    wording = RenderedContent(subject, draft.html, draft.text)
     return _Ready(shared_by(draft, content_id=content.id), email, [content], wording, warnings)
 
 
@@ -162,7 +162,7 @@ def _with_template(workspace: Workspace, draft: Draft) -> _Ready:
     shared = shared_by(draft, content_id=content_id, version_id=template.version_id, template_id=template.id)
     email = new_email(draft, subject=rendered.subject)
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
-    wording = Wording(rendered.subject, rendered.html, rendered.text)
+    wording = RenderedContent(rendered.subject, rendered.html, rendered.text)
     return _Ready(shared, email, contents, wording, [*ignored, *warn_of_missing(rendered.missing)])
 
 
@@ -205,7 +205,7 @@ def _write(
 
 
 def _ring() -> None:
-    fault("emails.after_accept_commit")
+    failpoint("emails.after_accept_commit")
     wakeup.ring_soon("emails")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import AddressField, TextField
-from lib.datetimes import read_moment
+from lib.datetimes import parse_datetime
 from lib.email_addresses import FORBIDDEN, Address
 
 MAX_SUBJECT_LENGTH = 998
@@ -114,7 +114,7 @@ class MomentField(TextField):
     default_error_messages = {"invalid": "This must be a moment such as 2026-11-21T06:20:00Z."}
 
     def to_internal_value(self, data: Any) -> Any:
-        moment = read_moment(super().to_internal_value(data))
+        moment = parse_datetime(super().to_internal_value(data))
         if moment is None:
             self.fail("invalid")
         return moment

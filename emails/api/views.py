@@ -23,7 +23,7 @@ from emails.api.serializers import EmailItemSerializer, EmailSerializer, EventSe
 from emails.models import Attachment, Email
 from emails.queue_stats import read_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 
@@ -122,5 +122,5 @@ class QueueStatsView(WorkspaceView):
 
 
 def accepted(answer: Answer) -> Response:
-    fault("emails.before_accept_answer")
+    failpoint("emails.before_accept_answer")
     return Response(answer.body, status=status.HTTP_202_ACCEPTED, headers=answer.headers)

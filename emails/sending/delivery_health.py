@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from analytics import counters
-from delivery.bounces.replies import Verdict
+from delivery.bounces.replies import DeliveryStatus
 from emails.models import Pending
 from emails.queue_stats import Change
 
@@ -41,10 +41,10 @@ class Outcomes:
     count: int
 
 
-def outcome(verdict: Verdict, reason: str) -> Change:
+def outcome(verdict: DeliveryStatus, reason: str) -> Change:
     """Count an attempt for `/metrics`; all three parts of the key come from small sets."""
     key = f"{PREFIX}.{settings.DELIVERY_TRANSPORT}.{verdict.value}.{reason}"
-    return counters.Slot(counters.SERVICE, counters.EVER, key), 1
+    return counters.CounterKey(counters.SERVICE, counters.ALL_TIME, key), 1
 
 
 def outcomes() -> Iterator[Outcomes]:

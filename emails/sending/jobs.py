@@ -9,7 +9,7 @@ from django.db.models import Sum
 from delivery.message.compose import File
 from domains.signing_identities import Identity, identities
 from emails.models import Attachment, Content
-from emails.rendered_content import Wording, render_stored
+from emails.rendered_content import RenderedContent, render_stored
 from emails.sending.queue import Claim
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_planned
@@ -51,7 +51,7 @@ class Mail:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class SendJob:
     """All that it takes to send to one recipient.
 
     reason and age are those of the last attempt. identity is None when the domain was deleted meanwhile.
@@ -76,10 +76,10 @@ class Parcel:
         """Bytes of its files: what it adds to the memory of this process."""
         return sum(len(file.data) for file in self.files)
 
-    def wording(self) -> Wording:
+    def wording(self) -> RenderedContent:
         if self.version is None:
             content = self.content
-            return Wording(self.mail.subject, content.html if content else "", content.text if content else "")
+            return RenderedContent(self.mail.subject, content.html if content else "", content.text if content else "")
         return render_stored(self.mail.subject, content_of(self.version), self.mail.template_data)
 
 
@@ -98,7 +98,7 @@ class _Row:
         return self.mail.workspace_id, self.mail.from_domain
 
 
-def pack(claims: Sequence[Claim], *, room: int) -> list[Parcel]:
+def load_jobs(claims: Sequence[Claim], *, room: int) -> list[SendJob]:
     """Read what the claimed recipients are to be sent; what has no room is left out.
 
     room: bytes of files that may be read; with less than one email has, it alone is read.
@@ -111,7 +111,7 @@ def pack(claims: Sequence[Claim], *, room: int) -> list[Parcel]:
     versions = TemplateVersion.objects.in_bulk({row.version_id for row in rows if row.version_id})
     files = _files(weights.keys() & {row.content_id for row in rows}) if weights else {}
     return [
-        Parcel(
+        SendJob(
             claim=row.claim,
             address=row.address,
             reason=row.reason,

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 
 from analytics import counters
-from delivery.bounces.replies import Outcome, SuppressOn, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event
@@ -71,7 +71,7 @@ RETURNING r.id, r.email_id, r.address, r.state
 @dataclass(frozen=True)
 class Result:
     claim: Claim
-    outcome: Outcome
+    outcome: DeliveryOutcome
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class _Effect:
 
 
 EFFECTS = {
-    Verdict.SENT: _Effect((State.SENT,), (Event.Kind.SENT,)),
-    Verdict.DELIVERED: _Effect((State.SENT, State.DELIVERED), (Event.Kind.SENT, Event.Kind.DELIVERED)),
-    Verdict.BOUNCED: _Effect((State.BOUNCED,), (Event.Kind.BOUNCED,)),
-    Verdict.FAILED: _Effect((State.FAILED,), (Event.Kind.FAILED,)),
-    Verdict.DEFERRED: _Effect((), (Event.Kind.DEFERRED,), is_final=False),
+    DeliveryStatus.SENT: _Effect((State.SENT,), (Event.Kind.SENT,)),
+    DeliveryStatus.DELIVERED: _Effect((State.SENT, State.DELIVERED), (Event.Kind.SENT, Event.Kind.DELIVERED)),
+    DeliveryStatus.BOUNCED: _Effect((State.BOUNCED,), (Event.Kind.BOUNCED,)),
+    DeliveryStatus.FAILED: _Effect((State.FAILED,), (Event.Kind.FAILED,)),
+    DeliveryStatus.DEFERRED: _Effect((), (Event.Kind.DEFERRED,), is_final=False),
 }
 
 
@@ -113,10 +113,10 @@ def record(results: Sequence[Result]) -> list[Result]:
     """Record results of claims that are still held, and return those; the others are left to their new holders."""
     held = _held(results)
     ours = [_expired(result, now=now) for result, now in held]
-    parked = [result.claim for result in ours if result.outcome.verdict is Verdict.PARKED]
+    parked = [result.claim for result in ours if result.outcome.verdict is DeliveryStatus.PARKED]
     if parked:
         counters.add(queue_stats.later(park(parked)))
-    tried = [result for result in ours if result.outcome.verdict is not Verdict.PARKED]
+    tried = [result for result in ours if result.outcome.verdict is not DeliveryStatus.PARKED]
     if not tried:
         return ours
     found = _apply(tried)
@@ -145,11 +145,11 @@ def _expired(result: Result, *, now: datetime) -> Result:
     is_hopeless = outcome.reason in OUR_FAULTS and claim.lost + 1 >= LOST_AT_MOST
     if not is_too_old and not is_hopeless:
         return result
-    return Result(claim, replace(outcome, verdict=Verdict.FAILED))
+    return Result(claim, replace(outcome, verdict=DeliveryStatus.FAILED))
 
 
 def _delay(result: Result) -> timedelta:
-    if result.outcome.verdict is Verdict.PARKED:
+    if result.outcome.verdict is DeliveryStatus.PARKED:
         return timedelta(0)
     return max(delay_after(result.claim.attempt), LEAST_DELAYS.get(result.outcome.reason, timedelta(0)))
 
@@ -226,7 +226,7 @@ def _suppress(results: Sequence[Result], found: Mapping[str, _Found]) -> None:
     )
 
 
-def _is_final(verdict: Verdict) -> bool:
+def _is_final(verdict: DeliveryStatus) -> bool:
     return verdict in EFFECTS and EFFECTS[verdict].is_final
 
 

@@ -4,13 +4,13 @@ import functools
 import json
 from collections.abc import Mapping
 
-from delivery.message.compose import Letter, Mailbox
-from delivery.message.delivery_request import Consignment, Envelope, History
+from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.delivery_request import DeliveryRequest, Envelope, History
 from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import Slots, fill, find_slots
 from delivery.message.text import text_of_html
-from emails.rendered_content import Wording
-from emails.sending.jobs import Parcel
+from emails.rendered_content import RenderedContent
+from emails.sending.jobs import SendJob
 from emails.sending.links import click_url, open_url, unsubscribe_url
 from emails.sending.return_path import return_path
 from lib.email_addresses import parse_address
@@ -23,12 +23,12 @@ class Unsignable(Exception):
     """Raised for a message whose domain has no key that this process can open."""
 
 
-def consign(parcel: Parcel) -> Consignment:
+def build_message(parcel: SendJob) -> DeliveryRequest:
     """Write a parcel's letter and address it. Raises Unsignable: nothing leaves without a signature."""
     if parcel.identity is None or parcel.identity.key is None:
         raise Unsignable(f"no key for {parcel.mail.from_domain}")
     recipient_id = parcel.claim.recipient_id
-    return Consignment(
+    return DeliveryRequest(
         envelope=Envelope(
             sender=return_path(recipient_id, domain=parcel.identity.return_path_domain), recipient=parcel.address
         ),
@@ -45,11 +45,11 @@ def message_id(recipient_id: str, *, domain: str) -> str:
     return f"<{recipient_id}@{domain}>"
 
 
-def _letter(parcel: Parcel) -> Letter:
+def _letter(parcel: SendJob) -> OutgoingMessage:
     mail = parcel.mail
     unsubscribe = unsubscribe_url(parcel.key, workspace_id=mail.workspace_id, address=parcel.address)
     wording = _personal(parcel, unsubscribe)
-    return Letter(
+    return OutgoingMessage(
         message_id=message_id(parcel.key, domain=mail.from_domain),
         date=mail.date,
         sender=_mailbox(mail.sender),
@@ -66,22 +66,22 @@ def _letter(parcel: Parcel) -> Letter:
     )
 
 
-def _personal(parcel: Parcel, unsubscribe: str) -> Wording:
+def _personal(parcel: SendJob, unsubscribe: str) -> RenderedContent:
     """Return the wording with this recipient's links, pixel and footer."""
     wording = parcel.wording()
     text = (wording.text or _text_of(wording.html)) + text_footer(unsubscribe)
     if not wording.html:
-        return Wording(wording.subject, "", text)
+        return RenderedContent(wording.subject, "", text)
     html = fill(
         _slots(wording),
         link=(lambda target: click_url(parcel.key, target=target)) if parcel.mail.track_clicks else None,
         pixel_url=open_url(parcel.key) if parcel.mail.track_opens else None,
         footer=html_footer(unsubscribe),
     )
-    return Wording(wording.subject, html, text)
+    return RenderedContent(wording.subject, html, text)
 
 
-def _slots(wording: Wording) -> Slots:
+def _slots(wording: RenderedContent) -> Slots:
     return (wording.woven and wording.woven.slots()) or _slots_of(wording.html)
 
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from analytics import counters
 from api.errors import NotFound
 from api.fields import wire_time
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.events.timeline import NewEvent, add_events
@@ -26,7 +26,7 @@ from emails.states import HANDED_OVER, State, sources
 from emails.status_rollup import derive_emails
 from lib.ids import from_uuid, to_uuid
 from lib.worker import wakeup
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from workspaces.quota import give_quota_back
 
 LEAD = "recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0) AND stage = 3"
@@ -47,8 +47,8 @@ log = logging.getLogger("postrider.emails")
 
 Stage = Pending.Stage
 
-GIVEN_UP = Outcome(
-    Verdict.FAILED,
+GIVEN_UP = DeliveryOutcome(
+    DeliveryStatus.FAILED,
     Reply(0, "Three workers ended without a result while they were sending this. It may have been delivered."),
     reason="worker_lost",
 )
@@ -74,10 +74,10 @@ def cancel_email(email: Email) -> dict[str, Any]:
             add_events([NewEvent(Event.Kind.CANCELLED, email.id)])
             derive_emails([email.id])
             give_quota_back(email.workspace_id, units=email.units, taken_at=email.created_at)
-            fault("emails.before_cancel_commit")
+            failpoint("emails.before_cancel_commit")
         else:
             _refuse_cancel(email)
-    fault("emails.after_cancel_commit")
+    failpoint("emails.after_cancel_commit")
     return {"id": email.id, "status": State.CANCELLED.value}
 
 
@@ -117,13 +117,13 @@ def promote_due() -> None:
         log.error("given up: three workers ended with it", extra={"data": {"recipients": len(given_up)}})
         record([Result(held, GIVEN_UP) for held in given_up])
     if promoted:
-        fault("emails.before_promote_commit")
+        failpoint("emails.before_promote_commit")
 
 
 def _tell_lost(recipient_ids: Collection[str]) -> None:
     lost = Recipient.objects.filter(id__in=recipient_ids)
     add_events([NewEvent(Event.Kind.DEFERRED, one.email_id, one.id, one.address, WORKER_LOST) for one in lost])
-    counters.add(delivery_health.outcome(Verdict.DEFERRED, "worker_lost") for _ in recipient_ids)
+    counters.add(delivery_health.outcome(DeliveryStatus.DEFERRED, "worker_lost") for _ in recipient_ids)
 
 
 def _move(email: Email, scheduled_for: datetime) -> bool:

@@ -61,7 +61,7 @@ class Difference:
 
 def differences(workspace_id: str) -> list[Difference]:
     """Compare all counters of a workspace with its rows, however many there are."""
-    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.EVER}
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.ALL_TIME}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(COMPARE, values)
@@ -77,5 +77,5 @@ def repair(workspace_id: str) -> Sequence[Difference]:
     with connection.cursor() as cursor:
         cursor.execute(LOCK)
     found = differences(workspace_id)
-    counters.add((counters.Slot(workspace_id, one.hour, one.key), one.found - one.counted) for one in found)
+    counters.add((counters.CounterKey(workspace_id, one.hour, one.key), one.found - one.counted) for one in found)
     return found

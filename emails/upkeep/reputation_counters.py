@@ -12,9 +12,9 @@ from django.conf import settings
 
 from analytics import counters
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, SuppressOn, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 
-Change = tuple[counters.Slot, int]
+Change = tuple[counters.CounterKey, int]
 
 
 class Rated(StrEnum):
@@ -25,10 +25,10 @@ class Rated(StrEnum):
     COMPLAINED = "rated.complained"
 
 
-def of_outcome(outcome: Outcome) -> Iterator[Rated]:
+def of_outcome(outcome: DeliveryOutcome) -> Iterator[Rated]:
     """Yield what a hand-over counts as: nothing where a host refused us or the content; that may be our own fault."""
     is_bad_address = blames_address(outcome.reason) and outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
-    if is_bad_address or outcome.verdict in {Verdict.SENT, Verdict.DELIVERED}:
+    if is_bad_address or outcome.verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED}:
         yield Rated.SENT
     if is_bad_address:
         yield Rated.BOUNCED
@@ -42,4 +42,4 @@ def blames_address(reason: str) -> bool:
 def change(what: Rated, *, workspace_id: str, address: str, left_at: datetime) -> Iterator[Change]:
     """Yield one more of what, unless the address is the simulator's."""
     if not address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}"):
-        yield counters.Slot(workspace_id, left_at, what.value), 1
+        yield counters.CounterKey(workspace_id, left_at, what.value), 1

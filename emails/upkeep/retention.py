@@ -106,7 +106,7 @@ def unused_versions() -> Iterator[None]:
 def _pages(workspace_id: str, age: timedelta) -> Iterator[str]:
     """Yield ids of expired emails, as PostgreSQL writes arrays: making objects of them was a third of the whole."""
     values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": AT_ONCE}
-    last: dict[str, Any] = {"created_at": counters.EVER, "id": UUID(int=0)}
+    last: dict[str, Any] = {"created_at": counters.ALL_TIME, "id": UUID(int=0)}
     while True:
         ((ids, *place),) = _query(EXPIRED, values | last)
         if ids is None:
@@ -119,10 +119,10 @@ def _gone(
     workspace_id: str, emails: Sequence[tuple[Any, ...]], recipients: Sequence[tuple[Any, ...]]
 ) -> Iterator[Change]:
     for hour, key, number in emails:
-        yield counters.Slot(workspace_id, hour, counters.GONE + key), number
+        yield counters.CounterKey(workspace_id, hour, counters.DELETED + key), number
     for state, number in recipients:
         for count in (Count.ACCEPTED, _count_of(State(state))):
-            yield counters.Slot(workspace_id, counters.EVER, counters.GONE + count.value), number
+            yield counters.CounterKey(workspace_id, counters.ALL_TIME, counters.DELETED + count.value), number
 
 
 def _count_of(state: State) -> Count:

@@ -11,7 +11,7 @@ from delivery.bounces.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS
 from delivery.bounces.classification import Stage, blame, classify, plain_text
 from delivery.bounces.phrases import Phrases
 from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
-from delivery.bounces.replies import MAX_LENGTH, Reply, Verdict
+from delivery.bounces.replies import MAX_LENGTH, DeliveryStatus, Reply
 
 MAX_LINES = 60
 # What DNS says for good of a domain (RFC 2308, RFC 7505), though Google reports it with 4.0.0 when it gives up.
@@ -70,7 +70,7 @@ def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
         return Judgement(Reason.BAD_DOMAIN, is_hard=True)
     own = WORDS.find(text)
     if not own:
-        return Judgement(found.reason, found.verdict is Verdict.BOUNCED, found.is_recipient_fault)
+        return Judgement(found.reason, found.verdict is DeliveryStatus.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
     return Judgement(own, is_permanent, is_permanent and own in RECIPIENT_FAULTS)
 

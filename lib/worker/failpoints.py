@@ -150,4 +150,4 @@ def _from_environment() -> tuple[Callable[[str], None], str]:
 
 
 # mistake: what is wrong with FAULT_PLAN, for the start to be refused with.
-fault, mistake = _from_environment()
+failpoint, mistake = _from_environment()

@@ -35,7 +35,7 @@ def count(request, workspace):
 
     def add(moment, **counts):
         changes = {key.replace("_", "."): number for key, number in counts.items()}
-        counters.add((counters.Slot(workspace.id, moment, key), number) for key, number in changes.items())
+        counters.add((counters.CounterKey(workspace.id, moment, key), number) for key, number in changes.items())
         if request.param == "folded" or (request.param == "half" and moment.minute % 2):
             counters.fold()
 
@@ -76,7 +76,7 @@ def test_what_retention_took_still_counts(api, count):
 
 
 def test_another_workspaces_emails_do_not_count(api, bob, count):
-    counters.add([(counters.Slot(bob.workspace.id, NOON, "status.delivered"), 9)])
+    counters.add([(counters.CounterKey(bob.workspace.id, NOON, "status.delivered"), 9)])
     assert figures(api)["total"] == 0
 
 
@@ -122,7 +122,7 @@ def test_every_range_of_hours_counts_what_a_scan_counts(api, count, workspace):
 
 
 def test_without_a_range_all_is_counted_and_told(api, workspace):
-    counters.add([(counters.Slot(workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    counters.add([(counters.CounterKey(workspace.id, datetime.now(UTC), "status.queued"), 1)])
     body = figures(api)
     assert body["from"] == wire_time(NOON - timedelta(days=1000))
     now = counters.hour_of(datetime.now(UTC))
@@ -132,7 +132,7 @@ def test_without_a_range_all_is_counted_and_told(api, workspace):
 
 
 def test_a_new_workspace_is_counted_from_its_own_hour(api, alice):
-    counters.add([(counters.Slot(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
+    counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
     assert figures(api)["total"] == 1
 
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config.heartbeats import say_present
 from config.metrics import FIGURES
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Pending
 from tests.emails.test_stats import BOUNCED, LATER, OK, claim, moment, send, work
 from workspaces.models import Workspace
@@ -119,7 +119,7 @@ class TestMetrics:
     def test_outcomes_are_counted_by_transport_verdict_and_reason(self, api):
         for _ in range(4):
             send(api)
-        work(OK, OK, BOUNCED, Outcome(Verdict.FAILED, Reply(0, "x"), "recipient_suppressed"))
+        work(OK, OK, BOUNCED, DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "x"), "recipient_suppressed"))
         found = metrics()
         expected = {("delivered", "", 2), ("bounced", "rejected", 1), ("failed", "recipient_suppressed", 1)}
         for verdict, reason, count in expected:

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from api.errors import Problem
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.api.views import EmailViewSet
 from emails.sending import queue
 from emails.sending.outcomes import Result, record
@@ -139,7 +139,7 @@ def _(caller: Caller):
 def _(caller: Caller):
     email_id = caller.sent()
     claims = queue.claim(10, after=UUID(int=0))
-    record([Result(held, Outcome(Verdict.SENT, Reply(250, "2.0.0 ok"))) for held in claims])
+    record([Result(held, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))) for held in claims])
     return caller.api.delete(f"/emails/{email_id}")
 
 

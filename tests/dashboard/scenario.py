@@ -148,7 +148,7 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
         at, base = now - timedelta(days=back), 300 + 90 * (back % 5)
         counts = {"status.delivered": base, "reached.delivered": base - 9, "reached.bounced": 7}
         counts |= {"reached.opened": base // 2, "reached.clicked": base // 6}
-        counters.add((counters.Slot(workspace.id, at, key), count) for key, count in counts.items())
+        counters.add((counters.CounterKey(workspace.id, at, key), count) for key, count in counts.items())
 
 
 def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from delivery.message.compose import Letter, Mailbox
+from delivery.message.compose import Mailbox, OutgoingMessage
 
 FLOOD_BYTES = 13_000_000
 
@@ -260,7 +260,7 @@ class HeldLease:
         return self.held
 
 
-def letter(**fields: Any) -> Letter:
+def letter(**fields: Any) -> OutgoingMessage:
     """Return a small letter; fields replace."""
     values: dict[str, Any] = {
         "message_id": "<1@example.org>",
@@ -273,4 +273,4 @@ def letter(**fields: Any) -> Letter:
         "html": "<p>Hi</p>",
         "text": "Hi",
     }
-    return Letter(**{**values, **fields})
+    return OutgoingMessage(**{**values, **fields})

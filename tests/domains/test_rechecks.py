@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from domains import verify
 from domains.check_claims import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
-from domains.lifecycle import Outcome, Status, next_wait
+from domains.lifecycle import Status, VerificationOutcome, next_wait
 from domains.models import Domain
 from domains.record_checks.check_all import check
 from domains.services import delete_domain
@@ -54,19 +54,19 @@ def in_thread(act: Callable[[], Any]) -> threading.Thread:
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 WAITS = [
     # status, outcome, watched for, a key to be seen; the wait
-    (Status.PENDING, Outcome.REFUTED, timedelta(0), False, MINUTE),
-    (Status.PENDING, Outcome.REFUTED, timedelta(minutes=29, seconds=59), False, MINUTE),
-    (Status.PENDING, Outcome.REFUTED, timedelta(minutes=30), False, HOUR),
-    (Status.PENDING, Outcome.UNKNOWN, timedelta(0), False, MINUTE),
-    (Status.PENDING, Outcome.REFUTED, timedelta(days=7), False, DAY),
-    (Status.PENDING, Outcome.UNKNOWN, timedelta(days=7), False, HOUR),
-    (Status.FAILED, Outcome.REFUTED, timedelta(days=400), False, DAY),
-    (Status.FAILED, Outcome.REFUTED, timedelta(0), False, MINUTE),
-    (Status.VERIFIED, Outcome.PROVEN, timedelta(0), False, DAY),
-    (Status.VERIFIED, Outcome.PROVEN, timedelta(0), True, MINUTE),
-    (Status.VERIFIED, Outcome.PROVEN, timedelta(days=8), True, DAY),
-    (Status.VERIFIED, Outcome.UNKNOWN, timedelta(days=8), False, HOUR),
-    (Status.TEMPORARY_FAILURE, Outcome.REFUTED, timedelta(days=8), False, HOUR),
+    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(0), False, MINUTE),
+    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(minutes=29, seconds=59), False, MINUTE),
+    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(minutes=30), False, HOUR),
+    (Status.PENDING, VerificationOutcome.UNKNOWN, timedelta(0), False, MINUTE),
+    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(days=7), False, DAY),
+    (Status.PENDING, VerificationOutcome.UNKNOWN, timedelta(days=7), False, HOUR),
+    (Status.FAILED, VerificationOutcome.REFUTED, timedelta(days=400), False, DAY),
+    (Status.FAILED, VerificationOutcome.REFUTED, timedelta(0), False, MINUTE),
+    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(0), False, DAY),
+    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(0), True, MINUTE),
+    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(days=8), True, DAY),
+    (Status.VERIFIED, VerificationOutcome.UNKNOWN, timedelta(days=8), False, HOUR),
+    (Status.TEMPORARY_FAILURE, VerificationOutcome.REFUTED, timedelta(days=8), False, HOUR),
 ]
 
 

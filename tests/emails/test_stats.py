@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from analytics import counters
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.models import Pending
 from emails.queue_stats import Stats, read_stats
@@ -22,11 +22,11 @@ from workspaces.models import Workspace
 pytestmark = pytest.mark.django_db
 
 THREE = {"to": ["a@example.com", "b@example.com"], "bcc": ["c@example.com"]}
-OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
-SENT = Outcome(Verdict.SENT, Reply(250, "2.0.0 ok"))
-LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
-BOUNCED = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
-FAILED = Outcome(Verdict.FAILED, Reply(0, "It took too long."), "expired")
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))
+LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
 NOTHING = {"waiting": 0, "active": 0, "delayed": 0, "completed": 0, "failed": 0, "paused": 0}
 
 
@@ -171,7 +171,7 @@ def test_no_backlog_is_counted_row_by_row(api, alice):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(BACKLOG)
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-        values = {"workspace": UUID(int=1), "ever": counters.EVER}
+        values = {"workspace": UUID(int=1), "ever": counters.ALL_TIME}
         cursor.execute(f"EXPLAIN {queue_stats.STATS}", values)
         plan = "\n".join(row for (row,) in cursor.fetchall())
         transaction.set_rollback(True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Recipient
 from emails.sending import queue
 from emails.sending.outcomes import Result, record
@@ -19,8 +19,8 @@ from inbound.receiver import serve
 from tests.emails.sending.test_queue import accept
 from tests.stack.stack import free_port, wait_for
 
-SENT = Outcome(Verdict.SENT, Reply(250, "2.0.0 queued"))
-DELIVERED = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
+SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 queued"))
+DELIVERED = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 DOMAIN = "bounce.localhost"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from delivery.message.compose import File, Letter, Mailbox
-from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.compose import File, Mailbox, OutgoingMessage
+from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.dkim import SigningKey
 from delivery.message.footer import html_footer, text_footer
 from tests.conftest import _private_key
@@ -38,7 +38,7 @@ LONG_NAME = "The Customer Success and Wellbeing Team at Example & Company"
 FIFTY = tuple(Mailbox(f"Empfänger {number}" if number % 2 else "", f"r{number}@example.com") for number in range(50))
 
 
-def letter(**fields: Any) -> Letter:
+def letter(**fields: Any) -> OutgoingMessage:
     values: dict[str, Any] = {
         "message_id": "<0192f0c4-6b1e-7cc3-98c4-dc0c0c07398f@alice.example>",
         "date": datetime(2025, 11, 21, 6, 20, tzinfo=UTC),
@@ -52,10 +52,10 @@ def letter(**fields: Any) -> Letter:
         "unsubscribe_url": UNSUBSCRIBE,
         "feedback_id": "welcome:ws1:alice",
     }
-    return Letter(**{**values, **fields})
+    return OutgoingMessage(**{**values, **fields})
 
 
-def letters() -> dict[str, Letter]:
+def letters() -> dict[str, OutgoingMessage]:
     """Return one letter for each shape; the corpus adds one for each real email."""
     shapes = {
         "both": letter(),
@@ -101,7 +101,7 @@ def letters() -> dict[str, Letter]:
 def signed() -> dict[str, bytes]:
     key = SigningKey(DOMAIN, SELECTOR, _private_key())
     envelope = Envelope("bounces@alice.example", "ada@example.com")
-    return {name: Consignment(envelope, shape, key).message() for name, shape in letters().items()}
+    return {name: DeliveryRequest(envelope, shape, key).message() for name, shape in letters().items()}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from delivery.message.compose import Letter, Mailbox
+from delivery.message.compose import Mailbox, OutgoingMessage
 from delivery.message.text import text_of_html
 from tests.standards import shapes
 from tests.standards.tools import node
@@ -37,7 +37,7 @@ def line_ends(text: str) -> str:
     return re.sub("\r\n|\r", "\n", text).rstrip("\n")
 
 
-def expected_text(letter: Letter) -> str:
+def expected_text(letter: OutgoingMessage) -> str:
     return line_ends(letter.text or (text_of_html(letter.html) if letter.html else ""))
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from analytics import counters
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.reports import Reported, record_reports
 from emails.models import Event, Recipient
 from emails.upkeep.reputation_counters import Rated
@@ -29,10 +29,12 @@ from workspaces.models import AuditEntry, Membership, User, Workspace
 pytestmark = pytest.mark.django_db
 
 COMPLAINED, BOUNCED = Rated.COMPLAINED, Rated.BOUNCED
-NOBODY = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True)
-WORDLESS = Outcome(Verdict.BOUNCED, Reply(550, ""), "rejected", is_recipient_fault=True)
-BLOCKED = Outcome(Verdict.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
-FAILED = Outcome(Verdict.FAILED, Reply(0, "too long"), "expired")
+NOBODY = DeliveryOutcome(
+    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
+)
+WORDLESS = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, ""), "rejected", is_recipient_fault=True)
+BLOCKED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
+FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "too long"), "expired")
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,7 @@ def count(workspace, *, sent=0, complained=0, bounced=0, left_at=None):
     """Count as emails.upkeep.reputation_counters does, without the mail."""
     counts = {Rated.SENT: sent, COMPLAINED: complained, BOUNCED: bounced}
     moment = left_at or timezone.now()
-    counters.add((counters.Slot(workspace.id, moment, what.value), number) for what, number in counts.items())
+    counters.add((counters.CounterKey(workspace.id, moment, what.value), number) for what, number in counts.items())
 
 
 def fold():
@@ -332,9 +334,9 @@ class TestCounting:
             (BLOCKED, (0, 0, 0)),
             (WORDLESS, (0, 0, 0)),
             (FAILED, (0, 0, 0)),
-            (Outcome(Verdict.SENT, Reply(250, "ok")), (1, 0, 0)),
-            (Outcome(Verdict.DELIVERED, Reply(250, "ok")), (1, 0, 0)),
-            (Outcome(Verdict.DEFERRED, Reply(451, "later"), "temporary"), (0, 0, 0)),
+            (DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok")), (1, 0, 0)),
+            (DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "ok")), (1, 0, 0)),
+            (DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary"), (0, 0, 0)),
         ],
     )
     def test_a_hand_over(self, alice, api, outcome, found):
@@ -406,5 +408,5 @@ class TestStatement:
 
     def test_what_belongs_to_no_workspace_is_passed_over(self, alice):
         for stranger in (counters.SERVICE, new_id("ws_")):
-            counters.add([(counters.Slot(stranger, timezone.now(), BOUNCED.value), 100)])
+            counters.add([(counters.CounterKey(stranger, timezone.now(), BOUNCED.value), 100)])
         assert read_rates() == []

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from emails.sending.transports import chosen_transport
 from inbound.inbox.models import CaughtMail
@@ -73,12 +73,12 @@ class Answers:
 
     trouble = None
 
-    def __init__(self, *verdicts: Verdict) -> None:
+    def __init__(self, *verdicts: DeliveryStatus) -> None:
         self.verdicts, self.messages = list(verdicts), []
 
     async def deliver(self, consignment, *, lease):
         self.messages.append(consignment.message())
-        return Outcome(self.verdicts.pop(0), Reply(450, "4.2.0 Later"), "x")
+        return DeliveryOutcome(self.verdicts.pop(0), Reply(450, "4.2.0 Later"), "x")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -129,7 +129,7 @@ class TestTheQueue:
         assert URL in mail.text
 
     def test_every_attempt_has_the_same_bytes_until_one_succeeds(self, db):
-        transport = Answers(Verdict.DEFERRED, Verdict.PARKED, Verdict.SENT)
+        transport = Answers(DeliveryStatus.DEFERRED, DeliveryStatus.PARKED, DeliveryStatus.SENT)
         write()
         for _ in range(3):
             make_due()
@@ -140,14 +140,14 @@ class TestTheQueue:
         assert len(set(transport.messages)) == 1
 
     def test_a_mail_that_was_put_off_waits(self, db):
-        transport = Answers(Verdict.DEFERRED)
+        transport = Answers(DeliveryStatus.DEFERRED)
         write()
         Drain(Sending(transport)).run()
         Drain(Sending(transport)).run()
 
         assert len(transport.messages) == 1
 
-    @pytest.mark.parametrize("verdict", [Verdict.BOUNCED, Verdict.FAILED])
+    @pytest.mark.parametrize("verdict", [DeliveryStatus.BOUNCED, DeliveryStatus.FAILED])
     def test_a_refusal_ends_it(self, db, verdict):
         write()
         Drain(Sending(Answers(verdict))).run()
@@ -157,7 +157,7 @@ class TestTheQueue:
     def test_it_is_given_up_after_the_longest_time(self, db, settings):
         write()
         SystemMail.objects.update(created_at=Now() - timedelta(seconds=settings.DELIVERY_MAX_AGE + 1))
-        Drain(Sending(Answers(Verdict.DEFERRED))).run()
+        Drain(Sending(Answers(DeliveryStatus.DEFERRED))).run()
 
         assert SystemMail.objects.get().state == "failed"
 
@@ -167,7 +167,7 @@ class TestTheQueue:
         make_due()
         (new,) = Sending(Answers()).claim(5)
 
-        Sending(Answers()).record([Result(old.claim, Outcome(Verdict.FAILED, Reply(550, "No")))])
+        Sending(Answers()).record([Result(old.claim, DeliveryOutcome(DeliveryStatus.FAILED, Reply(550, "No")))])
 
         mail.refresh_from_db()
         assert (mail.state, new.claim.fence) == ("waiting", 2)

@@ -11,8 +11,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from emails.models import Email, Recipient
 from emails.sending import queue
-from emails.sending.jobs import pack
-from emails.sending.outgoing_messages import consign
+from emails.sending.jobs import load_jobs
+from emails.sending.outgoing_messages import build_message
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
 from tests.tracking.conftest import BROWSER, path_of
@@ -29,8 +29,8 @@ HTML = (
 def arrived(api: Api, **fields: Any) -> list[EmailMessage]:
     """Send an email; return the message of each recipient."""
     assert api.post("/emails/send", mail(html=HTML, **fields)).status_code == 202
-    parcels = sorted(pack(queue.Cursor().claim(10), room=1_000_000), key=lambda parcel: parcel.address)
-    return [message_from_bytes(consign(parcel).message(), policy=default) for parcel in parcels]
+    parcels = sorted(load_jobs(queue.Cursor().claim(10), room=1_000_000), key=lambda parcel: parcel.address)
+    return [message_from_bytes(build_message(parcel).message(), policy=default) for parcel in parcels]
 
 
 def html_of(message: EmailMessage) -> LexborHTMLParser:

@@ -11,7 +11,7 @@ import pytest
 from django.db import Error, connection, connections, transaction
 
 from analytics import counters
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.opens_and_clicks import EVENTS_A_LINK, Hit, record_hits
 from emails.models import Email, Event, HitCount, Pending, Recipient
 from emails.sending import queue
@@ -155,7 +155,7 @@ def test_a_click_while_the_mail_is_still_being_handed_over_outlives_the_outcome(
     reader = Reader(Recipient.objects.get(), alice.workspace)
     reader.clicks()
     assert [payload["machine"] for kind, payload in reader.events() if kind == "clicked"] == [True]
-    record([Result(claim, Outcome(Verdict.DELIVERED, Reply(250, "OK")))])
+    record([Result(claim, DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK")))])
     reader.recipient.refresh_from_db()
     assert (reader.recipient.state, reader.email.status) == ("clicked", "clicked")
     assert reader.recipient.sent_at is not None
@@ -255,7 +255,7 @@ def test_hits_and_outcomes_at_once_lose_nothing(alice: Account):
     readers = queued_readers(alice.workspace, 30)
     ids = [reader.recipient.id for reader in readers]
     claims = queue.Cursor().claim(30)
-    delivered = Outcome(Verdict.DELIVERED, Reply(250, "OK"))
+    delivered = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK"))
     outcomes = functools.partial(record, [Result(claim, delivered) for claim in reversed(claims)])
     clicks = functools.partial(record_hits, [Hit(id_, url=TARGET) for id_ in ids])
     opens = functools.partial(record_hits, [Hit(id_) for id_ in reversed(ids)])

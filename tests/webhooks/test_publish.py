@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Email, Event
 from emails.sending import queue as email_queue
@@ -19,9 +19,9 @@ from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 
 pytestmark = pytest.mark.django_db
 
-OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
-NEVER = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user")
-LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user")
+LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 
 
 def send(api: Api, **fields) -> str:
@@ -30,7 +30,7 @@ def send(api: Api, **fields) -> str:
     return response.json()["id"]
 
 
-def finish(outcome: Outcome = OK) -> None:
+def finish(outcome: DeliveryOutcome = OK) -> None:
     """Record one outcome for everything that waits to be sent."""
     record([Result(held, outcome) for held in email_queue.claim(1000, after=email_queue.FIRST)])
 

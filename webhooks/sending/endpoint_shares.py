@@ -17,7 +17,7 @@ SLOW_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Lane:
+class EndpointShare:
     """An endpoint with ready deliveries; room: attempts that it may have under way beside those that are."""
 
     webhook_id: str
@@ -25,12 +25,12 @@ class Lane:
     is_slow: bool
 
 
-def open_lanes(lanes: Iterable[Lane], *, limit: int, slow_limit: int) -> list[Lane]:
+def open_lanes(lanes: Iterable[EndpointShare], *, limit: int, slow_limit: int) -> list[EndpointShare]:
     """Return up to limit lanes with room, in their order; of slow ones as much room as slow_limit allows."""
     return list(islice(_with_room(lanes, slow_limit), limit))
 
 
-def _with_room(lanes: Iterable[Lane], slow_limit: int) -> Iterable[Lane]:
+def _with_room(lanes: Iterable[EndpointShare], slow_limit: int) -> Iterable[EndpointShare]:
     for lane in lanes:
         room = min(lane.room, slow_limit) if lane.is_slow else lane.room
         if room > 0:
@@ -38,7 +38,7 @@ def _with_room(lanes: Iterable[Lane], slow_limit: int) -> Iterable[Lane]:
             yield replace(lane, room=room)
 
 
-def deal(lanes: Sequence[Lane], *, limit: int) -> dict[str, int]:
+def deal(lanes: Sequence[EndpointShare], *, limit: int) -> dict[str, int]:
     """Share limit out among lanes, no more than limit of them: equally, and what one has no room for to the others."""
     shares: dict[str, int] = {}
     for place, lane in enumerate(sorted(lanes, key=lambda lane: lane.room)):

@@ -13,7 +13,7 @@ from django.db import connection
 
 from lib.ids import from_uuid, to_uuid
 from lib.worker.leases import LEASE_SECONDS
-from webhooks.sending.endpoint_shares import FIRST_PACE, SLOW_PACE, Lane, deal, open_lanes
+from webhooks.sending.endpoint_shares import FIRST_PACE, SLOW_PACE, EndpointShare, deal, open_lanes
 
 # How many endpoints a claim looks at; those behind have their turn in the next.
 LANES = 200
@@ -150,27 +150,27 @@ class Cursor:
         return take(lanes, limit=limit)
 
 
-def _next_after(looked: Sequence[Lane], lanes: Sequence[Lane], limit: int) -> UUID:
+def _next_after(looked: Sequence[EndpointShare], lanes: Sequence[EndpointShare], limit: int) -> UUID:
     """Return where the next claim goes on: behind the last that had its turn, or from the start again."""
     if len(lanes) == limit:
         return to_uuid(lanes[-1].webhook_id, prefix="wh_")
     return to_uuid(looked[-1].webhook_id, prefix="wh_") if len(looked) == LANES else FIRST
 
 
-def look(*, after: UUID, least_pace: int) -> list[Lane]:
+def look(*, after: UUID, least_pace: int) -> list[EndpointShare]:
     """Return up to LANES endpoints with ready work behind `after`; throw away what those that are off still have."""
     rows = _fetch(LOOK, {"after": after, "least_pace": least_pace, "lanes": LANES})
     off = [webhook_id for webhook_id, active, *_ in rows if not active]
     if off:
         _execute(LEFT_OVER, {"webhooks": off, "limit": DISCARD_AT_ONCE})
     return [
-        Lane(from_uuid(webhook_id, prefix="wh_"), room, is_slow=pace < FIRST_PACE)
+        EndpointShare(from_uuid(webhook_id, prefix="wh_"), room, is_slow=pace < FIRST_PACE)
         for webhook_id, _, pace, room in rows
         if pace is not None
     ]
 
 
-def take(lanes: Sequence[Lane], *, limit: int) -> list[Claim]:
+def take(lanes: Sequence[EndpointShare], *, limit: int) -> list[Claim]:
     """Lease ready deliveries of the lanes, dealt out fairly."""
     shares = deal(lanes, limit=limit)
     if not shares:

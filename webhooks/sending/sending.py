@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from lib.keyring import UnknownKey
 from lib.resolver import Resolver
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
 from lib.worker.processor import Drain
 from webhooks.models import WebhookDelivery, WebhookSecret
@@ -72,7 +72,7 @@ class Sending:
         claims = self._cursor.claim(limit, slow_limit=slow_limit)
         self.has_found = bool(claims)
         if claims:
-            fault("webhooks.after_claim")
+            failpoint("webhooks.after_claim")
         postings = pack(claims)
         self._slow |= {posting.key for posting in postings if posting.claim.is_slow}
         return postings
@@ -83,9 +83,9 @@ class Sending:
             return Result(posting.claim, fault_of_ours("lease_lost"))
         if not posting.keys:
             return Result(posting.claim, fault_of_ours("secret_unreadable"))
-        fault("webhooks.before_post")
+        failpoint("webhooks.before_post")
         attempt = await self._poster.post(posting.url, body=posting.body, headers=posting.headers())
-        fault("webhooks.after_post")
+        failpoint("webhooks.after_post")
         return Result(posting.claim, attempt)
 
     def crashed(self, posting: Posting, error: BaseException) -> Result:
@@ -93,9 +93,9 @@ class Sending:
 
     def record(self, results: Sequence[Result]) -> None:
         self._slow -= {result.claim.delivery_id for result in results}
-        fault("webhooks.before_record")
+        failpoint("webhooks.before_record")
         record(results)
-        fault("webhooks.after_record")
+        failpoint("webhooks.after_record")
 
     def renew(self, postings: Collection[Posting]) -> None:
         queue.renew([posting.claim for posting in postings])

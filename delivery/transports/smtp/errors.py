@@ -2,14 +2,14 @@
 
 from delivery.bounces.classification import Stage, classify
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Reply, Verdict, safe_text
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
 
 BEFORE_MAIL = frozenset({Stage.CONNECT, Stage.BANNER, Stage.EHLO, Stage.STARTTLS, Stage.AUTH})
 BEFORE_DATA = BEFORE_MAIL | {Stage.MAIL, Stage.RCPT}
 CLOSING = 421
 
 
-class Setback(Exception):
+class SmtpError(Exception):
     """A host refused, or its connection failed.
 
     stage: what was being done. reply: the host's refusal, code 0 when the connection failed.
@@ -37,10 +37,10 @@ class Setback(Exception):
         """Tell whether a kept connection had just been closed by the host: the message was not looked at."""
         return self.stage is Stage.MAIL and self.reply.code in (0, CLOSING)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DeliveryOutcome:
         if self.reply.code:
             found = classify(self.reply, stage=self.stage)
-            return Outcome(
+            return DeliveryOutcome(
                 found.verdict,
                 self.reply,
                 found.reason,
@@ -51,9 +51,9 @@ class Setback(Exception):
         # Whole and without an answer: the host may have it.
         is_unknown = self.stage is Stage.DOT
         reason = Reason.OUTCOME_UNKNOWN if is_unknown else self.reason
-        return Outcome(Verdict.DEFERRED, self.reply, reason, may_be_delivered=is_unknown)
+        return DeliveryOutcome(DeliveryStatus.DEFERRED, self.reply, reason, may_be_delivered=is_unknown)
 
 
-def broken(stage: Stage, text: str, reason: Reason = Reason.NETWORK) -> Setback:
+def broken(stage: Stage, text: str, reason: Reason = Reason.NETWORK) -> SmtpError:
     """Return the setback of a connection that failed, told in our own words."""
-    return Setback(stage, Reply(0, safe_text(text)), reason)
+    return SmtpError(stage, Reply(0, safe_text(text)), reason)

@@ -13,12 +13,12 @@ from delivery.bounces.replies import Reply, reply_of
 from delivery.message.delivery_request import Envelope
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.smtp.commands import dot_stuffed, mail_command, rcpt_command
-from delivery.transports.smtp.errors import CLOSING, Setback, broken
+from delivery.transports.smtp.errors import CLOSING, SmtpError, broken
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
 from delivery.transports.smtp.tls import Tls, context_for
 from delivery.transports.smtp.wire import NotSmtp, RawReply, Wire, WireBroken
-from lib.worker.failpoints import fault
+from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.delivery")
 
@@ -101,7 +101,7 @@ class Session:
         name = self._server.ehlo_name.encode()
         try:
             raw = await self._expect(Stage.EHLO, b"EHLO " + name + b"\r\n", seconds=self._timeouts.ehlo)
-        except Setback as setback:
+        except SmtpError as setback:
             if setback.reply.code not in range(500, 600):
                 raise
             await self._greet_plainly(b"HELO " + name + b"\r\n", setback)
@@ -109,11 +109,11 @@ class Session:
         words = [line.decode("ascii", "replace").upper().partition(" ") for line in raw.lines[1:]]
         self._extensions = {keyword: rest for keyword, _, rest in words}
 
-    async def _greet_plainly(self, command: bytes, refusal: Setback) -> None:
+    async def _greet_plainly(self, command: bytes, refusal: SmtpError) -> None:
         """Say HELO to a host that refused EHLO (section 3.2)."""
         try:
             await self._expect(Stage.EHLO, command, seconds=self._timeouts.ehlo)
-        except Setback as setback:
+        except SmtpError as setback:
             # What was said of EHLO tells more than the connection that broke thereafter.
             raise (setback if setback.reply.code else refusal) from None
         self._extensions = {}
@@ -128,7 +128,7 @@ class Session:
             return
         try:
             await self._expect(Stage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
-        except Setback as setback:
+        except SmtpError as setback:
             # A host that offers TLS and then has none may still be spoken to in clear, as one that offers none.
             if is_mandatory or not setback.reply.code or setback.reply.code == CLOSING:
                 raise
@@ -176,7 +176,7 @@ class Session:
         """Let the host forget the last message; one that will not says nothing of the next, but is left."""
         try:
             await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
-        except Setback as setback:
+        except SmtpError as setback:
             self._wire.close()
             raise broken(Stage.MAIL, f"The host did not take RSET: {setback}") from setback
 
@@ -192,9 +192,9 @@ class Session:
         limit = self._extensions.get("SIZE", "")
         if limit.isdigit() and 0 < int(limit) < len(message):
             text = f"5.3.4 The message has {len(message)} bytes; the host takes {limit}."
-            raise Setback(Stage.MAIL, Reply(552, text))
+            raise SmtpError(Stage.MAIL, Reply(552, text))
         if not envelope.recipient.isascii() and "SMTPUTF8" not in self._extensions:
-            raise Setback(Stage.MAIL, Reply(550, "5.6.7 The address needs SMTPUTF8, which the host does not offer."))
+            raise SmtpError(Stage.MAIL, Reply(550, "5.6.7 The address needs SMTPUTF8, which the host does not offer."))
 
     async def _one_by_one(self, commands: Sequence[tuple[Stage, bytes]]) -> None:
         for stage, command in commands:
@@ -212,10 +212,10 @@ class Session:
             self._wire.close()
         raise first
 
-    async def _setback(self, stage: Stage) -> Setback | None:
+    async def _setback(self, stage: Stage) -> SmtpError | None:
         try:
             await self._expect(stage, wanted=WANTED[stage], seconds=self._seconds(stage))
-        except Setback as setback:
+        except SmtpError as setback:
             return setback
         return None
 
@@ -229,13 +229,13 @@ class Session:
             await self._write_block(block)
         if not lease.is_held():
             raise LeaseLost
-        fault("delivery.before_dot")
+        failpoint("delivery.before_dot")
         self._write(Stage.DATA, last)
         try:
-            fault("delivery.after_dot")
+            failpoint("delivery.after_dot")
             raw = await self._expect(Stage.DOT, seconds=self._timeouts.dot)
             return reply_of(raw.code, raw.lines)
-        except Setback:
+        except SmtpError:
             raise
         except Exception as error:
             # Whatever broke here is ours, and the host may have the message all the same.
@@ -273,7 +273,7 @@ class Session:
         if raw.code == CLOSING:
             self._wire.close()
         if raw.code // 100 in REFUSALS:
-            raise Setback(stage, reply_of(raw.code, raw.lines))
+            raise SmtpError(stage, reply_of(raw.code, raw.lines))
         self._wire.close()
         raise broken(stage, f"The host answered out of turn, with {raw.code}.", Reason.PROTOCOL)
 

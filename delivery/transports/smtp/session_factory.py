@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 
 from delivery.bounces.reasons import Reason
-from delivery.transports.expiring_set import Notes
-from delivery.transports.smtp.errors import Setback
+from delivery.transports.expiring_set import ExpiringSet
+from delivery.transports.smtp.errors import SmtpError
 from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
 from delivery.transports.smtp.session import Session
 from delivery.transports.smtp.tls import Tls
@@ -14,13 +14,13 @@ IN_CLEAR_SECONDS = 3600.0
 DOWN_SECONDS = 60.0
 
 
-class Opener:
+class SessionFactory:
     """Opens sessions with these timeouts."""
 
     def __init__(self, timeouts: Timeouts = RFC_5321) -> None:
         self._timeouts = timeouts
-        self._in_clear = Notes(seconds=IN_CLEAR_SECONDS)
-        self._down = Notes(seconds=DOWN_SECONDS)
+        self._in_clear = ExpiringSet(seconds=IN_CLEAR_SECONDS)
+        self._down = ExpiringSet(seconds=DOWN_SECONDS)
 
     def is_down(self, name: str) -> bool:
         """Tell whether a host did not let us in a moment ago."""
@@ -34,7 +34,7 @@ class Opener:
         """Return a session; in clear where opportunistic TLS fails, as for a host that offers none. Raises Setback."""
         try:
             return await self._open(server, deadline)
-        except Setback:
+        except SmtpError:
             self._down.add(server.name)
             raise
 
@@ -43,7 +43,7 @@ class Opener:
             server = replace(server, tls=Tls.NONE)
         try:
             return await Session.open(server, deadline=deadline, timeouts=self._timeouts)
-        except Setback as setback:
+        except SmtpError as setback:
             if setback.reason is not Reason.TLS or server.tls is not Tls.OPPORTUNISTIC:
                 raise
         session = await Session.open(replace(server, tls=Tls.NONE), deadline=deadline, timeouts=self._timeouts)

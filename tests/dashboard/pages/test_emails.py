@@ -195,7 +195,7 @@ class TestSearch:
         assert page.context["errors"][0] in html.unescape(page.content.decode())
 
     def test_counts_nothing(self, owner, alice):
-        counters.add([(counters.Slot(alice.workspace.id, datetime.now(UTC), "status.delivered"), 3_000_000)])
+        counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "status.delivered"), 3_000_000)])
 
         with CaptureQueriesContext(connection) as queries:
             page = owner.get("/dashboard/emails/").content.decode()
@@ -290,7 +290,7 @@ class TestFigures:
             (8, "status.delivered", 70),
             (0, "reached.delivered", 15),
         ):
-            counters.add([(counters.Slot(alice.workspace.id, now - timedelta(days=days), key), count)])
+            counters.add([(counters.CounterKey(alice.workspace.id, now - timedelta(days=days), key), count)])
 
         week, month = (owner.get(f"/dashboard/?days={days}") for days in (7, 30))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from delivery.bounces.classification import HOST_STAGES, MEANT_WHEN_BARE, Classification, Stage, classify
 from delivery.bounces.codes import BASIC, ENHANCED
 from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
-from delivery.bounces.replies import Reply, Verdict
+from delivery.bounces.replies import DeliveryStatus, Reply
 
 TABLE = Path(__file__).with_name("replies_of_hosts.txt")
 
@@ -56,17 +56,17 @@ def test_a_4xx_is_tried_again_and_a_5xx_bounces(row):
     found = classify(row.reply, stage=row.stage)
     passes = row.reason in (Reason.GREYLISTED, Reason.RATE_LIMITED, Reason.TOO_MANY_RECIPIENTS)
     if row.stage is Stage.REPORT:
-        assert found.verdict in (Verdict.BOUNCED, Verdict.FAILED)
+        assert found.verdict in (DeliveryStatus.BOUNCED, DeliveryStatus.FAILED)
     else:
-        assert found.verdict is (Verdict.DEFERRED if row.reply.code < 500 or passes else Verdict.BOUNCED)
-    assert found.is_recipient_fault is (found.verdict is Verdict.BOUNCED and row.reason in RECIPIENT_FAULTS)
+        assert found.verdict is (DeliveryStatus.DEFERRED if row.reply.code < 500 or passes else DeliveryStatus.BOUNCED)
+    assert found.is_recipient_fault is (found.verdict is DeliveryStatus.BOUNCED and row.reason in RECIPIENT_FAULTS)
 
 
 @pytest.mark.parametrize("stage", sorted(HOST_STAGES, key=lambda stage: stage.value))
 @pytest.mark.parametrize("row", ROWS[::7], ids=lambda row: f"{row.reply.code} {row.reply.text[:40]}")
 def test_before_mail_it_is_the_hosts_trouble_or_ours(stage, row):
     found = classify(row.reply, stage=stage)
-    assert (found.verdict, found.is_recipient_fault) == (Verdict.DEFERRED, False)
+    assert (found.verdict, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ class TestCodes:
     def test_an_enhanced_code_counts_only_if_it_agrees_with_the_basic_one(self):
         assert classify(Reply(550, "4.1.1 xyzzy"), stage=Stage.RCPT).reason == Reason.UNDETERMINED
         found = classify(Reply(450, "5.1.1 User unknown"), stage=Stage.RCPT)
-        assert (found.verdict, found.is_recipient_fault) == (Verdict.DEFERRED, False)
+        assert (found.verdict, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
 
     def test_an_address_of_numbers_is_no_code(self):
         assert classify(Reply(550, "5.1.1.2 xyzzy"), stage=Stage.RCPT).reason == Reason.UNDETERMINED
@@ -110,24 +110,24 @@ class TestCodes:
     def test_552_alone_depends_on_where_it_was_said(self):
         """RFC 5321, section 4.5.3.1.10; RFC 1870, section 6."""
         at_rcpt = classify(Reply(552, ""), stage=Stage.RCPT)
-        assert at_rcpt == Classification(Verdict.DEFERRED, Reason.TOO_MANY_RECIPIENTS)
+        assert at_rcpt == Classification(DeliveryStatus.DEFERRED, Reason.TOO_MANY_RECIPIENTS)
         for stage in (Stage.MAIL, Stage.DATA, Stage.DOT):
-            assert classify(Reply(552, ""), stage=stage) == Classification(Verdict.BOUNCED, Reason.TOO_LARGE)
+            assert classify(Reply(552, ""), stage=stage) == Classification(DeliveryStatus.BOUNCED, Reason.TOO_LARGE)
 
 
 class TestReports:
     @pytest.mark.parametrize(
         ("reply", "verdict"),
         [
-            (Reply(0, "4.4.7 Message expired"), Verdict.FAILED),
-            (Reply(0, "5.4.7 Delivery expired"), Verdict.FAILED),
-            (Reply(0, "4.2.2 Mailbox full"), Verdict.FAILED),
-            (Reply(451, "4.3.0 Try again later"), Verdict.FAILED),
-            (Reply(0, "5.1.1 User unknown"), Verdict.BOUNCED),
-            (Reply(550, "5.7.1 Rejected"), Verdict.BOUNCED),
-            (Reply(550, "Connection refused by policy"), Verdict.BOUNCED),
-            (Reply(0, "5.0.0 xyzzy"), Verdict.BOUNCED),
-            (Reply(0, ""), Verdict.BOUNCED),
+            (Reply(0, "4.4.7 Message expired"), DeliveryStatus.FAILED),
+            (Reply(0, "5.4.7 Delivery expired"), DeliveryStatus.FAILED),
+            (Reply(0, "4.2.2 Mailbox full"), DeliveryStatus.FAILED),
+            (Reply(451, "4.3.0 Try again later"), DeliveryStatus.FAILED),
+            (Reply(0, "5.1.1 User unknown"), DeliveryStatus.BOUNCED),
+            (Reply(550, "5.7.1 Rejected"), DeliveryStatus.BOUNCED),
+            (Reply(550, "Connection refused by policy"), DeliveryStatus.BOUNCED),
+            (Reply(0, "5.0.0 xyzzy"), DeliveryStatus.BOUNCED),
+            (Reply(0, ""), DeliveryStatus.BOUNCED),
         ],
     )
     def test_a_report_that_gave_up_is_a_failure_and_a_refusal_a_bounce(self, reply, verdict):
@@ -142,7 +142,7 @@ class TestHostileWords:
     def test_nothing_raises(self, code, text, stage):
         found = classify(Reply(code, text), stage=stage)
         assert isinstance(found.reason, Reason)
-        assert not found.is_recipient_fault or found.verdict is Verdict.BOUNCED
+        assert not found.is_recipient_fault or found.verdict is DeliveryStatus.BOUNCED
 
     @pytest.mark.parametrize(
         "text",

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from delivery.message.html import fill, find_slots
-from delivery.message.html_segments import MARK, Woven, pattern_of
+from delivery.message.html_segments import MARK, TemplateSegments, pattern_of
 from tests.delivery.message.test_html import CORPUS, FOOTER, PIXEL, marked
 from tests.delivery.message.test_html_hostile import UNITS
 
@@ -46,7 +46,7 @@ PIECES = st.lists(st.one_of(st.sampled_from(TEXTS), st.just(VALUE)), max_size=12
 def woven(pieces, values):
     values = iter(values)
     places = [place for place, piece in enumerate(pieces) if piece is VALUE]
-    return Woven([html.escape(next(values)) if piece is VALUE else piece for piece in pieces], places)
+    return TemplateSegments([html.escape(next(values)) if piece is VALUE else piece for piece in pieces], places)
 
 
 def by_scan(text, link):

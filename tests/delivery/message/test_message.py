@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from delivery.message.compose import File, Letter, Mailbox, compose
-from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.compose import File, Mailbox, OutgoingMessage, compose
+from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.dkim import SigningKey
 from delivery.message.errors import UnsafeHeader
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address
@@ -24,7 +24,7 @@ HEADERS = [
 ]  # fmt: skip
 
 
-def letter(**fields) -> Letter:
+def letter(**fields) -> OutgoingMessage:
     values = {
         "message_id": "<id@alice.example>",
         "date": datetime(2026, 11, 21, 6, 20, tzinfo=UTC),
@@ -37,7 +37,7 @@ def letter(**fields) -> Letter:
         "text": "",
         **fields,
     }
-    return Letter(**values)
+    return OutgoingMessage(**values)
 
 
 def parsed(source: bytes):
@@ -280,7 +280,7 @@ class TestFiles:
         import tracemalloc
 
         sent = letter(files=(File("a.bin", "application/octet-stream", bytes(range(256)) * 40 * 1024),))
-        consignment = Consignment(
+        consignment = DeliveryRequest(
             Envelope("a@b.co", "c@d.co"), sent, SigningKey("alice.example", "pr1", _private_key())
         )
         tracemalloc.start()

@@ -10,9 +10,9 @@ import pytest
 from anymail.backends.test import EmailBackend
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, SuppressOn, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.message.compose import File, Mailbox
-from delivery.message.delivery_request import Consignment, Envelope
+from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.transports.anymail import AnymailTransport
 from delivery.transports.interface import LeaseLost
 from delivery.transports.provider_messages import BackendUnsuitable, Features, check_backend
@@ -33,8 +33,8 @@ LETTER = letter(
 )
 
 
-def consignment(recipient: str = "ada@example.com", **fields: Any) -> Consignment:
-    return Consignment(Envelope("bounce@example.org", recipient), LETTER, **fields)
+def consignment(recipient: str = "ada@example.com", **fields: Any) -> DeliveryRequest:
+    return DeliveryRequest(Envelope("bounce@example.org", recipient), LETTER, **fields)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def transport_to(provider: Provider, **options: Any) -> Iterator[AnymailTranspor
             transport.close()
 
 
-def deliver(provider: Provider, parcel: Consignment | None = None, **options: Any) -> Outcome:
+def deliver(provider: Provider, parcel: DeliveryRequest | None = None, **options: Any) -> DeliveryOutcome:
     with transport_to(provider, **options) as transport:
         return run(transport.deliver(parcel or consignment(), lease=HeldLease()))
 
@@ -56,7 +56,7 @@ def deliver(provider: Provider, parcel: Consignment | None = None, **options: An
 def test_the_provider_gets_the_message_and_its_id_is_kept():
     provider = Provider()
     outcome = deliver(provider, consignment(tags=("welcome", "second"), metadata={"recipient": "r1"}))
-    assert (outcome.verdict, outcome.reason, outcome.provider_id) == (Verdict.SENT, "", "b7bc2f4a")
+    assert (outcome.verdict, outcome.reason, outcome.provider_id) == (DeliveryStatus.SENT, "", "b7bc2f4a")
     (asked,) = provider.asked
     assert provider.keys == ["secret"]
     assert asked["From"] == "Alice <alice@example.org>"
@@ -92,15 +92,15 @@ def test_a_copy_names_its_own_recipient_alone(recipient, shown):
 @pytest.mark.parametrize(
     ("status", "body", "verdict", "reason"),
     [
-        (429, {"ErrorCode": 429, "Message": "Slow down"}, Verdict.DEFERRED, Reason.RATE_LIMITED),
-        (500, {"Message": "Oops"}, Verdict.DEFERRED, Reason.HOST_TROUBLE),
-        (503, b"<html>", Verdict.DEFERRED, Reason.HOST_TROUBLE),
-        (599, b"", Verdict.DEFERRED, Reason.HOST_TROUBLE),
-        (401, {"ErrorCode": 10, "Message": "Bad token"}, Verdict.DEFERRED, Reason.LOGIN_REFUSED),
-        (422, {"ErrorCode": 300, "Message": "Invalid 'From' value."}, Verdict.FAILED, Reason.PROVIDER_REFUSED),
-        (400, {"Message": "Bad"}, Verdict.FAILED, Reason.PROVIDER_REFUSED),
-        (413, b"too large", Verdict.FAILED, Reason.TOO_LARGE),
-        (302, b"", Verdict.FAILED, Reason.PROVIDER_REFUSED),
+        (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, Reason.RATE_LIMITED),
+        (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+        (503, b"<html>", DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+        (599, b"", DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
+        (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED),
+        (422, {"ErrorCode": 300, "Message": "Invalid 'From' value."}, DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
+        (400, {"Message": "Bad"}, DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
+        (413, b"too large", DeliveryStatus.FAILED, Reason.TOO_LARGE),
+        (302, b"", DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
     ],
 )
 def test_a_refusal_has_its_meaning(status, body, verdict, reason):
@@ -116,7 +116,7 @@ def test_a_recipient_the_provider_will_not_send_to_bounces():
     refusal = {"ErrorCode": 406, "Message": "You tried to send to recipients that have been marked as inactive."
                " Found inactive addresses: ada@example.com. Inactive recipients are ones that"}  # fmt: skip
     outcome = deliver(Provider(refuse(422, refusal)))
-    assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.PROVIDER_REFUSED)
+    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.PROVIDER_REFUSED)
     assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
     assert outcome.suppresses(SuppressOn.EVERY_BOUNCE)
 
@@ -129,7 +129,7 @@ def test_a_recipient_the_provider_will_not_send_to_bounces():
 def test_a_lost_answer_may_be_a_delivery(answer):
     outcome = deliver(Provider(answer), timeout=0.2)
     assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
-        Verdict.DEFERRED,
+        DeliveryStatus.DEFERRED,
         Reason.OUTCOME_UNKNOWN,
         True,
     )
@@ -142,22 +142,26 @@ def test_a_provider_that_is_not_there_got_nothing():
         transport = AnymailTransport(POSTMARK, options=options)
         outcome = run(transport.deliver(consignment(), lease=HeldLease()))
         transport.close()
-    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (Verdict.DEFERRED, Reason.NETWORK, False)
+    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+        DeliveryStatus.DEFERRED,
+        Reason.NETWORK,
+        False,
+    )
 
 
 def test_three_refused_keys_pause_the_transport_until_one_is_taken():
     provider = Provider(*[refuse(401, {"ErrorCode": 10, "Message": "Bad"})] * 3, accept)
     with transport_to(provider) as transport:
 
-        async def work() -> list[Outcome]:
+        async def work() -> list[DeliveryOutcome]:
             return [await transport.deliver(consignment(), lease=HeldLease()) for _ in range(5)]
 
         outcomes = run(work())
-        assert [one.verdict for one in outcomes] == [Verdict.DEFERRED] * 3 + [Verdict.PARKED] * 2
+        assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 3 + [DeliveryStatus.PARKED] * 2
         assert transport.trouble
         assert len(provider.asked) == 3
         transport._logins._shut_until = 0.0
-        assert run(transport.deliver(consignment(), lease=HeldLease())).verdict is Verdict.SENT
+        assert run(transport.deliver(consignment(), lease=HeldLease())).verdict is DeliveryStatus.SENT
         assert transport.trouble is None
 
 

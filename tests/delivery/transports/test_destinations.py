@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports import destinations
 from delivery.transports.circuit_breaker import Circuit, Fuse
-from delivery.transports.destinations import DestinationBusy, Lane, Lanes, Limits
-from delivery.transports.expiring_set import Notes
+from delivery.transports.destinations import Destination, DestinationBusy, Destinations, Limits
+from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.relay import RelayTransport
 from delivery.transports.smtp.server import Timeouts
 from tests.delivery.relaying import PARCEL, relay, run
@@ -27,7 +27,7 @@ class FakeClock:
         return self.now
 
 
-async def together(transport: RelayTransport, count: int) -> list[Outcome]:
+async def together(transport: RelayTransport, count: int) -> list[DeliveryOutcome]:
     return await asyncio.gather(*[transport.deliver(PARCEL, lease=LEASE) for _ in range(count)])
 
 
@@ -38,8 +38,8 @@ class TestLimits:
                 transport = relay(server, limits=Limits(connections=3), timeouts=PATIENT)
                 verdicts = [one.verdict for one in await together(transport, 5)]
                 assert server.most_open == 3
-                assert verdicts.count(Verdict.SENT) == 3
-                assert verdicts.count(Verdict.PARKED) == 2
+                assert verdicts.count(DeliveryStatus.SENT) == 3
+                assert verdicts.count(DeliveryStatus.PARKED) == 2
 
         run(work())
 
@@ -51,7 +51,7 @@ class TestLimits:
                 while not server.messages:
                     await asyncio.sleep(0.01)
                 outcome = await transport.deliver(PARCEL, lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (Verdict.PARKED, Reason.DESTINATION_FULL)
+                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.PARKED, Reason.DESTINATION_FULL)
                 assert server.connections == 1
                 busy.cancel()
 
@@ -63,7 +63,7 @@ class TestLimits:
                 transport = relay(server, limits=Limits(connections=2), timeouts=PATIENT)
                 await together(transport, 1)
                 verdicts = {one.verdict for one in await together(transport, 8)}
-                assert (verdicts, server.most_open) == ({Verdict.SENT}, 2)
+                assert (verdicts, server.most_open) == ({DeliveryStatus.SENT}, 2)
 
         run(work())
 
@@ -75,7 +75,7 @@ class TestLimits:
                 for _ in range(4):
                     transport._lane._moved_at = float("-inf")
                     outcomes = await together(transport, 6)
-                    sent.append(sum(one.verdict is Verdict.SENT for one in outcomes))
+                    sent.append(sum(one.verdict is DeliveryStatus.SENT for one in outcomes))
                 assert sent[0] == 1
                 assert sorted(sent) == sent
                 assert (sent[-1], server.most_open) == (4, 4)
@@ -86,7 +86,7 @@ class TestLimits:
         monkeypatch.setattr(destinations, "WAIT_SECONDS", 0.02)
 
         async def work() -> None:
-            lane = Lane(Limits(connections=1))
+            lane = Destination(Limits(connections=1))
             lane.moved()
             async with lane.place():
                 with pytest.raises(DestinationBusy):
@@ -154,10 +154,10 @@ class TestTheFuse:
             async with ScriptedServer({"banner": [disconnect, disconnect, b"220 Hi\r\n"]}) as server:
                 transport = relay(server, limits=Limits(fuse=fuse))
                 outcomes = [await transport.deliver(PARCEL, lease=LEASE) for _ in range(4)]
-                assert [one.verdict for one in outcomes] == [Verdict.DEFERRED] * 2 + [Verdict.PARKED] * 2
+                assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
                 assert (outcomes[3].reason, server.connections) == (Reason.DESTINATION_SHUT, 2)
                 await asyncio.sleep(0.15)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
 
         run(work())
 
@@ -166,20 +166,20 @@ class TestTheFuse:
             async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n"}) as server:
                 transport = relay(server, limits=Limits(fuse=Fuse(failures=1)))
                 for _ in range(3):
-                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.BOUNCED
+                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.BOUNCED
 
         run(work())
 
 
 class TestMemory:
     def test_lanes_that_hold_nothing_are_forgotten(self):
-        many = Lanes(Limits(), most=10)
+        many = Destinations(Limits(), most=10)
         for number in range(1000):
             many.lane(number)
         assert len(many._by_key) <= 10
 
     def test_a_lane_with_a_blown_fuse_is_kept(self):
-        many = Lanes(Limits(fuse=Fuse(failures=1)), most=10)
+        many = Destinations(Limits(fuse=Fuse(failures=1)), most=10)
         shut = many.lane("shut")
         shut.failed()
         for number in range(100):
@@ -187,10 +187,10 @@ class TestMemory:
         assert many.lane("shut") is shut
 
     def test_notes_are_forgotten(self):
-        notes = Notes(seconds=60, most=2)
+        notes = ExpiringSet(seconds=60, most=2)
         for name in "abc":
             notes.add(name)
         assert [name in notes for name in "abc"] == [False, True, True]
-        past = Notes(seconds=-1)
+        past = ExpiringSet(seconds=-1)
         past.add("a")
         assert "a" not in past

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import SuppressOn, Verdict
-from delivery.message.delivery_request import FIRST_ATTEMPT, Consignment, Envelope, History
+from delivery.bounces.replies import DeliveryStatus, SuppressOn
+from delivery.message.delivery_request import FIRST_ATTEMPT, DeliveryRequest, Envelope, History
 from delivery.transports.destinations import Limits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.smtp.mx import Routes
@@ -32,8 +32,8 @@ def _script_id(value: object) -> str:
     return re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", str(value))
 
 
-def mail(domain: str = "example.com", history: History = FIRST_ATTEMPT) -> Consignment:
-    return Consignment(Envelope("b@example.org", f"ada@{domain}"), letter(), history=history)
+def mail(domain: str = "example.com", history: History = FIRST_ATTEMPT) -> DeliveryRequest:
+    return DeliveryRequest(Envelope("b@example.org", f"ada@{domain}"), letter(), history=history)
 
 
 def zones(*addresses: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class TestTheNextHost:
     def test_is_tried_when_the_first_cannot_be_talked_to(self, script):
         async def check(transport, first, second) -> None:
             outcome = await transport.deliver(mail(), lease=LEASE)
-            assert (outcome.verdict, len(second.messages)) == (Verdict.DELIVERED, 1)
+            assert (outcome.verdict, len(second.messages)) == (DeliveryStatus.DELIVERED, 1)
             assert first.connections == 1
 
         try_hosts(ScriptedServer(script), check)
@@ -101,14 +101,14 @@ class TestTheNextHost:
     @pytest.mark.parametrize(
         ("script", "verdict"),
         [
-            ({"mail": b"451 4.3.0 Later\r\n"}, Verdict.DEFERRED),
-            ({"rcpt": b"450 4.2.0 Later\r\n"}, Verdict.DEFERRED),
-            ({"rcpt": b"550 5.1.1 Unknown\r\n"}, Verdict.BOUNCED),
-            ({"data": b"451 4.3.0 Later\r\n"}, Verdict.DEFERRED),
-            ({"data": disconnect}, Verdict.DEFERRED),
-            ({"dot": b"451 4.3.0 Later\r\n"}, Verdict.DEFERRED),
-            ({"dot": disconnect}, Verdict.DEFERRED),
-            ({"dot": silence}, Verdict.DEFERRED),
+            ({"mail": b"451 4.3.0 Later\r\n"}, DeliveryStatus.DEFERRED),
+            ({"rcpt": b"450 4.2.0 Later\r\n"}, DeliveryStatus.DEFERRED),
+            ({"rcpt": b"550 5.1.1 Unknown\r\n"}, DeliveryStatus.BOUNCED),
+            ({"data": b"451 4.3.0 Later\r\n"}, DeliveryStatus.DEFERRED),
+            ({"data": disconnect}, DeliveryStatus.DEFERRED),
+            ({"dot": b"451 4.3.0 Later\r\n"}, DeliveryStatus.DEFERRED),
+            ({"dot": disconnect}, DeliveryStatus.DEFERRED),
+            ({"dot": silence}, DeliveryStatus.DEFERRED),
         ],
         ids=_script_id,
     )
@@ -134,7 +134,7 @@ class TestTheNextHost:
                 port = server.port
             async with transport_for(zones(FIRST, SECOND, THIRD), port) as transport:
                 outcome = await transport.deliver(mail(), lease=LEASE)
-            assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
 
         run(work())
 
@@ -150,7 +150,7 @@ class TestTheNextHost:
                     began = asyncio.get_running_loop().time()
                     outcome = await transport.deliver(mail(), lease=LEASE)
                     assert asyncio.get_running_loop().time() - began < 2
-                    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+                    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
                     assert second.connections == 0
 
         run(work())
@@ -161,7 +161,7 @@ class TestTheNextHost:
                 records = {"example.com": {"MX": ["1 gone.example.com.", "2 mx.example.com."]}}
                 records["mx.example.com"] = {"A": [FIRST]}
                 async with transport_for(records, server.port) as transport:
-                    assert (await transport.deliver(mail(), lease=LEASE)).verdict is Verdict.DELIVERED
+                    assert (await transport.deliver(mail(), lease=LEASE)).verdict is DeliveryStatus.DELIVERED
 
         run(work())
 
@@ -189,7 +189,7 @@ class TestConnections:
                 }
                 async with transport_for(records, server.port) as transport:
                     for domain in ("one.example", "two.example"):
-                        assert (await transport.deliver(mail(domain), lease=LEASE)).verdict is Verdict.DELIVERED
+                        assert (await transport.deliver(mail(domain), lease=LEASE)).verdict is DeliveryStatus.DELIVERED
                 assert server.connections == 1
 
         run(work())
@@ -209,11 +209,11 @@ class TestConnections:
                     ]
                     await asyncio.sleep(0.1)
                     done = [task.result().verdict for task in stuck if task.done()]
-                    assert done == [Verdict.PARKED] * 18, "two wait for it, the others are put aside at once"
+                    assert done == [DeliveryStatus.PARKED] * 18, "two wait for it, the others are put aside at once"
                     began = asyncio.get_running_loop().time()
                     for _ in range(10):
                         outcome = await transport.deliver(mail("good.example"), lease=LEASE)
-                        assert outcome.verdict is Verdict.DELIVERED
+                        assert outcome.verdict is DeliveryStatus.DELIVERED
                     assert asyncio.get_running_loop().time() - began < 1
                     assert good.connections == 1
                     for task in stuck:
@@ -235,7 +235,7 @@ class TestTheDns:
 
     def test_a_null_mx_bounces_at_once(self):
         outcome = self.deliver({"example.com": {"MX": ["0 ."], "A": [FIRST]}})
-        assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.BAD_DOMAIN)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.BAD_DOMAIN)
         assert outcome.reply.enhanced_code == "5.1.10"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
 
@@ -258,8 +258,8 @@ class TestTheDns:
         outcome = self.deliver(records, history=history)
         assert outcome.reply.enhanced_code == "5.1.2"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT) is is_bounced
-        wanted = (Verdict.BOUNCED, Reason.BAD_DOMAIN) if is_bounced else (
-            Verdict.DEFERRED, Reason.BAD_DOMAIN_UNCONFIRMED
+        wanted = (DeliveryStatus.BOUNCED, Reason.BAD_DOMAIN) if is_bounced else (
+            DeliveryStatus.DEFERRED, Reason.BAD_DOMAIN_UNCONFIRMED
         )  # fmt: skip
         assert (outcome.verdict, outcome.reason) == wanted
 
@@ -273,16 +273,16 @@ class TestTheDns:
     )
     def test_trouble_is_tried_again(self, records):
         outcome = self.deliver(records, history=History(9, Reason.BAD_DOMAIN_UNCONFIRMED, timedelta(days=1)))
-        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.DNS)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.DNS)
 
     def test_mail_for_ourselves_does_not_go_round(self):
         outcome = self.deliver({"example.com": {"MX": ["1 me.example.net."]}})
-        assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.ROUTING_LOOP)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.ROUTING_LOOP)
         assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
 
     @pytest.mark.parametrize("host", ["localhost.", "127.0.0.1.", "mx.example.com."])
     def test_hosts_inside_are_never_called(self, host):
         records = {"example.com": {"MX": [f"1 {host}"]}, "mx.example.com": {"A": ["127.0.0.1"]}}
         outcome = self.deliver(records, guard=Guard())
-        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.TARGET_REFUSED)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TARGET_REFUSED)
         assert "127" not in outcome.reply.text, "what a name resolved to is not told to strangers"

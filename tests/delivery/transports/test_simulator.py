@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, SuppressOn, Verdict
-from delivery.message.delivery_request import Consignment, Envelope, History
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
+from delivery.message.delivery_request import DeliveryRequest, Envelope, History
 from delivery.transports.interface import Lease, LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.simulator import SimulatorTransport
@@ -14,25 +14,25 @@ from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import HeldLease, ScriptedServer, letter
 
 
-def simulate(local: str, *, attempt: int = 1, lease: Lease | None = None) -> Outcome:
+def simulate(local: str, *, attempt: int = 1, lease: Lease | None = None) -> DeliveryOutcome:
     simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain="simulator.test")
     envelope = Envelope("bounce@example.org", f"{local}@Simulator.TEST")
-    consignment = Consignment(envelope, letter(), history=History(attempt, "greylisted", timedelta(minutes=1)))
+    consignment = DeliveryRequest(envelope, letter(), history=History(attempt, "greylisted", timedelta(minutes=1)))
     return run(simulator.deliver(consignment, lease=lease or HeldLease()))
 
 
 @pytest.mark.parametrize(
     ("local", "verdict", "then"),
     [
-        ("delivered", Verdict.DELIVERED, ()),
-        ("bounced", Verdict.BOUNCED, ()),
-        ("failed", Verdict.FAILED, ()),
-        ("complained", Verdict.DELIVERED, ("complained",)),
-        ("opened", Verdict.DELIVERED, ("opened",)),
-        ("clicked", Verdict.DELIVERED, ("opened", "clicked")),
-        ("unsubscribed", Verdict.DELIVERED, ("unsubscribed",)),
-        ("Delivered", Verdict.DELIVERED, ()),
-        ("nobody", Verdict.BOUNCED, ()),
+        ("delivered", DeliveryStatus.DELIVERED, ()),
+        ("bounced", DeliveryStatus.BOUNCED, ()),
+        ("failed", DeliveryStatus.FAILED, ()),
+        ("complained", DeliveryStatus.DELIVERED, ("complained",)),
+        ("opened", DeliveryStatus.DELIVERED, ("opened",)),
+        ("clicked", DeliveryStatus.DELIVERED, ("opened", "clicked")),
+        ("unsubscribed", DeliveryStatus.DELIVERED, ("unsubscribed",)),
+        ("Delivered", DeliveryStatus.DELIVERED, ()),
+        ("nobody", DeliveryStatus.BOUNCED, ()),
     ],
 )
 @pytest.mark.parametrize("label", ["", "+label", "+a+b"])
@@ -44,7 +44,7 @@ def test_a_life_is_told_by_the_name(local, verdict, then, label):
 
 def test_the_third_attempt_is_the_charm():
     outcomes = [simulate("deferred", attempt=number) for number in (1, 2, 3, 4)]
-    assert [one.verdict for one in outcomes] == [Verdict.DEFERRED] * 2 + [Verdict.DELIVERED] * 2
+    assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.DELIVERED] * 2
     assert outcomes[0].reason == Reason.GREYLISTED
 
 
@@ -70,7 +70,9 @@ def test_everybody_else_gets_real_mail():
         async with ScriptedServer() as server:
             simulator = SimulatorTransport(relay(server), domain="simulator.test")
             for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
-                await simulator.deliver(Consignment(Envelope("b@example.org", address), letter()), lease=HeldLease())
+                await simulator.deliver(
+                    DeliveryRequest(Envelope("b@example.org", address), letter()), lease=HeldLease()
+                )
             assert len(server.messages) == 3
 
     run(work())

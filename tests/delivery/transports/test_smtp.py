@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import SuppressOn, Verdict
-from delivery.message.delivery_request import Consignment, Envelope
+from delivery.bounces.replies import DeliveryStatus, SuppressOn
+from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.errors import UnsafeAddress
 from delivery.transports.destinations import Limits
 from delivery.transports.interface import LeaseLost
@@ -25,7 +25,11 @@ def test_a_message_arrives_as_it_was_composed():
     async def work() -> None:
         async with ScriptedServer() as server:
             outcome = await relay(server).deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reply.code, outcome.reply.text) == (Verdict.SENT, 250, "2.0.0 Queued as 1")
+            assert (outcome.verdict, outcome.reply.code, outcome.reply.text) == (
+                DeliveryStatus.SENT,
+                250,
+                "2.0.0 Queued as 1",
+            )
             assert server.messages == [PARCEL.message()]
             assert server.said("EHLO") == ["EHLO sender.example"]
             assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(PARCEL.message())}"]
@@ -38,7 +42,7 @@ def test_the_inbox_is_the_recipients_own_host():
     async def work() -> None:
         async with ScriptedServer() as server:
             transport = inbox_transport(port=server.port, ehlo_name="localhost")
-            assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.DELIVERED
+            assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.DELIVERED
             transport.close()
 
     run(work())
@@ -50,7 +54,7 @@ class TestConnections:
             async with ScriptedServer({"rcpt": [b"250 Ok\r\n", b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"]}) as server:
                 transport = relay(server)
                 verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(3)]
-                assert verdicts == [Verdict.SENT, Verdict.BOUNCED, Verdict.SENT]
+                assert verdicts == [DeliveryStatus.SENT, DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 1
                 assert server.said("RSET"), "after a refusal the host is told to forget it"
                 transport.close()
@@ -67,7 +71,7 @@ class TestConnections:
             async with ScriptedServer(script) as server:
                 transport = relay(server)
                 verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(2)]
-                assert verdicts == [Verdict.BOUNCED, Verdict.SENT]
+                assert verdicts == [DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 2
 
         run(work())
@@ -79,7 +83,7 @@ class TestConnections:
             async with ScriptedServer(script) as server:
                 transport = relay(server)
                 for _ in range(2):
-                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
@@ -95,7 +99,7 @@ class TestConnections:
                 transport = relay(server)
                 await transport.deliver(PARCEL, lease=LEASE)
                 await asyncio.sleep(0.1)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
@@ -137,7 +141,7 @@ class TestPipelining:
         script = {"mail": b"550 5.7.1 Sender blocked\r\n", "rcpt": b"503 MAIL first\r\n", "data": b"503 RCPT first\r\n"}
         outcome = deliver(script)
         assert outcome.reply.text == "5.7.1 Sender blocked"
-        assert (outcome.verdict, outcome.is_recipient_fault) == (Verdict.BOUNCED, False)
+        assert (outcome.verdict, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
 
     def test_a_host_that_wants_a_body_for_nobody_gets_none(self):
         async def work() -> None:
@@ -145,9 +149,9 @@ class TestPipelining:
             async with ScriptedServer(script) as server:
                 transport = relay(server)
                 outcome = await transport.deliver(PARCEL, lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.UNKNOWN_USER)
+                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.UNKNOWN_USER)
                 assert server.messages == []
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert len(server.messages) == 1
 
         run(work())
@@ -160,7 +164,7 @@ class TestPipelining:
             for byte in b"k\r\n":
                 await visit.say(bytes([byte]))
 
-        assert deliver({"mail": all_at_once, "rcpt": the_rest, "data": b"354 Go\r\n"}).verdict is Verdict.SENT
+        assert deliver({"mail": all_at_once, "rcpt": the_rest, "data": b"354 Go\r\n"}).verdict is DeliveryStatus.SENT
 
 
 class TestGreylisting:
@@ -179,8 +183,8 @@ class TestGreylisting:
                 transport = relay(server)
                 outcomes = [await transport.deliver(PARCEL, lease=LEASE) for _ in range(2)]
                 assert [(one.verdict, one.reason) for one in outcomes] == [
-                    (Verdict.DEFERRED, Reason.GREYLISTED),
-                    (Verdict.SENT, ""),
+                    (DeliveryStatus.DEFERRED, Reason.GREYLISTED),
+                    (DeliveryStatus.SENT, ""),
                 ]
                 assert len(seen) == 1
 
@@ -234,10 +238,10 @@ class TestTheBody:
         async def work() -> None:
             async with ScriptedServer(extensions=("SIZE 100",)) as server:
                 outcome = await relay(server).deliver(Bytes(b"x" * 101), lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.TOO_LARGE)
+                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.TOO_LARGE)
                 assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
                 assert server.said("MAIL") == []
-                assert (await relay(server).deliver(Bytes(b"x" * 100), lease=LEASE)).verdict is Verdict.SENT
+                assert (await relay(server).deliver(Bytes(b"x" * 100), lease=LEASE)).verdict is DeliveryStatus.SENT
 
         run(work())
 
@@ -251,7 +255,7 @@ class TestTheBody:
 
         outcome = deliver({"data": interrupt}, Bytes(data), timeouts=Timeouts())
         assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
-            Verdict.BOUNCED,
+            DeliveryStatus.BOUNCED,
             Reason.TOO_LARGE,
             False,
         )
@@ -266,7 +270,7 @@ class TestTheBody:
 
         outcome = deliver({"data": leave}, Bytes(data), timeouts=Timeouts())
         assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
-            Verdict.DEFERRED,
+            DeliveryStatus.DEFERRED,
             Reason.NETWORK,
             False,
         )
@@ -293,7 +297,7 @@ class TestTheLease:
                     await transport.deliver(Bytes(b"x" * size), lease=lease)
                 await asyncio.sleep(0.05)
                 assert (lease.asked, server.messages, server.open) == (1, [], 0)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
 
         run(work())
 
@@ -314,21 +318,21 @@ class TestParameters:
         run(work())
 
     def test_a_recipient_of_its_own_host_is_reported_by_its_250(self):
-        outcome = deliver(extensions=("DSN",), on_acceptance=Verdict.DELIVERED)
-        assert (outcome.verdict, outcome.success_dsn_requested) == (Verdict.DELIVERED, False)
+        outcome = deliver(extensions=("DSN",), on_acceptance=DeliveryStatus.DELIVERED)
+        assert (outcome.verdict, outcome.success_dsn_requested) == (DeliveryStatus.DELIVERED, False)
 
     @pytest.mark.parametrize("extensions", [("SMTPUTF8",), ()])
     def test_an_address_outside_ascii_needs_the_hosts_word(self, extensions):
-        parcel = Consignment(Envelope("b@example.org", "jörg@example.com"), letter())
+        parcel = DeliveryRequest(Envelope("b@example.org", "jörg@example.com"), letter())
 
         async def work() -> None:
             async with ScriptedServer(extensions=extensions) as server:
                 outcome = await relay(server).deliver(parcel, lease=LEASE)
                 if extensions:
-                    assert outcome.verdict is Verdict.SENT
+                    assert outcome.verdict is DeliveryStatus.SENT
                     assert server.said("MAIL")[0].endswith(" SMTPUTF8")
                     return
-                assert (outcome.verdict, outcome.reason) == (Verdict.BOUNCED, Reason.SMTPUTF8_REQUIRED)
+                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.SMTPUTF8_REQUIRED)
                 assert outcome.reply.enhanced_code == "5.6.7"
                 assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
                 assert server.said("MAIL") == []
@@ -342,9 +346,9 @@ class TestParameters:
                 transport = relay(server)
                 for envelope in (Envelope("a@b.example", address), Envelope(address, "a@b.example")):
                     with pytest.raises(UnsafeAddress):
-                        await transport.deliver(Consignment(envelope, letter()), lease=LEASE)
+                        await transport.deliver(DeliveryRequest(envelope, letter()), lease=LEASE)
                 assert server.said("MAIL") == []
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
 
         run(work())
 
@@ -354,7 +358,7 @@ class TestOldHosts:
     def test_helo_follows_a_refused_ehlo(self, code):
         async def work() -> None:
             async with ScriptedServer({"ehlo": f"{code} What?\r\n".encode()}) as server:
-                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert server.said("HELO") == ["HELO sender.example"]
 
         run(work())
@@ -362,7 +366,7 @@ class TestOldHosts:
     def test_a_4xx_to_ehlo_is_not_followed_by_helo(self):
         async def work() -> None:
             async with ScriptedServer({"ehlo": b"450 Later\r\n"}) as server:
-                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is Verdict.DEFERRED
+                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.DEFERRED
                 assert server.said("HELO") == []
 
         run(work())
@@ -373,7 +377,7 @@ class TestTime:
     def test_a_slow_host_is_waited_for(self, stage):
         replies = {"data": b"354 Go\r\n", "banner": b"220 Hi\r\n"}
         script = {stage: after(0.1, replies.get(stage, b"250 Ok\r\n"))}
-        assert deliver(script, timeouts=Timeouts()).verdict is Verdict.SENT
+        assert deliver(script, timeouts=Timeouts()).verdict is DeliveryStatus.SENT
 
     def test_the_whole_session_has_an_end_too(self):
         """Each answer in time, and all of them together too late."""
@@ -381,14 +385,14 @@ class TestTime:
         script = {"mail": late, "rcpt": late, "data": after(0.12, b"354 Go\r\n"), "dot": late}
         slow = Timeouts(whole=0.3)
         outcome = deliver(script, timeouts=slow)
-        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.NETWORK)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
 
     def test_a_port_that_does_not_answer(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 transport = relay(server, host="127.0.0.1")
             outcome = await transport.deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reason, outcome.reply.code) == (Verdict.DEFERRED, Reason.NETWORK, 0)
+            assert (outcome.verdict, outcome.reason, outcome.reply.code) == (DeliveryStatus.DEFERRED, Reason.NETWORK, 0)
 
         run(work())
 
@@ -422,7 +426,7 @@ def test_all_lines_of_a_reply_are_kept():
 
 
 def test_the_message_is_composed_once_and_only_for_an_open_door():
-    class Counted(Consignment):
+    class Counted(DeliveryRequest):
         composed = 0
 
         def message(self) -> bytes:
@@ -454,7 +458,7 @@ def test_an_error_of_ours_after_the_dot_is_told_as_what_it_is(monkeypatch):
     async def work() -> None:
         async with ScriptedServer() as server:
             outcome = await relay(server).deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.OUTCOME_UNKNOWN)
+            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.OUTCOME_UNKNOWN)
             assert "RuntimeError" in outcome.reply.text
 
     run(work())

@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, SuppressOn, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.transports.smtp.login import Login
 from delivery.transports.smtp.tls import Tls
 from tests.delivery.relaying import PARCEL, SHORT, relay, run
@@ -81,21 +81,21 @@ BOUNCES = {
 }
 
 
-def expected(stage: str, act: str) -> tuple[Verdict, Reason]:
+def expected(stage: str, act: str) -> tuple[DeliveryStatus, Reason]:
     """Say what CONTRACT section 4 makes of it."""
     code = act[:3]
     if act in NETWORK | NONSENSE:
         by_act = Reason.NETWORK if act in NETWORK else Reason.PROTOCOL
-        return Verdict.DEFERRED, Reason.OUTCOME_UNKNOWN if stage == "dot" else by_act
+        return DeliveryStatus.DEFERRED, Reason.OUTCOME_UNKNOWN if stage == "dot" else by_act
     if stage == "auth" and code[0] == "4":
-        return Verdict.DEFERRED, Reason.HOST_TROUBLE
+        return DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE
     if stage in HOST_STAGES:
-        return Verdict.DEFERRED, HOST_REASONS[stage]
+        return DeliveryStatus.DEFERRED, HOST_REASONS[stage]
     if code[0] == "4":
-        return Verdict.DEFERRED, Reason.UNDETERMINED if code == "450" else Reason.HOST_TROUBLE
+        return DeliveryStatus.DEFERRED, Reason.UNDETERMINED if code == "450" else Reason.HOST_TROUBLE
     if (code, stage) == ("552", "rcpt"):
-        return Verdict.DEFERRED, Reason.TOO_MANY_RECIPIENTS
-    return Verdict.BOUNCED, BOUNCES[code, stage]
+        return DeliveryStatus.DEFERRED, Reason.TOO_MANY_RECIPIENTS
+    return DeliveryStatus.BOUNCED, BOUNCES[code, stage]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def contexts() -> Contexts:
     return Contexts(served, trusting)
 
 
-async def attempt(stage: str, act: bytes | Act, contexts: Contexts, extensions: tuple[str, ...]) -> Outcome:
+async def attempt(stage: str, act: bytes | Act, contexts: Contexts, extensions: tuple[str, ...]) -> DeliveryOutcome:
     script: Script = {stage: act, "helo": act} if stage == "ehlo" else {stage: act}
     is_secure = stage in ("starttls", "auth")
     async with ScriptedServer(
@@ -134,7 +134,7 @@ async def attempt(stage: str, act: bytes | Act, contexts: Contexts, extensions: 
         return outcome
 
 
-async def all_acts(stage: str, contexts: Contexts, extensions: tuple[str, ...]) -> dict[str, Outcome]:
+async def all_acts(stage: str, contexts: Contexts, extensions: tuple[str, ...]) -> dict[str, DeliveryOutcome]:
     """Let every act be played at once, so that the silent ones are waited for together."""
     outcomes = await asyncio.gather(*[attempt(stage, act, contexts, extensions) for act in ACTS.values()])
     return dict(zip(ACTS, outcomes, strict=True))
@@ -148,8 +148,8 @@ def test_what_a_host_may_do(stage, extensions, contexts):
     assert found == {name: expected(stage, name) for name in ACTS}
     for name, outcome in outcomes.items():
         assert outcome.may_be_delivered is (outcome.reason == Reason.OUTCOME_UNKNOWN)
-        is_fault = outcome.verdict is Verdict.BOUNCED and stage == "rcpt"
+        is_fault = outcome.verdict is DeliveryStatus.BOUNCED and stage == "rcpt"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT) is is_fault, name
-        assert outcome.suppresses(SuppressOn.EVERY_BOUNCE) is (outcome.verdict is Verdict.BOUNCED), name
+        assert outcome.suppresses(SuppressOn.EVERY_BOUNCE) is (outcome.verdict is DeliveryStatus.BOUNCED), name
         assert len(outcome.reply.text) <= 4000
         assert not any(character in outcome.reply.text for character in "\0\x1b\r")

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from delivery.bounces.reasons import Reason
-from delivery.bounces.replies import Outcome, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.tls import Tls, opportunistic_context, verifying_context
 from tests.delivery.relaying import PARCEL, relay, run
@@ -61,8 +61,8 @@ def unwilling() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
-def deliver(server: ScriptedServer, **options: Any) -> Outcome:
-    async def work() -> Outcome:
+def deliver(server: ScriptedServer, **options: Any) -> DeliveryOutcome:
+    async def work() -> DeliveryOutcome:
         async with server:
             return await relay(server, **options).deliver(PARCEL, lease=LEASE)
 
@@ -78,7 +78,7 @@ class TestRequired:
         outcome = deliver(server, tls=tls, context=authority.trusting, login=LOGIN)
         # A host that slams the door in the handshake of a secure port looks like any slammed door.
         is_slammed = implicit and kind == "no handshake"
-        assert outcome.verdict is Verdict.DEFERRED
+        assert outcome.verdict is DeliveryStatus.DEFERRED
         assert outcome.reason in ((Reason.TLS, Reason.NETWORK) if is_slammed else (Reason.TLS,))
         assert server.connections <= 1, "no second try in clear"
         assert server.said("AUTH") == server.said("MAIL") == []
@@ -86,37 +86,37 @@ class TestRequired:
     def test_a_good_one_lets_it_through(self, implicit, authority):
         server = ScriptedServer(tls=certificate("good", authority), implicit=implicit)
         outcome = deliver(server, tls=Tls.IMPLICIT if implicit else Tls.REQUIRED, context=authority.trusting)
-        assert outcome.verdict is Verdict.SENT
+        assert outcome.verdict is DeliveryStatus.SENT
         assert len(server.said("EHLO")) == (1 if implicit else 2), "what was said in clear does not count"
 
 
 def test_a_host_without_tls_gets_nothing_when_tls_is_required():
     server = ScriptedServer()
     outcome = deliver(server, tls=Tls.REQUIRED, login=LOGIN)
-    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.TLS)
+    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
     assert server.said("AUTH") == server.said("MAIL") == []
 
 
 def test_a_clear_port_is_not_mistaken_for_a_secure_one():
     outcome = deliver(ScriptedServer(), tls=Tls.IMPLICIT)
-    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.TLS)
+    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
 
 
 class TestOpportunistic:
     @pytest.mark.parametrize("kind", ["good", "expired", "wrong host", "self-signed"])
     def test_any_certificate_is_better_than_none(self, kind, authority):
         server = ScriptedServer(tls=certificate(kind, authority))
-        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is Verdict.SENT
+        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is DeliveryStatus.SENT
         assert (server.connections, len(server.said("STARTTLS"))) == (1, 1)
 
     def test_a_failed_handshake_is_followed_by_one_try_in_clear_and_remembered(self):
         async def work() -> None:
             async with ScriptedServer(tls=unwilling(), script={"quit": b"221 Bye\r\n"}) as server:
                 transport = relay(server, tls=Tls.OPPORTUNISTIC)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (2, 1)
                 transport._lane.take().close()
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (3, 1)
 
         run(work())
@@ -124,7 +124,7 @@ class TestOpportunistic:
     @pytest.mark.parametrize("reply", [b"454 4.7.0 Not now\r\n", b"500 What?\r\n"])
     def test_a_refused_starttls_goes_on_in_clear(self, reply, authority):
         server = ScriptedServer({"starttls": reply}, tls=certificate("good", authority))
-        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is Verdict.SENT
+        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is DeliveryStatus.SENT
         assert server.connections == 1
 
     def test_words_in_front_of_the_handshake_end_the_session(self, authority):
@@ -136,7 +136,7 @@ class TestOpportunistic:
 
         server = ScriptedServer({"starttls": inject}, tls=certificate("good", authority))
         outcome = deliver(server, tls=Tls.OPPORTUNISTIC)
-        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.PROTOCOL)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.PROTOCOL)
         assert server.connections == 1
 
     def test_the_name_is_sent_along(self, authority):
@@ -160,7 +160,7 @@ class TestLogin:
     def test_each_mechanism_says_what_it_should(self, mechanism, authority):
         server = ScriptedServer(tls=certificate("good", authority), secure_extensions=(f"AUTH {mechanism} XOAUTH2",))
         outcome = deliver(server, tls=Tls.REQUIRED, context=authority.trusting, login=LOGIN)
-        assert outcome.verdict is Verdict.SENT
+        assert outcome.verdict is DeliveryStatus.SENT
         at = next(number for number, line in enumerate(server.commands) if line.startswith(b"AUTH"))
         said = [b64decode(line).decode() for line in server.commands[at + 1 : at + 3] if not line.startswith(b"MAIL")]
         wanted = {"PLAIN": ["\0user\0pässword"], "LOGIN": ["user", "pässword"], "CRAM-MD5": [said[0]]}
@@ -178,13 +178,13 @@ class TestLogin:
         for tls in (Tls.NONE, Tls.OPPORTUNISTIC):
             server = ScriptedServer(extensions=("AUTH PLAIN",))
             outcome = deliver(server, tls=tls, login=LOGIN)
-            assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.TLS)
+            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
             assert server.said("AUTH") == []
 
     def test_a_host_that_knows_none_of_our_ways(self, authority):
         server = ScriptedServer(tls=certificate("good", authority), secure_extensions=("AUTH GSSAPI",))
         outcome = deliver(server, tls=Tls.REQUIRED, context=authority.trusting, login=LOGIN)
-        assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.LOGIN_REFUSED)
+        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED)
 
     def test_three_refusals_in_a_row_pause_the_transport(self, authority):
         async def work() -> None:
@@ -197,13 +197,17 @@ class TestLogin:
                 for number in range(3):
                     assert transport.trouble is None, number
                     outcome = await transport.deliver(PARCEL, lease=LEASE)
-                    assert (outcome.verdict, outcome.reason) == (Verdict.DEFERRED, Reason.LOGIN_REFUSED)
+                    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED)
                 assert transport.trouble
                 parked = await transport.deliver(PARCEL, lease=LEASE)
-                assert (parked.verdict, parked.reason, server.connections) == (Verdict.PARKED, Reason.LOGIN_REFUSED, 3)
+                assert (parked.verdict, parked.reason, server.connections) == (
+                    DeliveryStatus.PARKED,
+                    Reason.LOGIN_REFUSED,
+                    3,
+                )
                 transport._logins._shut_until = 0.0
                 transport._lane.circuit.succeed()
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is Verdict.SENT
+                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
                 assert transport.trouble is None
 
         async def after_all(visit):

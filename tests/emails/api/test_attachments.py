@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from delivery.message.compose import File, compose
 from emails.models import Attachment, Content, Email
 from emails.sending import queue
-from emails.sending.jobs import MEMORY_BYTES, pack
-from emails.sending.outgoing_messages import consign
+from emails.sending.jobs import MEMORY_BYTES, load_jobs
+from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, mail
 from tests.delivery.message.test_message import letter
@@ -47,8 +47,8 @@ def nothing_was_written() -> bool:
 
 def sources() -> dict[str, bytes]:
     """Return what is sent to each address that is due."""
-    parcels = pack(queue.claim(100, after=FIRST), room=MEMORY_BYTES)
-    return {parcel.address: compose(consign(parcel).letter) for parcel in parcels}
+    parcels = load_jobs(queue.claim(100, after=FIRST), room=MEMORY_BYTES)
+    return {parcel.address: compose(build_message(parcel).letter) for parcel in parcels}
 
 
 def parsed(source: bytes) -> EmailMessage:

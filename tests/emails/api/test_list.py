@@ -51,7 +51,7 @@ def one_of_each(api: Api, alice) -> dict[str, str]:
         Email.objects.filter(id=ids[state.value]).update(status=state)
         created = Email.objects.get(id=ids[state.value]).created_at
         changes = [
-            (counters.Slot(alice.workspace.id, created, f"status.{name}"), n)
+            (counters.CounterKey(alice.workspace.id, created, f"status.{name}"), n)
             for name, n in (("queued", -1), (state, 1))
         ]
         counters.add(changes)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import registered
 from emails.models import Content, Email, Event, Pending, Recipient
@@ -43,9 +43,9 @@ def resend(api: Api, email_id: str, body=None, **headers):
     return api.post(f"/emails/{email_id}/resend", body, **headers)
 
 
-def end_with(verdict: Verdict) -> None:
-    reason = "" if verdict in {Verdict.SENT, Verdict.DELIVERED} else "rejected"
-    outcome = Outcome(verdict, Reply(550, "5.1.1 as it is"), reason)
+def end_with(verdict: DeliveryStatus) -> None:
+    reason = "" if verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED} else "rejected"
+    outcome = DeliveryOutcome(verdict, Reply(550, "5.1.1 as it is"), reason)
     record([Result(held, outcome) for held in queue.claim(100, after=UUID(int=0))])
 
 
@@ -77,7 +77,7 @@ def test_the_copy_says_the_same_to_the_same_people(api: Api):
 
 def test_the_copy_begins_anew(api: Api):
     email_id = send(api)
-    end_with(Verdict.BOUNCED)
+    end_with(DeliveryStatus.BOUNCED)
     before = api.get(f"/emails/{email_id}").json()
     copy = api.get(f"/emails/{resend(api, email_id).json()['id']}").json()
     assert (copy["status"], copy["errorMessage"], copy["sentAt"], copy["retryCount"]) == ("queued", None, None, 0)

@@ -3,7 +3,7 @@
 import pytest
 from django.db import DataError, transaction
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.relay import inbox_transport
 from emails.models import Pending
 from emails.sending.outcomes import Result
@@ -19,7 +19,7 @@ def test_a_result_that_cannot_be_recorded_leaves_its_place_to_others(api: Api, a
     (parcel,) = sending.claim(1)
     assert sending.held_back
 
-    impossible = Outcome(Verdict.DEFERRED, Reply(450, "NUL \0 is no text"), "unknown")
+    impossible = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(450, "NUL \0 is no text"), "unknown")
     with pytest.raises(DataError), transaction.atomic():
         sending.record([Result(parcel.claim, impossible)])
 

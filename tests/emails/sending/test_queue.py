@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from analytics import counters
 from analytics.models import Tally
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.accept.services import Draft, send_email
 from emails.models import Email, Event, Pending, Recipient
 from emails.sending import queue
@@ -27,13 +27,15 @@ from tests.conftest import make_account, make_domain
 pytestmark = pytest.mark.django_db
 
 START = UUID(int=0)
-OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
-LATER = Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
-NEVER = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
-UNKNOWN = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True)
-BLOCKED = Outcome(Verdict.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
-NO_ROOM = Outcome(Verdict.PARKED, Reply(0, "All connections are in use."), "destination_full")
-OUR_FAULT = Outcome(Verdict.DEFERRED, Reply(0, "An error of this service."), "internal_error")
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+UNKNOWN = DeliveryOutcome(
+    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
+)
+BLOCKED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
+NO_ROOM = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "All connections are in use."), "destination_full")
+OUR_FAULT = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "An error of this service."), "internal_error")
 
 DELIVERED = {"status.delivered": 1, "reached.delivered": 1, "rated.sent": 1}
 
@@ -306,7 +308,7 @@ def test_a_workspace_gets_no_more_than_its_part_of_the_sessions(workspace, bob):
 
 def test_a_name_that_does_not_exist_is_asked_for_again_after_five_minutes(workspace):
     accept(workspace)
-    unsure = Outcome(Verdict.DEFERRED, Reply(0, "No such domain."), "bad_domain_unconfirmed")
+    unsure = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "No such domain."), "bad_domain_unconfirmed")
     record([Result(held, unsure) for held in claim()])
     assert (Pending.objects.get().due_at - timezone.now()).total_seconds() > 300
 

@@ -11,7 +11,7 @@ from django.db import connection
 
 from analytics import counters
 from analytics.models import Tally
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email, Event, Pending, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import Result, record
@@ -389,13 +389,13 @@ class TestCancelling:
     @pytest.mark.parametrize(
         ("verdicts", "code"),
         [
-            ([Verdict.DELIVERED] * 3, "email_already_sent"),
-            ([Verdict.SENT] * 3, "email_already_sent"),
-            ([Verdict.SENT, Verdict.DEFERRED, Verdict.BOUNCED], "email_already_sent"),
-            ([Verdict.BOUNCED] * 3, "email_not_cancellable"),
-            ([Verdict.FAILED] * 3, "email_not_cancellable"),
-            ([Verdict.DEFERRED] * 3, "email_not_cancellable"),
-            ([Verdict.DEFERRED, Verdict.FAILED, Verdict.BOUNCED], "email_not_cancellable"),
+            ([DeliveryStatus.DELIVERED] * 3, "email_already_sent"),
+            ([DeliveryStatus.SENT] * 3, "email_already_sent"),
+            ([DeliveryStatus.SENT, DeliveryStatus.DEFERRED, DeliveryStatus.BOUNCED], "email_already_sent"),
+            ([DeliveryStatus.BOUNCED] * 3, "email_not_cancellable"),
+            ([DeliveryStatus.FAILED] * 3, "email_not_cancellable"),
+            ([DeliveryStatus.DEFERRED] * 3, "email_not_cancellable"),
+            ([DeliveryStatus.DEFERRED, DeliveryStatus.FAILED, DeliveryStatus.BOUNCED], "email_not_cancellable"),
         ],
     )
     def test_what_was_handed_over_is_already_sent_and_the_rest_not_cancellable(self, api: Api, verdicts, code):
@@ -403,7 +403,8 @@ class TestCancelling:
         api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         reply = Reply(250, "as it is")
         outcomes = [
-            Outcome(verdict, reply, "" if verdict.value in {"sent", "delivered"} else "r") for verdict in verdicts
+            DeliveryOutcome(verdict, reply, "" if verdict.value in {"sent", "delivered"} else "r")
+            for verdict in verdicts
         ]
         record([Result(held, outcome) for held, outcome in zip(claim(), outcomes, strict=True)])
         before = kinds(email_id)
@@ -413,7 +414,7 @@ class TestCancelling:
 
     def test_an_opened_email_is_already_sent(self, api: Api):
         email_id = api.post("/emails/send", mail()).json()["id"]
-        record([Result(held, Outcome(Verdict.SENT, Reply(250, "ok"))) for held in claim()])
+        record([Result(held, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok"))) for held in claim()])
         Email.objects.update(status="opened")
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_already_sent")
 

@@ -24,7 +24,7 @@ from analytics import counters
 from analytics.reconcile import wrong_days
 from analytics.services import read_days, read_span
 from api.errors import NotFound
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.accept.drafts import BatchDraft, BatchRecipient, Draft
 from emails.accept.services import resend_email, send_batch, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
@@ -45,14 +45,14 @@ from tests.conftest import make_account, make_domain
 from workspaces.models import Workspace
 
 OUTCOMES = {
-    Verdict.SENT: Outcome(Verdict.SENT, Reply(250, "2.0.0 ok")),
-    Verdict.DELIVERED: Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok")),
-    Verdict.DEFERRED: Outcome(Verdict.DEFERRED, Reply(451, "4.7.1 later"), "temporary"),
-    Verdict.BOUNCED: Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 nobody"), "rejected"),
-    Verdict.FAILED: Outcome(Verdict.FAILED, Reply(0, "too long"), "expired"),
-    Verdict.PARKED: Outcome(Verdict.PARKED, Reply(0, "no room"), "destination_full"),
+    DeliveryStatus.SENT: DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok")),
+    DeliveryStatus.DELIVERED: DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok")),
+    DeliveryStatus.DEFERRED: DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 later"), "temporary"),
+    DeliveryStatus.BOUNCED: DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 nobody"), "rejected"),
+    DeliveryStatus.FAILED: DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "too long"), "expired"),
+    DeliveryStatus.PARKED: DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "no room"), "destination_full"),
 }
-VERDICTS = st.sampled_from(Verdict)
+VERDICTS = st.sampled_from(DeliveryStatus)
 # Not st.randoms(): what is chosen from differs between runs, so the draws must not depend on it.
 CHOICES = st.integers(0, 10_000).map(random.Random)
 REFUSALS = (EmailAlreadySent, EmailNotCancellable, EmailNotScheduled, NotFound)
@@ -240,7 +240,7 @@ class History(RuleBasedStateMachine):
         for _ in range(3):
             promote_due()
             held = queue.claim(4, after=UUID(int=0))
-            record([Result(one, OUTCOMES[choice.choice(list(Verdict))]) for one in held])
+            record([Result(one, OUTCOMES[choice.choice(list(DeliveryStatus))]) for one in held])
 
     def late_events(self, choice):
         for _ in range(3):

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Acceptance, Email
 from emails.sending import queue
 from emails.sending.outcomes import Result, record
@@ -21,7 +21,7 @@ from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
-OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 
 
 def send(api, **fields):

@@ -34,7 +34,7 @@ def test_right_counters_are_told_so(history):
 
 
 def test_a_wrong_counter_is_told_with_both_figures(history, alice):
-    counters.add([(counters.Slot(alice.workspace.id, counters.EVER, "recipients.completed"), 4)])
+    counters.add([(counters.CounterKey(alice.workspace.id, counters.ALL_TIME, "recipients.completed"), 4)])
     out = StringIO()
     with pytest.raises(CommandError, match="1 counters differ"):
         call_command("reconcile", "--workspace", alice.workspace.id, stdout=out)
@@ -43,18 +43,18 @@ def test_a_wrong_counter_is_told_with_both_figures(history, alice):
 
 
 def test_another_workspaces_counters_are_not_looked_at(history, alice, bob):
-    counters.add([(counters.Slot(alice.workspace.id, counters.EVER, "recipients.completed"), 4)])
+    counters.add([(counters.CounterKey(alice.workspace.id, counters.ALL_TIME, "recipients.completed"), 4)])
     assert "Every counter" in reconcile("--workspace", bob.workspace.id)
 
 
 def test_counters_of_other_rooms_are_left_alone(history, alice):
-    counters.add([(counters.Slot(alice.workspace.id, counters.EVER, "webhooks.sent"), 4)])
+    counters.add([(counters.CounterKey(alice.workspace.id, counters.ALL_TIME, "webhooks.sent"), 4)])
     assert "Every counter" in reconcile()
 
 
 def test_repair_corrects_hours_and_days_and_is_safe_to_repeat(history, api, alice):
     before = api.get("/analytics").json(), api.get("/analytics/daily").json()
-    counters.add([(counters.Slot(alice.workspace.id, timezone.now(), "status.delivered"), 7)])
+    counters.add([(counters.CounterKey(alice.workspace.id, timezone.now(), "status.delivered"), 7)])
     counters.fold()
     TallyDay.objects.filter(key="reached.bounced").update(count=0)
     assert reconcile("--repair").endswith("2 counters corrected.\n")

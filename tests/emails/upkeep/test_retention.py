@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from api.errors import NotFound
-from delivery.bounces.replies import Outcome, Reply, Verdict
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Attachment, Content, Email, Event, Pending, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import Result, record
@@ -25,8 +25,8 @@ from workspaces.api import authentication
 from workspaces.models import Workspace
 from workspaces.retention import sweep
 
-OK = Outcome(Verdict.DELIVERED, Reply(250, "2.0.0 ok"))
-BOUNCED = Outcome(Verdict.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
 FILE = {"filename": "a.txt", "content": "QQ=="}
 DAYS = {"free": 7, "pro": 90, "enterprise": 365}
 LONG_AGO = timedelta(days=1000)
@@ -146,7 +146,12 @@ class TestWhatStays:
         if state in {"claimed", "waiting"}:
             held = claim()
         if state == "waiting":
-            record([Result(one, Outcome(Verdict.DEFERRED, Reply(451, "later"), "temporary")) for one in held])
+            record(
+                [
+                    Result(one, DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary"))
+                    for one in held
+                ]
+            )
         age(LONG_AGO)
         expire()
         assert api.get(f"/emails/{email_id}").status_code == 200

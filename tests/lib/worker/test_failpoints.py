@@ -45,8 +45,8 @@ def test_a_kill_ends_the_process_and_nothing_is_done_after_it():
 
 
 def test_without_a_plan_a_point_does_nothing():
-    assert failpoints.fault is failpoints._nothing
-    assert failpoints.fault("emails.after_claim") is None
+    assert failpoints.failpoint is failpoints._nothing
+    assert failpoints.failpoint("emails.after_claim") is None
 
 
 @pytest.mark.parametrize(
