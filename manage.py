@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Run one of the project's commands."""
+"""Command line of the project's management commands."""
 
 import os
 import sys

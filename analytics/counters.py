@@ -1,52 +1,52 @@
-"""Add to the counters, fold what was added, read them.
+"""Counters: add deltas, fold them, read the sums.
 
-No hot row: a state change inserts deltas in its own transaction and beat folds them, into a row per hour and
-one per day. Readers add the folded and the unfolded in one statement, so that a figure is exact at every
-moment; they take whole days where they can, so that years cost what weeks do. See docs/decisions/0042.
+No row is hot: a status change inserts deltas in its own transaction, and beat folds them into one row per hour
+and one per day. Readers sum folded rows and unfolded deltas in one statement, so every figure is exact at any
+time. They read whole days where possible, so a range of years costs as little as weeks. See docs/decisions/0042.
 """
 
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_planned
+from lib.sql import run_replanned
 from lib.worker.failpoints import failpoint
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
 """
-# Of emails that the same transaction creates; those of an hour are counted in that of now().
-ADD_NEW = """
+# Deltas of emails that the same transaction creates: the hour is that of now(), or 'epoch' for all time.
+INSERT_EMAIL_DELTAS = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT %(workspace)s, CASE WHEN is_ever THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change
-  FROM json_to_recordset(%(changes)s) AS d (key text, change bigint, is_ever boolean)
+SELECT %(workspace)s, CASE WHEN is_all_time THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change
+  FROM json_to_recordset(%(changes)s) AS d (key text, change bigint, is_all_time boolean)
 """
-# What another fold holds is left to it; a delta is either in its row or in the sums, never in both.
+# Deltas locked by another fold are skipped. A delta is either a row or in the sums, never both.
 FOLD = """
-WITH taken AS (
+WITH folded AS (
     DELETE FROM analytics_tallydelta WHERE id IN (
         SELECT id FROM analytics_tallydelta ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
     RETURNING workspace_id, hour, key, change
 ), by_hour AS (
     INSERT INTO analytics_tally (workspace_id, hour, key, count)
-    SELECT workspace_id, hour, key, sum(change) FROM taken GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    SELECT workspace_id, hour, key, sum(change) FROM folded GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (workspace_id, hour, key) DO UPDATE SET count = analytics_tally.count + EXCLUDED.count
 ), by_day AS (
     INSERT INTO analytics_tallyday (workspace_id, day, key, count)
-    SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(change) FROM taken GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(change) FROM folded GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = analytics_tallyday.count + EXCLUDED.count
 )
-SELECT count(*) FROM taken
+SELECT count(*) FROM folded
 """
-# A key behind GONE counts what retention took of the key that follows, and is taken off it here.
+# A key prefixed with DELETED counts rows that retention deleted; it is subtracted here.
 TOTAL = """
 SELECT coalesce(sum(CASE WHEN key = ANY(%(keys)s) THEN n ELSE -n END), 0)::bigint FROM (
     SELECT key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
@@ -54,17 +54,17 @@ SELECT coalesce(sum(CASE WHEN key = ANY(%(keys)s) THEN n ELSE -n END), 0)::bigin
     SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
 ) counted
 """
-# What is counted in the hour EVER, for statements of other rooms that have to read more in the same moment.
-SINCE_EVER = """
+# Counts of the hour ALL_TIME, for statements of other apps that read more in the same snapshot.
+ALL_TIME_COUNTS = """
     SELECT key, sum(n)::bigint AS n FROM (
-        SELECT key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+        SELECT key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s AND hour = %(all_time)s
         UNION ALL
-        SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(ever)s
+        SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND hour = %(all_time)s
     ) both_kinds GROUP BY key
 """
-# Rows (key, n) and (day, key, n) for the statements of analytics, which sum them: what Python adds up costs several
+# Rows (key, n) and (day, key, n) for the statements of analytics, which sum them: summing in Python costs several
 # times as much.
-BETWEEN = """
+RANGE_COUNTS = """
     SELECT key, count AS n FROM analytics_tallyday
      WHERE workspace_id = %(workspace)s AND day >= %(first_day)s AND day < %(last_day)s
     UNION ALL
@@ -77,7 +77,7 @@ BETWEEN = """
     SELECT key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
 """
-DAILY = """
+DAILY_COUNTS = """
     SELECT day, key, count AS n FROM analytics_tallyday
      WHERE workspace_id = %(workspace)s AND day > (now() AT TIME ZONE 'UTC')::date - %(days)s
     UNION ALL
@@ -85,13 +85,13 @@ DAILY = """
      WHERE workspace_id = %(workspace)s
        AND hour >= ((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)::timestamp AT TIME ZONE 'UTC'
 """
-FOLD_AT_ONCE = 50_000
+FOLD_BATCH_SIZE = 50_000
 
-# The hour of what is counted since a workspace began.
+# The hour of counters that cover all time.
 ALL_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-# A midnight behind all that is counted.
+# A midnight after every counted hour.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-# Stands where a workspace does for what is counted of the service as a whole.
+# The workspace id of counters of the whole service.
 SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 DELETED = "gone."
 HOUR = timedelta(hours=1)
@@ -99,83 +99,90 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class CounterKey:
-    """Where a change is counted: created_at is the email's, its UTC hour counts."""
+    """A counter: workspace, key, and the UTC hour of the email's created_at."""
 
     workspace_id: str
     created_at: datetime
     key: str
 
 
-def add(changes: Iterable[tuple[CounterKey, int]]) -> None:
-    """Write changes down, one row per hour and key; to be called in the transaction of what they count."""
-    summed: Counter[tuple[str, datetime, str]] = Counter()
-    for slot, change in changes:
-        summed[slot.workspace_id, hour_of(slot.created_at), slot.key] += change
-    rows = sorted((*place, change) for place, change in summed.items() if change)
+# A counter and the number to add to it.
+CounterChange = tuple[CounterKey, int]
+
+
+def add(changes: Iterable[CounterChange]) -> None:
+    """Insert deltas, one row per hour and key. Call it in the transaction of the changes that it counts."""
+    sums: Counter[tuple[str, datetime, str]] = Counter()
+    for counter, change in changes:
+        sums[counter.workspace_id, hour_of(counter.created_at), counter.key] += change
+    rows = sorted((*group, change) for group, change in sums.items() if change)
     if not rows:
         return
     workspaces, hours, keys, counts = zip(*rows, strict=True)
     columns = [[to_uuid(workspace, prefix="ws_") for workspace in workspaces], *map(list, (hours, keys, counts))]
-    run_planned(ADD, columns)
+    run_replanned(ADD, columns)
 
 
-def add_new_values(*, key: str, change: int, since_ever: Iterable[tuple[CounterKey, int]]) -> dict[str, Any]:
-    """Return the values of ADD_NEW but the workspace; since_ever: what is counted since ever, whatever the hour."""
-    ever = [{"key": slot.key, "change": by, "is_ever": True} for slot, by in since_ever]
-    return {"changes": json.dumps([{"key": key, "change": change, "is_ever": False}, *ever])}
+def email_delta_values(*, key: str, change: int, all_time_changes: Iterable[CounterChange]) -> dict[str, Any]:
+    """Return the values of INSERT_EMAIL_DELTAS except the workspace.
+
+    all_time_changes: changes counted in the hour ALL_TIME.
+    """
+    all_time = [{"key": counter.key, "change": by, "is_all_time": True} for counter, by in all_time_changes]
+    return {"changes": json.dumps([{"key": key, "change": change, "is_all_time": False}, *all_time])}
 
 
 def fold() -> int:
-    """Fold waiting deltas into the tallies; return how many. Any number of folds may run at once."""
+    """Fold deltas into the counters and return their number. Any number of folds may run concurrently."""
     with connection.cursor() as cursor:
         failpoint("analytics.before_fold")
-        cursor.execute(FOLD, [FOLD_AT_ONCE])
+        cursor.execute(FOLD, [FOLD_BATCH_SIZE])
         (count,) = cursor.fetchone()
     failpoint("analytics.after_fold")
     return int(count)
 
 
 def total(workspace_id: str, *, keys: Collection[str]) -> int:
-    """Sum counters over all time, without what retention took away."""
+    """Sum counters over all time, minus rows deleted by retention."""
     both = [*keys, *(DELETED + key for key in keys)]
     ((count,),) = read(TOTAL, workspace_id, keys=list(keys), both=both)
     return int(count)
 
 
-def since_ever(workspace_id: str) -> dict[str, int]:
-    """Return what is counted in the hour EVER."""
-    return dict(read(SINCE_EVER, workspace_id, ever=ALL_TIME))
+def all_time_counts(workspace_id: str) -> dict[str, int]:
+    """Return the counts of the hour ALL_TIME by key."""
+    return dict(read(ALL_TIME_COUNTS, workspace_id, all_time=ALL_TIME))
 
 
-def values_between(start: datetime, end: datetime) -> dict[str, Any]:
-    """Return the values of BETWEEN for start ≤ hour < end; both are whole hours until FOREVER."""
+def range_values(start: datetime, end: datetime) -> dict[str, Any]:
+    """Return the values of RANGE_COUNTS for start ≤ hour < end; both are whole hours, at most FOREVER."""
     first, last = _midnight_from(start), _midnight_until(end)
     if first >= last:
-        # No whole day in between: the hours alone.
+        # No whole day in between: hours only.
         first = last = end
     days = {"first_day": first.date(), "last_day": last.date(), "morning": first, "evening": last}
     return {"start": start, "end": end, **days}
 
 
 def read(sql: str, workspace_id: str, **values: Any) -> list[tuple[Any, ...]]:
-    """Run a statement about the counters of one workspace, which it knows as %(workspace)s."""
+    """Run a statement about the counters of one workspace, passed as %(workspace)s; return the rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, {"workspace": to_uuid(workspace_id, prefix="ws_"), **values})
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
-def unfolded() -> int:
-    """Return how many deltas wait to be folded."""
+def count_unfolded() -> int:
+    """Return the number of deltas not yet folded."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM analytics_tallydelta")
         (count,) = cursor.fetchone()
     return int(count)
 
 
-def hour_of(moment: datetime) -> datetime:
-    """Return the UTC hour that a moment lies in."""
-    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+def hour_of(time: datetime) -> datetime:
+    """Return the start of the UTC hour of a time."""
+    return time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def _midnight_from(hour: datetime) -> datetime:
@@ -183,4 +190,4 @@ def _midnight_from(hour: datetime) -> datetime:
 
 
 def _midnight_until(hour: datetime) -> datetime:
-    return datetime.combine(hour.date(), time.min, UTC)
+    return datetime.combine(hour.date(), datetime.min.time(), UTC)

@@ -1,12 +1,12 @@
-"""Counters: what is folded, and what is still to be."""
+"""Counters by hour and by day, and the deltas not yet folded into them."""
 
 from django.db import models
 
 from lib.model_fields import IdField
 
 
-class Tally(models.Model):
-    """How many things of a kind there are, by workspace and UTC hour of the email's creation."""
+class HourlyCounter(models.Model):
+    """The count of one key in a workspace, by the UTC hour in which the emails were created."""
 
     workspace_id = IdField("ws_")
     hour = models.DateTimeField()
@@ -14,14 +14,15 @@ class Tally(models.Model):
     count = models.BigIntegerField()
 
     class Meta:
+        db_table = "analytics_tally"
         constraints = [models.UniqueConstraint(fields=["workspace_id", "hour", "key"], name="one_tally_an_hour")]
 
     def __str__(self) -> str:
         return f"{self.key} {self.count}"
 
 
-class TallyDelta(models.Model):
-    """A change that is not folded into its Tally yet; written with the change that it counts."""
+class CounterDelta(models.Model):
+    """A change not yet folded into the counters; inserted in the transaction of the change that it counts."""
 
     workspace_id = IdField("ws_")
     hour = models.DateTimeField()
@@ -29,14 +30,15 @@ class TallyDelta(models.Model):
     change = models.BigIntegerField()
 
     class Meta:
+        db_table = "analytics_tallydelta"
         indexes = [models.Index(fields=["workspace_id", "hour"], name="delta_workspace")]
 
     def __str__(self) -> str:
         return f"{self.key} {self.change:+}"
 
 
-class TallyDay(models.Model):
-    """The tallies of a UTC day, summed: a year is read in 365 rows a key and not in 8,760."""
+class DailyCounter(models.Model):
+    """The sum of the hourly counters of one key in a UTC day: a year is 365 rows per key, not 8,760."""
 
     workspace_id = IdField("ws_")
     day = models.DateField()
@@ -44,6 +46,7 @@ class TallyDay(models.Model):
     count = models.BigIntegerField()
 
     class Meta:
+        db_table = "analytics_tallyday"
         constraints = [models.UniqueConstraint(fields=["workspace_id", "day", "key"], name="one_tally_a_day")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Check that the tallies agree with one another, and read them for a comparison with what they count."""
+"""Reconciliation of the counters: compare days with the sums of their hours, and repair them."""
 
 from django.db import connection, transaction
 
@@ -6,7 +6,7 @@ from analytics.counters import DELETED
 from lib.ids import to_uuid
 
 # Current counts of a workspace: folded and unfolded, minus rows deleted by retention.
-COUNTED = f"""
+CURRENT_COUNTS = f"""
     SELECT hour, regexp_replace(key, '^{DELETED}', '') AS key,
            sum(CASE WHEN starts_with(key, '{DELETED}') THEN -n ELSE n END)::bigint AS n
       FROM (SELECT hour, key, count AS n FROM analytics_tally WHERE workspace_id = %(workspace)s
@@ -24,7 +24,7 @@ WITH hours AS (
 SELECT day, key, coalesce(days.n, 0), coalesce(hours.n, 0) FROM days FULL JOIN hours USING (day, key)
  WHERE coalesce(days.n, 0) <> coalesce(hours.n, 0) ORDER BY day, key
 """
-# Folds wait for it, so that none adds to a day what is in the sum of its hours already.
+# The lock blocks folds: a delta folded in between would be counted twice in its day.
 LOCK = "LOCK TABLE analytics_tallyday IN SHARE ROW EXCLUSIVE MODE"
 SET_DAY = """
 INSERT INTO analytics_tallyday (workspace_id, day, key, count) VALUES (%s, %s, %s, %s)
@@ -35,8 +35,8 @@ ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = EXCLUDED.count
 WrongDay = tuple[str, str, int, int]
 
 
-def wrong_days(workspace_id: str) -> list[WrongDay]:
-    """Return the days whose count is not the sum of their hours."""
+def find_wrong_days(workspace_id: str) -> list[WrongDay]:
+    """Return the days whose count differs from the sum of their hours."""
     with connection.cursor() as cursor:
         cursor.execute(WRONG_DAYS, {"workspace": to_uuid(workspace_id, prefix="ws_")})
         return [(day.isoformat(), *rest) for day, *rest in cursor.fetchall()]
@@ -44,9 +44,9 @@ def wrong_days(workspace_id: str) -> list[WrongDay]:
 
 @transaction.atomic
 def repair_days(workspace_id: str) -> None:
-    """Make each day the sum of its hours."""
+    """Set the count of each wrong day to the sum of its hours."""
     with connection.cursor() as cursor:
         cursor.execute(LOCK)
         workspace = to_uuid(workspace_id, prefix="ws_")
-        rows = [(workspace, day, key, total) for day, key, _, total in wrong_days(workspace_id)]
+        rows = [(workspace, day, key, total) for day, key, _, total in find_wrong_days(workspace_id)]
         cursor.executemany(SET_DAY, rows)

@@ -3,7 +3,7 @@
 from drf_spectacular.utils import extend_schema_view
 
 from analytics.serializers import DEFAULT_DAYS, MAX_DAYS, AnalyticsSerializer, DaysSerializer
-from api.schema import MOMENT, VALIDATION_ERROR, answer, query
+from api.schema import DATE_OR_DATETIME, VALIDATION_ERROR, query, response
 from workspaces.api.schema import READING, keyed_operation
 
 ANALYTICS = {
@@ -24,34 +24,35 @@ analytics_schema = extend_schema_view(
     get=keyed_operation(
         "getAnalytics",
         "Get totals and rates",
-        "Counts the emails that were created in a range, without cancelled ones and those that are still scheduled, "
-        "and how many of them had each event at least once: an email that was clicked counts as opened and as "
-        "delivered, too. A rate is its count divided by the total, and 0 when there is none. The range is in whole "
-        "hours of UTC: "
-        "`from` is rounded down, `to` up, and the answer tells both. Emails that retention has deleted still count.",
+        "Counts the emails created in a range, except cancelled and still scheduled ones, and the emails among them "
+        "that had each event at least once. A clicked email also counts as opened and delivered. A rate is its count "
+        "divided by the total, or 0 if the total is 0. The range consists of whole UTC hours: `from` is rounded down, "
+        "`to` up, and the response contains both. Emails deleted by retention still count.",
         scope=READING,
-        answers=[answer(200, AnalyticsSerializer, "The figures.", example=ANALYTICS)],
+        responses=[response(200, AnalyticsSerializer, "The totals and rates.", example=ANALYTICS)],
         problems=[VALIDATION_ERROR],
         parameters=[
-            query("from", MOMENT, "The first hour or day; without it, all since the workspace began."),
-            query("to", MOMENT, "Up to this moment, or to the end of this day; without it, up to now."),
+            query("from", DATE_OR_DATETIME, "The first hour or day. Defaults to the creation of the workspace."),
+            query(
+                "to", DATE_OR_DATETIME, "The end of the range: a time, or a date, which is included. Defaults to now."
+            ),
         ],
     )
 )
 daily_schema = extend_schema_view(
     get=keyed_operation(
         "getDailyVolume",
-        "Get the volume of each day",
-        "Counts by the day, in UTC, on which emails were created: oldest first, today included, days without emails "
-        "with zeros.",
+        "Get daily volume",
+        "Counts emails by the UTC day on which they were created, oldest first. Today is included, and days without "
+        "emails have zeros.",
         scope=READING,
-        answers=[answer(200, DaysSerializer, "The days.", example=DAYS)],
+        responses=[response(200, DaysSerializer, "One entry per day.", example=DAYS)],
         problems=[VALIDATION_ERROR],
         parameters=[
             query(
                 "days",
                 {"type": "integer", "minimum": 1, "maximum": MAX_DAYS, "default": DEFAULT_DAYS},
-                "How many days.",
+                "The number of days.",
             )
         ],
     )

@@ -1,4 +1,4 @@
-"""What became of a workspace's emails, by the hour and day of their creation (docs/decisions/0042)."""
+"""Email volume of a workspace, by the hour and day of creation (docs/decisions/0042)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from datetime import date, datetime
 from analytics import counters
 from workspaces.models import Workspace
 
-REACHED = ("delivered", "bounced", "opened", "clicked")
-# Not counted: what was never to leave, and what has yet to.
-LEFT_OUT = ("status.cancelled", "status.scheduled")
+COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
+# Cancelled emails are never sent, scheduled ones not yet.
+EXCLUDED_STATUSES = ("status.cancelled", "status.scheduled")
 
-_REACHED_SUMS = (f"coalesce(sum(n) FILTER (WHERE key = 'reached.{name}'), 0)::bigint" for name in REACHED)
-# The columns of a Volume.
+_REACHED_SUMS = (f"coalesce(sum(n) FILTER (WHERE key = 'reached.{name}'), 0)::bigint" for name in COUNTED_EVENTS)
+# The columns of an EmailVolume.
 SUMS = f"""
-       coalesce(sum(n) FILTER (WHERE starts_with(key, 'status.') AND key NOT IN {LEFT_OUT}), 0)::bigint,
+       coalesce(sum(n) FILTER (WHERE starts_with(key, 'status.') AND key NOT IN {EXCLUDED_STATUSES}), 0)::bigint,
        {", ".join(_REACHED_SUMS)}
 """
-SPAN = f"SELECT now(), {SUMS} FROM ({counters.BETWEEN}) counted"  # noqa: S608 - constants
-# A day without a counter has one row without a key, and zeros.
-DAYS = f"""
+RANGE_VOLUME = f"SELECT now(), {SUMS} FROM ({counters.RANGE_COUNTS}) counted"  # noqa: S608 - constants
+# A day without counters yields one row without a key, and zero sums.
+DAILY_VOLUME = f"""
 SELECT day, {SUMS}
-  FROM (SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back) asked
-       LEFT JOIN ({counters.DAILY}) counted USING (day)
+  FROM (SELECT (now() AT TIME ZONE 'UTC')::date - back AS day FROM generate_series(0, %(days)s - 1) AS back) requested
+       LEFT JOIN ({counters.DAILY_COUNTS}) counted USING (day)
  GROUP BY day ORDER BY day
 """  # noqa: S608
 
 
 @dataclass(frozen=True)
-class Volume:
-    """Emails that were sent, or are to be sent now; reached has how many of them had an event at least once."""
+class EmailVolume:
+    """The number of emails sent or queued. reached: by event, the number of emails that had it at least once."""
 
     total: int
     reached: Mapping[str, int]
@@ -40,7 +40,7 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Span(Volume):
+class RangeVolume(EmailVolume):
     """The volume of start ≤ createdAt < end."""
 
     start: datetime
@@ -48,27 +48,29 @@ class Span(Volume):
 
 
 @dataclass(frozen=True)
-class Day(Volume):
+class DailyVolume(EmailVolume):
     date: date
 
 
-def read_span(workspace: Workspace, *, start: datetime | None, end: datetime | None) -> Span:
-    """Count a range of whole hours; without a start from the workspace's first hour, without an end to this hour's."""
+def read_range(workspace: Workspace, *, start: datetime | None, end: datetime | None) -> RangeVolume:
+    """Return the volume of a range of whole hours, by default from the workspace's first hour to the current one."""
     first = counters.hour_of(workspace.created_at)
     start = start or min(first, end or first)
-    # No hour is counted before the first, and none after this one: so the range needs no clock of its own.
-    values = counters.values_between(
+    # No counter is older than the first hour or newer than the current one, so an open end needs no clock.
+    values = counters.range_values(
         min(max(start, first), counters.FOREVER), min(end or counters.FOREVER, counters.FOREVER)
     )
-    ((now, total, *reached),) = counters.read(SPAN, workspace.id, **values)
-    return Span(total, _reached(reached), start=start, end=end or max(counters.hour_of(now) + counters.HOUR, start))
+    ((now, total, *reached),) = counters.read(RANGE_VOLUME, workspace.id, **values)
+    return RangeVolume(
+        total, _reached(reached), start=start, end=end or max(counters.hour_of(now) + counters.HOUR, start)
+    )
 
 
-def read_days(workspace: Workspace, *, days: int) -> list[Day]:
-    """Count each of the last days in UTC, oldest first; today is the last."""
-    found = counters.read(DAYS, workspace.id, days=days)
-    return [Day(total, _reached(reached), date=day) for day, total, *reached in found]
+def read_days(workspace: Workspace, *, days: int) -> list[DailyVolume]:
+    """Return the volume of each of the last UTC days, oldest first; today is the last."""
+    rows = counters.read(DAILY_VOLUME, workspace.id, days=days)
+    return [DailyVolume(total, _reached(reached), date=day) for day, total, *reached in rows]
 
 
 def _reached(counts: Sequence[int]) -> dict[str, int]:
-    return dict(zip(REACHED, counts, strict=True))
+    return dict(zip(COUNTED_EVENTS, counts, strict=True))

@@ -1,4 +1,4 @@
-"""Sweeps of the counters."""
+"""Counter tasks."""
 
 from celery import shared_task
 
@@ -7,6 +7,6 @@ from analytics import counters
 
 @shared_task(name="analytics.tasks.fold", ignore_result=True)
 def fold() -> None:
-    """Fold until nothing is left to fold."""
-    while counters.fold() == counters.FOLD_AT_ONCE:
+    """Fold all deltas, in batches."""
+    while counters.fold() == counters.FOLD_BATCH_SIZE:
         pass

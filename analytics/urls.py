@@ -1,7 +1,7 @@
 from analytics.views import AnalyticsView, DailyView
-from api.routing import door
+from api.routing import fixed_path
 
 urlpatterns = [
-    door("analytics", AnalyticsView.as_view(), name="analytics"),
-    door("analytics/daily", DailyView.as_view(), name="analytics-daily"),
+    fixed_path("analytics", AnalyticsView.as_view(), name="analytics"),
+    fixed_path("analytics/daily", DailyView.as_view(), name="analytics-daily"),
 ]

@@ -5,11 +5,11 @@ from rest_framework.response import Response
 
 from analytics.schema import analytics_schema, daily_schema
 from analytics.serializers import AnalyticsSerializer, DaysQuery, DaysSerializer, HoursQuery
-from analytics.services import read_days, read_span
+from analytics.services import read_days, read_range
 from workspaces.api.viewsets import WorkspaceView
 
-# Made once, for making one copies all its fields; nothing of an answer stays in them.
-SPAN, DAYS = AnalyticsSerializer(), DaysSerializer()
+# Created once: instantiation copies every field, and rendering keeps no state in them.
+ANALYTICS, DAYS = AnalyticsSerializer(), DaysSerializer()
 
 
 @analytics_schema
@@ -17,8 +17,8 @@ class AnalyticsView(WorkspaceView):
     action = "analytics"
 
     def get(self, request: Request) -> Response:
-        span = read_span(self.workspace, **self.valid_query(HoursQuery))
-        return Response(SPAN.to_representation(span))
+        volume = read_range(self.workspace, **self.valid_query(HoursQuery))
+        return Response(ANALYTICS.to_representation(volume))
 
 
 @daily_schema

@@ -1,7 +1,7 @@
-"""Turn away what has waited too long for a free process: beyond its capacity the service says so, early.
+"""Admission control: requests that waited too long for a free process are rejected with 503.
 
-Connections queue in the kernel until a process takes them. Without a bound everybody waits longer and longer under
-too much load, and at last for answers that nobody reads any more (docs/decisions/0062).
+Connections queue in the kernel until a process accepts them. Without a limit, overload makes every request wait longer
+and longer, in the end for responses after the client has given up (docs/decisions/0062).
 """
 
 import socket
@@ -13,33 +13,33 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from api import errors, latency
-from api.exception_handler import problem_answer
+from api.exception_handler import problem_http_response
 
-# Where Linux' struct tcp_info has tcpi_last_data_recv: milliseconds since bytes came last.
-LAST_DATA_AT = 52
+# Offset of tcpi_last_data_recv in Linux' struct tcp_info: milliseconds since the last bytes arrived.
+LAST_DATA_OFFSET = 52
 CHUNK_BYTES = 65_536
 
 
 def waited_seconds(connection: socket.socket | None) -> float:
-    """Return for how long a request has lain in the kernel.
+    """Return how long a request has waited in the kernel's queue.
 
-    Its last bytes came while nobody had taken the connection, so their age is the wait; a body that is still coming has
-    none. 0 where it cannot be known: on other systems, and on sockets that are not TCP.
+    The last bytes arrived before a process accepted the connection, so their age is the wait; a request whose body is
+    still arriving has not waited. Returns 0 where the time is unknown: on other systems and for non-TCP sockets.
     """
     if connection is None or not hasattr(socket, "TCP_INFO"):
         return 0.0
     try:
-        found = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA_AT + 4)
+        tcp_info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA_OFFSET + 4)
     except OSError:
         return 0.0
-    if len(found) < LAST_DATA_AT + 4:
+    if len(tcp_info) < LAST_DATA_OFFSET + 4:
         return 0.0
-    (milliseconds,) = struct.unpack_from("=I", found, LAST_DATA_AT)
+    (milliseconds,) = struct.unpack_from("=I", tcp_info, LAST_DATA_OFFSET)
     return float(milliseconds) / 1000
 
 
 class AdmissionMiddleware:
-    """Guards /v1 alone: a recipient's click, a probe of health and an owner's page are few, and are always answered."""
+    """Limits the wait of requests to /v1; clicks, health checks and dashboard pages are few and always served."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -51,11 +51,11 @@ class AdmissionMiddleware:
         if waited * 1000 <= settings.WEB_MAX_WAIT_MS:
             return self.get_response(request)
         latency.observe("turned-away", status=errors.Overloaded.status, seconds=waited)
-        return _turn_away(request)
+        return _reject(request)
 
 
-def _turn_away(request: HttpRequest) -> HttpResponse:
-    # An answer to a body that was not read may be cut off by its sender's own kernel.
+def _reject(request: HttpRequest) -> HttpResponse:
+    # If the body is left unread, the client's kernel may discard the response.
     while request.read(CHUNK_BYTES):
         pass
-    return problem_answer(errors.overloaded())
+    return problem_http_response(errors.overloaded())

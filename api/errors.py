@@ -1,15 +1,21 @@
-"""The problems that the API answers with: RFC 9457, one shape for all.
+"""API errors: one JSON shape for all, RFC 9457.
 
-An app names its own by subclassing `Problem`; a service raises it, the handler turns it into the answer.
+An app defines its errors by subclassing `Problem`; a service raises one, and the exception handler renders it. The
+docstring of each class is its entry on the error catalogue page: the meaning, then the advice.
 """
 
 from typing import Any, ClassVar
 
+NOT_FOUND_DETAIL = "Not found in this workspace."
+METHOD_NOT_ALLOWED_DETAIL = "This path does not support this method. The Allow header lists the supported methods."
+NOT_ACCEPTABLE_DETAIL = "This path returns application/json. Change or omit the Accept header."
+INVALID_FIELDS_DETAIL = "Some fields are invalid. See errors for details."
+
 
 class Problem(Exception):
-    """A refusal with a status, a stable code and a sentence that says what to change.
+    """An API error with a status, a stable code and a message that explains how to fix the request.
 
-    members are added to the answer as they are, headers to its headers.
+    members are added to the JSON body, headers to the response headers.
     """
 
     status: ClassVar[int]
@@ -24,97 +30,98 @@ class Problem(Exception):
 
 
 class InvalidJson(Problem):
-    """The body cannot be read as one JSON object, or could be read in two ways.
+    """The body is not a single, unambiguous JSON object.
 
-    Send an object in UTF-8 with `Content-Type: application/json`. Besides plain syntax errors these are refused: a key
-    given twice, nesting deeper than 32 levels, NaN, numbers that are infinite or longer than 64 digits, NUL characters
-    and half surrogate pairs in strings.
+    Send a JSON object in UTF-8 with `Content-Type: application/json`. Besides syntax errors, the API rejects duplicate
+    keys, nesting deeper than 32 levels, NaN, infinite numbers, numbers longer than 64 digits, and strings that contain
+    NUL characters or unpaired surrogates.
     """
 
     status, code, title = 400, "invalid_json", "Invalid JSON"
 
 
 class NotFound(Problem):
-    """There is no such path, or nothing with this id in your workspace.
+    """The path does not exist, or your workspace has no object with this id.
 
-    Check the id, and that the key belongs to the workspace that owns it. What another workspace owns, and what
-    retention has deleted, is answered like what never existed.
+    Check the id, and check that the API key belongs to the workspace that owns the object. Objects of other workspaces
+    and objects deleted by retention return the same error as objects that never existed.
     """
 
     status, code, title = 404, "not_found", "Not found"
 
 
 class MethodNotAllowed(Problem):
-    """The path exists, but does not take this method.
+    """The path exists but does not support this method.
 
-    The `Allow` header names those that it takes.
+    The `Allow` header lists the supported methods.
     """
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
 
 
 class NotAcceptable(Problem):
-    """The `Accept` header asks for a format that the answer does not have.
+    """The `Accept` header requests a format that is not available.
 
-    Answers are `application/json`, the export is `text/csv`. Leave the header out, or send `*/*`.
+    Responses are `application/json`; the export is `text/csv`. Omit the header or send `*/*`.
     """
 
     status, code, title = 406, "not_acceptable", "Not acceptable"
 
 
 class LengthRequired(Problem):
-    """The body came without a usable `Content-Length`.
+    """The request has no valid `Content-Length` header.
 
-    Send the number of bytes; chunked bodies are not taken. Most clients do this by themselves when the body is not
-    streamed.
+    Send the length of the body in bytes; chunked bodies are not supported. Most HTTP clients set the header
+    automatically unless the body is streamed.
     """
 
     status, code, title = 411, "length_required", "Length required"
 
 
 class PayloadTooLarge(Problem):
-    """The body has more than 20 MiB.
+    """The body is larger than 20 MiB.
 
-    Send smaller attachments, or a link to the file in their place.
+    Send smaller attachments, or link to the files instead.
     """
 
     status, code, title = 413, "payload_too_large", "Payload too large"
 
 
 class UnsupportedMediaType(Problem):
-    """The body is not announced as JSON, or is compressed.
+    """The body is not declared as JSON, or it is compressed.
 
-    Send it as it is, with `Content-Type: application/json`.
+    Send it uncompressed, with `Content-Type: application/json`.
     """
 
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
 
 
 class InvalidFields(Problem):
-    """One field or more, of the body or of the query, breaks a rule.
+    """One or more fields of the body or the query string are invalid.
 
-    `errors` lists all of them at once, each with the path of its `field`, a `code` and a sentence. Unknown fields are
-    refused too, with the nearest known name: an ignored `scheduledfor` would send at once.
+    `errors` lists every invalid field with its path in `field`, a `code` and a message. Unknown fields are rejected
+    too, with a suggestion for the closest known name: if `scheduledfor` were ignored, the email would be sent
+    immediately.
     """
 
     status, code, title = 422, "validation_error", "Validation failed"
 
 
 class RateLimitExceeded(Problem):
-    """The workspace made more requests than it may in this moment, or too many without a valid key came from you.
+    """The workspace exceeded its rate limit, or your address made too many requests without a valid API key.
 
-    Wait for the seconds of `Retry-After`, then go on. `RateLimit-Remaining` tells beforehand how many requests are
-    left; a batch carries up to 500 emails in one.
+    Wait for the number of seconds in `Retry-After` before the next request. `RateLimit-Remaining` is the number of
+    requests left; a batch request accepts up to 500 emails.
     """
 
     status, code, title = 429, "rate_limit_exceeded", "Rate limit exceeded"
 
 
 class InternalError(Problem):
-    """Something went wrong on the server's side.
+    """An unexpected error occurred on the server.
 
-    Nothing was accepted. Try again later; when it stays, tell the `requestId` to whoever runs this server. With an
-    idempotency key, trying again can never send twice.
+    Nothing was accepted. Try again later; if the error persists, send the `requestId` to the operator of this server.
+    With an idempotency key, retrying never sends an email twice.
     """
 
     status, code, title = 500, "internal_error", "Internal error"
@@ -123,36 +130,39 @@ class InternalError(Problem):
 class ServiceUnavailable(Problem):
     """The server cannot reach its database.
 
-    Try again after the seconds of `Retry-After`, with the same idempotency key: when the first attempt was accepted
-    after all, the answer is the original one and nothing is sent twice.
+    Retry after the number of seconds in `Retry-After`, with the same idempotency key: if the first request was
+    accepted after all, you receive the original response and nothing is sent twice.
     """
 
     status, code, title = 503, "service_unavailable", "Service unavailable"
 
 
 class Overloaded(Problem):
-    """The server gets more requests than it can answer in time, and this one has waited for too long.
+    """The server is receiving more requests than it can process in time, and this request waited too long.
 
-    Nothing was accepted: it was not even read. Wait for the seconds of `Retry-After`, and ask less at once; a batch
-    carries up to 500 emails in one request.
+    Nothing was accepted; the request was not read. Wait for the number of seconds in `Retry-After` and send fewer
+    concurrent requests; a batch request accepts up to 500 emails.
     """
 
     status, code, title = 503, "overloaded", "Overloaded"
 
 
 def internal_error() -> InternalError:
-    return InternalError("Something went wrong on our side. Nothing was accepted; name the requestId when you ask.")
+    return InternalError(
+        "An internal error occurred. Nothing was accepted. Include the requestId when you ask for help."
+    )
 
 
 def service_unavailable() -> ServiceUnavailable:
     return ServiceUnavailable(
-        "The database cannot be reached. Nothing was accepted unless an idempotency key says otherwise; try again.",
+        "The database is unavailable. Try again with the same idempotency key: an email that was already accepted "
+        "is not sent twice.",
         headers={"Retry-After": "5"},
     )
 
 
 def overloaded() -> Overloaded:
     return Overloaded(
-        "There are more requests than the server can answer in time. Nothing was accepted; try again.",
+        "The server is receiving more requests than it can process. Nothing was accepted; try again.",
         headers={"Retry-After": "2"},
     )

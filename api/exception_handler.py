@@ -1,7 +1,8 @@
-"""Every failure under /v1 becomes application/problem+json here: ours, DRF's, Django's and the database's."""
+"""Error responses under /v1: exceptions of the service, DRF and Django as application/problem+json."""
 
 import json
 import logging
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -12,45 +13,44 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from rest_framework import exceptions
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from api import errors
-from api.field_errors import field_errors
 from api.request_ids import current_request_id
 
 CONTENT_TYPE = "application/problem+json"
 log = logging.getLogger("postrider.errors")
 
-# What the framework raises, and what we say instead.
-FRAMEWORK: dict[type[Exception], tuple[type[errors.Problem], str]] = {
-    Http404: (errors.NotFound, "There is nothing here, or it is not yours."),
-    exceptions.NotFound: (errors.NotFound, "There is nothing here, or it is not yours."),
-    exceptions.MethodNotAllowed: (errors.MethodNotAllowed, "This path does not take that method; see Allow."),
-    exceptions.NotAcceptable: (errors.NotAcceptable, "Answers are application/json; change the Accept header."),
+# Exceptions of the frameworks, and the problem and detail of their responses.
+FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
+    Http404: (errors.NotFound, errors.NOT_FOUND_DETAIL),
+    exceptions.NotFound: (errors.NotFound, errors.NOT_FOUND_DETAIL),
+    exceptions.MethodNotAllowed: (errors.MethodNotAllowed, errors.METHOD_NOT_ALLOWED_DETAIL),
+    exceptions.NotAcceptable: (errors.NotAcceptable, errors.NOT_ACCEPTABLE_DETAIL),
     exceptions.UnsupportedMediaType: (errors.UnsupportedMediaType, "Send the body as application/json."),
     exceptions.ParseError: (errors.InvalidJson, "The body is not valid JSON."),
-    PermissionDenied: (errors.NotFound, "There is nothing here, or it is not yours."),
+    PermissionDenied: (errors.NotFound, errors.NOT_FOUND_DETAIL),
 }
+# Codes of DRF that the API names more precisely.
+FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
+BODY = "body"
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER."""
-    problem = as_problem(error)
+    """Return the response for an exception; DRF's EXCEPTION_HANDLER."""
+    problem = to_problem(error)
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("request failed", exc_info=error)
     return Response(problem_body(problem), status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
 
 
-def as_problem(error: Exception) -> errors.Problem:
+def to_problem(error: Exception) -> errors.Problem:
     if isinstance(error, errors.Problem):
         return error
     if isinstance(error, exceptions.ValidationError):
-        return errors.InvalidFields(
-            "Some fields are not valid; see errors.", errors=field_errors(error.get_full_details())
-        )
+        return errors.InvalidFields(errors.INVALID_FIELDS_DETAIL, errors=field_errors(error.get_full_details()))
     if isinstance(error, OperationalError | InterfaceError):
         return errors.service_unavailable()
-    for framework_error, (problem, detail) in FRAMEWORK.items():
+    for framework_error, (problem, detail) in FRAMEWORK_PROBLEMS.items():
         if isinstance(error, framework_error):
             return problem(detail)
     return errors.internal_error()
@@ -69,39 +69,63 @@ def problem_body(problem: errors.Problem) -> dict[str, Any]:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, errors.InvalidJson("The request is malformed."), status=400)
+    return _error_response(request, errors.InvalidJson("The request is malformed."), status=400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, errors.NotFound(FRAMEWORK[Http404][1]), status=403)
+    return _error_response(request, errors.NotFound(errors.NOT_FOUND_DETAIL), status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, errors.NotFound(FRAMEWORK[Http404][1]), status=404)
+    return _error_response(request, errors.NotFound(errors.NOT_FOUND_DETAIL), status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _answer(request, errors.internal_error(), status=500)
+    return _error_response(request, errors.internal_error(), status=500)
 
 
-def _answer(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
-    """Answer what failed outside of DRF: JSON under /v1, a plain page elsewhere."""
+def _error_response(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
+    """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere."""
     if request.path_info.startswith("/v1/") or request.path_info == "/v1":
-        return problem_answer(problem)
+        return problem_http_response(problem)
     return render(request, "api/error.html", {"status": status, "title": HTTPStatus(status).phrase}, status=status)
 
 
-def problem_answer(problem: errors.Problem) -> HttpResponse:
-    """Return the answer of a problem outside of DRF."""
+def problem_http_response(problem: errors.Problem) -> HttpResponse:
+    """Return the response for a problem outside of DRF."""
     body = json.dumps(problem_body(problem))
     return HttpResponse(body, status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
 
 
-class NoSuchPath(APIView):
-    """What /v1 answers for a path that it does not have; a key is not asked for."""
+def field_errors(details: Any) -> list[dict[str, str]]:
+    """Flatten `get_full_details()` into `[{"field": "attachments[2].content", "code": …, "detail": …}]`."""
+    return list(_walk_details(details, path=""))
 
-    authentication_classes = ()
-    permission_classes = ()
 
-    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
-        raise errors.NotFound(f"There is no {request.path}; the paths are listed in /v1/openapi.json.")
+def _walk_details(details: Any, *, path: str) -> Iterator[dict[str, str]]:
+    if _is_leaf(details):
+        code = str(details["code"])
+        yield {"field": path or BODY, "code": FIELD_CODES.get(code, code), "detail": str(details["message"])}
+    elif isinstance(details, dict):
+        for name, inner in details.items():
+            yield from _walk_details(inner, path=_join_path(path, name))
+    else:
+        for index, inner in enumerate(details):
+            # A list of leaves belongs to one field; a list of dicts has one entry per item of a list field.
+            yield from _walk_details(inner, path=path if _is_leaf(inner) else f"{path}[{index}]")
+
+
+def _is_leaf(details: Any) -> bool:
+    return (
+        isinstance(details, dict)
+        and details.keys() == {"message", "code"}
+        and not isinstance(details["code"], dict | list)
+    )
+
+
+def _join_path(path: str, name: Any) -> str:
+    if name == "non_field_errors":
+        return path
+    if isinstance(name, int):
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else str(name)

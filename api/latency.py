@@ -1,7 +1,7 @@
-"""How long requests take, for `/metrics`: a histogram by operation.
+"""Request latency for `/metrics`: a histogram by operation.
 
-With PROMETHEUS_MULTIPROC_DIR, which config/gunicorn.py sets, every process of a server writes to a file of its own
-and a scrape, whichever process answers it, reads all of them (docs/decisions/0045).
+With PROMETHEUS_MULTIPROC_DIR, which config/gunicorn.py sets, each process of a server writes to a separate file, and a
+scrape of any process reads all files (docs/decisions/0045).
 """
 
 import os
@@ -14,7 +14,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _registry = CollectorRegistry()
 _seconds = Histogram(
     "postrider_request_seconds",
-    "Requests to /v1 by operation, such as email-send, and kind of answer.",
+    "Requests to /v1 by operation, such as email-send, and status class.",
     ["operation", "status"],
     buckets=BUCKETS,
     registry=_registry,
@@ -22,14 +22,14 @@ _seconds = Histogram(
 
 
 def observe(operation: str, *, status: int, seconds: float) -> None:
-    """operation: the name of the route. Both labels come from small sets, whatever callers ask for."""
+    """Record the duration of a request. operation: the route name, so that both labels have few values."""
     _seconds.labels(operation, f"{status // 100}xx").observe(seconds)
 
 
 def observed() -> CollectorRegistry:
-    """Return what all processes of this server have observed."""
+    """Return the registry with the observations of all processes of this server."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return _registry
-    everybody = CollectorRegistry()
-    MultiProcessCollector(everybody)  # type: ignore[no-untyped-call]
-    return everybody
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry

@@ -1,4 +1,4 @@
-"""Which form an answer has: the view's first one for callers who take anything, without reading it out of a list."""
+"""Content negotiation: the first renderer of the view for clients that accept any media type."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,12 +11,12 @@ ANYTHING = "*/*"
 
 
 class Negotiation(DefaultContentNegotiation):
-    """The framework's, which costs as much as checking an API key, for those alone who ask for a form."""
+    """DRF's negotiation, only for clients that request a media type: it costs as much as checking an API key."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> Any:
-        """Return a renderer and its media type."""
+        """Return the renderer and its media type."""
         if request.META.get("HTTP_ACCEPT", ANYTHING) == ANYTHING:
             first = next(iter(renderers))
             return first, first.media_type

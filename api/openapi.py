@@ -1,4 +1,4 @@
-"""The OpenAPI document: made from the code by drf-spectacular, once per process."""
+"""The OpenAPI document, generated from the code by drf-spectacular once per process."""
 
 import copy
 import functools
@@ -12,56 +12,71 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from api import schema_fields  # noqa: F401 - registers how the fields are shown
+from api import schema_fields  # noqa: F401 - registers the schemas of fields
 from api.exception_handler import CONTENT_TYPE
-from api.schema import BODY_MAY_BE_EMPTY, HEADERS, ID, KNOWN, PLACE, PROBLEMS, KnownProblem, Schema
+from api.schema import (
+    BODY_MAY_BE_EMPTY,
+    HEADERS,
+    ID,
+    POSITION,
+    PROBLEM_DESCRIPTIONS,
+    PROBLEMS,
+    ProblemDescription,
+    Schema,
+)
 from lib.model_fields import IdField
 
 INTRODUCTION = Path(__file__).with_name("introduction.md")
 METHODS = ("GET", "POST", "PATCH", "DELETE")
 # In the order of the documentation.
 TAGS = {
-    "Emails": "Send emails, look at them, follow what happens to them.",
-    "Templates": "Texts with variables, kept here and filled in when an email is sent.",
-    "Webhooks": "Where events are posted to.",
-    "Suppressions": "Addresses that are never sent to.",
-    "Domains": "The domains that emails are sent from.",
-    "Analytics": "Totals, rates and volume.",
-    "Queue": "What waits, and what is on its way.",
-    "Account": "The workspace and the key that a call is made with.",
-    "Documentation": "This description, for machines.",
+    "Emails": "Send emails, list them and follow their events.",
+    "Templates": "Stored content with variables, rendered when an email is sent.",
+    "Webhooks": "Endpoints that receive events.",
+    "Suppressions": "Addresses that must not be sent to.",
+    "Domains": "Sending domains and their DNS records.",
+    "Analytics": "Totals, rates and daily volume.",
+    "Queue": "The queue depth of the workspace.",
+    "Account": "The workspace and the API key of the request.",
+    "Documentation": "The OpenAPI document.",
 }
 OTHER_TAGS = {"me": "Account", "openapi.json": "Documentation"}
 RESPONSE_HEADERS: dict[str, tuple[str, Schema]] = {
-    "X-Request-Id": ("Names this request; tell it when you ask for help.", {"type": "string", "pattern": "^req_"}),
-    "RateLimit-Limit": ("Requests that may be made in one burst.", {"type": "integer", "minimum": 1}),
-    "RateLimit-Remaining": ("How many of them are left.", {"type": "integer", "minimum": 0}),
-    "RateLimit-Reset": ("Seconds until all of them are there again.", {"type": "integer", "minimum": 0}),
-    "Retry-After": ("Seconds to wait before the next attempt.", {"type": "integer", "minimum": 1}),
-    "WWW-Authenticate": ("How to authenticate.", {"type": "string"}),
-    "Allow": ("The methods that this path takes.", {"type": "string"}),
-    "Idempotent-Replayed": ("This is the answer of an earlier request.", {"type": "string", "const": "true"}),
-    "Idempotency-Body-Mismatch": ("That earlier request had another body.", {"type": "string", "const": "true"}),
-    "X-Export-Truncated": ("There are more emails than rows.", {"type": "string", "const": "true"}),
-    "Content-Disposition": ("A file name.", {"type": "string"}),
+    "X-Request-Id": (
+        "The id of this request. Include it when you ask for help.",
+        {"type": "string", "pattern": "^req_"},
+    ),
+    "RateLimit-Limit": ("The number of requests allowed in one burst.", {"type": "integer", "minimum": 1}),
+    "RateLimit-Remaining": ("The number of requests left in the current burst.", {"type": "integer", "minimum": 0}),
+    "RateLimit-Reset": ("Seconds until the full burst is available again.", {"type": "integer", "minimum": 0}),
+    "Retry-After": ("Seconds to wait before the next request.", {"type": "integer", "minimum": 1}),
+    "WWW-Authenticate": ("The authentication scheme.", {"type": "string"}),
+    "Allow": ("The methods that this path supports.", {"type": "string"}),
+    "Idempotent-Replayed": (
+        "The response of an earlier request with the same idempotency key.",
+        {"type": "string", "const": "true"},
+    ),
+    "Idempotency-Body-Mismatch": ("The earlier request had a different body.", {"type": "string", "const": "true"}),
+    "X-Export-Truncated": ("More emails match than the file contains.", {"type": "string", "const": "true"}),
+    "Content-Disposition": ("The file name of the download.", {"type": "string"}),
 }
 RATE_LIMIT = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
 class ApiSchema(AutoSchema):
-    """drf-spectacular's reading of views and serializers, with the few things that it cannot know."""
+    """drf-spectacular's view inspection, corrected where it cannot derive the API's behaviour."""
 
     def get_tags(self) -> list[str]:
         (resource, *_) = self._tokenize_path()
         return [OTHER_TAGS.get(resource, resource.capitalize())]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # A list names its page's shape itself.
+        # List operations declare their page serializer explicitly.
         return False
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:  # noqa: FBT001, FBT002
         schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
-        # A mark for the hook that names enumerations, which we do without.
+        # Used only by the hook that names enumerations, which is disabled.
         schema.pop("x-spec-enum-id", None)
         return schema
 
@@ -80,7 +95,7 @@ class ApiSchema(AutoSchema):
         return meta
 
     def _insert_field_validators(self, field: Any, schema: Any) -> None:
-        # A pattern of ours tells by itself whether it takes the empty string.
+        # Our patterns define whether an empty string matches.
         if getattr(field, "allow_blank", False):
             field = copy.copy(field)
             field.allow_blank = False
@@ -96,126 +111,131 @@ class ApiSchema(AutoSchema):
 
 
 def resource_paths(endpoints: list[Any]) -> list[Any]:
-    """Preprocessing hook: leave out what is not under /v1, name each path without its slash."""
-    ours = [(path.rstrip("/"), *rest) for path, *rest in endpoints if path.startswith("/v1/")]
-    return sorted(ours, key=lambda one: (one[0], METHODS.index(one[2])))
+    """Preprocessing hook: keep paths under /v1 only, without the trailing slash."""
+    under_v1 = [(path.rstrip("/"), *rest) for path, *rest in endpoints if path.startswith("/v1/")]
+    return sorted(under_v1, key=lambda endpoint: (endpoint[0], METHODS.index(endpoint[2])))
 
 
-def complete(result: Schema, generator: Any, request: Any, public: bool) -> Schema:  # noqa: FBT001
-    """Postprocessing hook: add the problems, the headers and the introduction."""
+def complete_document(result: Schema, generator: Any, request: Any, public: bool) -> Schema:  # noqa: FBT001
+    """Postprocessing hook: add the problems, the response headers and the introduction."""
     result["paths"] = _in_order(result["paths"])
-    operations = [one for path in result["paths"].values() for one in path.values()]
-    for one in operations:
-        _complete_operation(one)
-    used = {tag for one in operations for tag in one["tags"]}
-    result["tags"] = [{"name": name, "description": told} for name, told in TAGS.items() if name in used]
+    operations = [operation for path in result["paths"].values() for operation in path.values()]
+    for operation in operations:
+        _complete_operation(operation)
+    used = {tag for operation in operations for tag in operation["tags"]}
+    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
     result["info"]["description"] = INTRODUCTION.read_text().replace("{base_url}", settings.PUBLIC_URL)
     components = result["components"]
     components["headers"] = {
-        name: {"description": told, "schema": schema} for name, (told, schema) in RESPONSE_HEADERS.items()
+        name: {"description": text, "schema": schema} for name, (text, schema) in RESPONSE_HEADERS.items()
     }
     components["headers"]["X-Request-Id"]["required"] = True
     components["schemas"].update(_problem_schemas())
-    components["examples"] = {code: _example(one) for code, one in KNOWN.items()}
+    components["examples"] = {code: _example(problem) for code, problem in PROBLEM_DESCRIPTIONS.items()}
     return result
 
 
 def _in_order(paths: Schema) -> Schema:
-    """Return the paths, and the methods of each, in the order in which they are described."""
+    """Return the paths, and the methods of each, in the order of their descriptions."""
     last = sys.maxsize
     for path, methods in paths.items():
-        paths[path] = dict(sorted(methods.items(), key=lambda item: item[1].get(PLACE, last)))
-    return dict(sorted(paths.items(), key=lambda item: min(one.get(PLACE, last) for one in item[1].values())))
+        paths[path] = dict(sorted(methods.items(), key=lambda item: item[1].get(POSITION, last)))
+    return dict(
+        sorted(paths.items(), key=lambda item: min(operation.get(POSITION, last) for operation in item[1].values()))
+    )
 
 
-def _complete_operation(one: Schema) -> None:
-    by_status: dict[str, list[KnownProblem]] = {}
-    for code in one.pop(PROBLEMS, ()):
-        by_status.setdefault(str(KNOWN[code].problem.status), []).append(KNOWN[code])
-    headers = {status: set(names) for status, names in one.pop(HEADERS, {}).items()}
+def _complete_operation(operation: Schema) -> None:
+    by_status: dict[str, list[ProblemDescription]] = {}
+    for code in operation.pop(PROBLEMS, ()):
+        by_status.setdefault(str(PROBLEM_DESCRIPTIONS[code].problem.status), []).append(PROBLEM_DESCRIPTIONS[code])
+    headers = {status: set(names) for status, names in operation.pop(HEADERS, {}).items()}
     for status, problems in sorted(by_status.items()):
-        one["responses"][status] = _problem_response(problems)
+        operation["responses"][status] = _problem_response(problems)
         headers[status] = {name for problem in problems for name in problem.headers}
-    for status, response in one["responses"].items():
+    for status, response in operation["responses"].items():
         names = {"X-Request-Id", *headers.get(status, ())}
-        if one.get("security") and status != "401":
+        if operation.get("security") and status != "401":
             names.update(RATE_LIMIT)
         response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
-    if "requestBody" in one:
-        one["requestBody"]["required"] = not one[BODY_MAY_BE_EMPTY]
-    one.pop(BODY_MAY_BE_EMPTY, None)
-    one.pop(PLACE, None)
+    if "requestBody" in operation:
+        operation["requestBody"]["required"] = not operation[BODY_MAY_BE_EMPTY]
+    operation.pop(BODY_MAY_BE_EMPTY, None)
+    operation.pop(POSITION, None)
 
 
-def _problem_response(problems: list[KnownProblem]) -> Schema:
+def _problem_response(problems: list[ProblemDescription]) -> Schema:
     content = {"schema": _one_of(problems), "examples": {}}
-    for one in problems:
-        content["examples"][one.problem.code] = {"$ref": f"#/components/examples/{one.problem.code}"}
-    titles = "; ".join(one.problem.title for one in problems)
+    for description in problems:
+        content["examples"][description.problem.code] = {"$ref": f"#/components/examples/{description.problem.code}"}
+    titles = "; ".join(description.problem.title for description in problems)
     return {"description": f"{titles}.", "content": {CONTENT_TYPE: content}}
 
 
-def _one_of(problems: list[KnownProblem]) -> Schema:
-    references = {one.problem.code: f"#/components/schemas/{_name(one)}" for one in problems}
+def _one_of(problems: list[ProblemDescription]) -> Schema:
+    references = {description.problem.code: f"#/components/schemas/{_name(description)}" for description in problems}
     if len(references) == 1:
         return {"$ref": references[problems[0].problem.code]}
     discriminator = {"propertyName": "code", "mapping": references}
     return {"oneOf": [{"$ref": reference} for reference in references.values()], "discriminator": discriminator}
 
 
-def _name(one: KnownProblem) -> str:
-    return f"{one.problem.__name__}Problem"
+def _name(description: ProblemDescription) -> str:
+    return f"{description.problem.__name__}Problem"
 
 
 def _problem_schemas() -> dict[str, Schema]:
-    """Return the common shape, and one schema for each code."""
+    """Return the common schema of problems, and one schema per code."""
     text = {"type": "string"}
     common = {
-        "type": {"type": "string", "format": "uri", "description": "A page that says what to do."},
-        "title": {**text, "description": "The kind of problem, for people."},
-        "status": {"type": "integer", "description": "The status of the answer."},
-        "code": {**text, "description": "The kind of problem, for programs; it never changes."},
-        "detail": {**text, "description": "What is wrong with this very request."},
-        "requestId": {**text, "description": "The X-Request-Id of the answer."},
+        "type": {"type": "string", "format": "uri", "description": "A link to the documentation of this error."},
+        "title": {**text, "description": "A short summary of the error type."},
+        "status": {"type": "integer", "description": "The HTTP status code."},
+        "code": {**text, "description": "A stable, machine-readable error code."},
+        "detail": {**text, "description": "A human-readable explanation of this error."},
+        "requestId": {**text, "description": "The id of the request, as in X-Request-Id."},
     }
     base = {
         "type": "object",
-        "description": "RFC 9457. Some codes add members of their own.",
+        "description": "An error, RFC 9457. Some codes add further members.",
         "properties": common,
         "required": list(common),
     }
-    return {"Problem": base, **{_name(one): _problem_schema(one) for one in KNOWN.values()}}
+    return {
+        "Problem": base,
+        **{_name(description): _problem_schema(description) for description in PROBLEM_DESCRIPTIONS.values()},
+    }
 
 
-def _problem_schema(one: KnownProblem) -> Schema:
-    fixed = {"code": {"const": one.problem.code}, "status": {"const": one.problem.status}}
-    members = {"type": "object", "properties": {**fixed, **one.members}}
-    required = [name for name in one.members if name not in one.optional]
+def _problem_schema(description: ProblemDescription) -> Schema:
+    fixed = {"code": {"const": description.problem.code}, "status": {"const": description.problem.status}}
+    members = {"type": "object", "properties": {**fixed, **description.members}}
+    required = [name for name in description.members if name not in description.optional]
     if required:
         members["required"] = required
-    return {"title": one.problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
+    return {"title": description.problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
 
 
-def _example(one: KnownProblem) -> Schema:
-    return {"summary": one.problem.title, "value": problem_example(one)}
+def _example(description: ProblemDescription) -> Schema:
+    return {"summary": description.problem.title, "value": problem_example(description)}
 
 
-def problem_example(one: KnownProblem) -> dict[str, Any]:
-    """Return an answer with this problem, as a caller may get it."""
-    problem = one.problem
+def problem_example(description: ProblemDescription) -> dict[str, Any]:
+    """Return an example of the JSON body of this problem."""
+    problem = description.problem
     return {
         "type": f"{settings.PUBLIC_URL}/docs/errors#{problem.code}",
         "title": problem.title,
         "status": problem.status,
         "code": problem.code,
-        "detail": one.detail,
+        "detail": description.detail,
         "requestId": "req_0Uf7m2kQ9VxHc3NwZrTb4L",
-        **one.example,
+        **description.example,
     }
 
 
 @functools.cache
-def document() -> bytes:
-    """Return the document as JSON; it is the same until the process ends."""
+def openapi_document() -> bytes:
+    """Return the document as JSON; cached until the process ends."""
     result = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return json.dumps(result, ensure_ascii=False, default=str).encode()

@@ -1,4 +1,4 @@
-"""Pages of a list: `{data, total, page, limit}` (CONTRACT section 1)."""
+"""Pagination of lists: `{data, total, page, limit}` (docs/specification.md, Conventions)."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ MAX_LIMIT = 100
 
 
 class PagePagination(BasePagination):
-    """A page by number; a limit over 100 is served as 100 and echoed, a page past the end is empty."""
+    """Pages by number. A limit above 100 is reduced to 100, also in the response; a page past the end is empty."""
 
     default_limit = 20
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        self.read(request)
+        self.read_query(request)
         self.total = queryset.count()
         return list(queryset[self.slice]) if self.start < self.total else []
 
-    def read(self, request: Request) -> None:
-        """Take page and limit from the query. Raises ValidationError."""
+    def read_query(self, request: Request) -> None:
+        """Read page and limit from the query string. Raises ValidationError."""
         self.page = _positive(request, "page", default=1)
         self.limit = min(_positive(request, "limit", default=self.default_limit), MAX_LIMIT)
 
@@ -41,5 +41,5 @@ def _positive(request: Request, name: str, *, default: int) -> int:
     raw = request.query_params.get(name, str(default))
     if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw) > 0:
         return int(raw)
-    message = f"{name} must be a whole number from 1."
+    message = f"{name} must be a positive integer."
     raise serializers.ValidationError({name: serializers.ErrorDetail(message, code="invalid")})

@@ -1,4 +1,4 @@
-"""One id per request: in the answer's X-Request-Id, in every problem, in every log line; and how long it took."""
+"""Request ids: one per request, in X-Request-Id, in every error and in every log line; also the access log."""
 
 import logging
 import time
@@ -18,12 +18,12 @@ log = logging.getLogger("postrider.request")
 
 
 def current_request_id() -> str | None:
-    """Return the id of the request that this thread serves, None outside of one."""
+    """Return the id of the current request, None outside of a request."""
     return _current.get()
 
 
 class RequestIdMiddleware:
-    """Outermost, so that what other middleware answers carries an id too; writes the access log."""
+    """Sets the request id and writes the access log. Outermost, so that all responses have an id."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -42,7 +42,7 @@ class RequestIdMiddleware:
 
 
 def _write_log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
-    # The route, not the path: paths hold the tokens of recipients.
+    # The route, not the path: paths contain tokens of recipients.
     match = request.resolver_match
     data = {
         "method": request.method,

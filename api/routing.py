@@ -1,4 +1,4 @@
-"""Paths that answer with and without a trailing slash, by the same view and without a redirect."""
+"""URL routing: every path works with and without a trailing slash, without a redirect."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +15,6 @@ class Router(SimpleRouter):
         self.trailing_slash = "/?"
 
 
-def door(route: str, view: Callable[..., Any], *, name: str) -> URLPattern:
-    """One fixed path such as `me`."""
+def fixed_path(route: str, view: Callable[..., Any], *, name: str) -> URLPattern:
+    """Return the URL pattern of a path without arguments, such as `me`."""
     return re_path(rf"^{route}/?$", view, name=name)

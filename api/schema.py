@@ -1,10 +1,10 @@
-"""How an app describes its operations: one `operation(…)` for each, one `known(…)` for each problem.
+"""OpenAPI descriptions: an app writes one `operation(…)` per view method and one `describe_problem(…)` per error.
 
     emails_schema = extend_schema_view(
-        send=operation("sendEmail", "Send an email", "…", answers=[answer(202, AcceptedSerializer, …)], problems=[…]),
+        send=operation("sendEmail", "Send an email", "…", responses=[response(202, AcceptedOutput, …)], problems=[…]),
     )
 
-Nothing here is read while a request is served; api.openapi makes the document out of it.
+Requests do not use these descriptions; api.openapi builds the document from them.
 """
 
 import itertools
@@ -22,19 +22,19 @@ from api.pagination import MAX_LIMIT
 Schema = dict[str, Any]
 ID = "[0-9A-Za-z]{22}"
 
-# Carried from here to the document, and taken out of it there (api.openapi).
+# Extensions that api.openapi reads and removes from the document.
 PROBLEMS = "x-problems"
 HEADERS = "x-headers"
-PLACE = "x-place"
+POSITION = "x-position"
 BODY_MAY_BE_EMPTY = "x-body-may-be-empty"
 
 
 @dataclass(frozen=True)
-class KnownProblem:
-    """What a problem looks like on the wire.
+class ProblemDescription:
+    """The wire format of a problem.
 
-    detail and example are those of the example shown; members describe what the code adds to the common
-    members, all of them always there but the optional ones. headers come with the answer.
+    detail, example: values of the documented example. members: schemas of the members that this code adds to the common
+    ones, all required except the optional ones. headers: names of additional response headers.
     """
 
     problem: type[Problem]
@@ -45,13 +45,13 @@ class KnownProblem:
     headers: tuple[str, ...] = ()
 
 
-KNOWN: dict[str, KnownProblem] = {}
+PROBLEM_DESCRIPTIONS: dict[str, ProblemDescription] = {}
 
 
-def known(problem: type[Problem], detail: str, **options: Any) -> KnownProblem:
-    """Describe a problem, once in the whole project."""
-    described = KnownProblem(problem, detail, **options)
-    KNOWN[problem.code] = described
+def describe_problem(problem: type[Problem], detail: str, **options: Any) -> ProblemDescription:
+    """Register the description of a problem; each problem is described once in the project."""
+    described = ProblemDescription(problem, detail, **options)
+    PROBLEM_DESCRIPTIONS[problem.code] = described
     return described
 
 
@@ -60,32 +60,36 @@ def array_of(items: Schema) -> Schema:
 
 
 def object_of(properties: Mapping[str, Schema], *, optional: Iterable[str] = ()) -> Schema:
-    """Return an object's schema; all members are required but the optional ones."""
+    """Return the schema of an object; all members are required except the optional ones."""
     required = [name for name in properties if name not in set(optional)]
     return {"type": "object", "properties": dict(properties), "required": required}
 
 
 TEXT: Schema = {"type": "string"}
-WHOLE: Schema = {"type": "integer"}
-# A bound of a range, in a query.
-MOMENT: Schema = {
+INTEGER: Schema = {"type": "integer"}
+# One end of a range in a query.
+DATE_OR_DATETIME: Schema = {
     "anyOf": [
         {"type": "string", "format": "date"},
         {"type": "string", "format": "date-time"},
-        # As with every filter, an empty one is none.
+        # As with every filter, an empty value counts as absent.
         {"const": ""},
     ]
 }
 
-INVALID_JSON = known(errors.InvalidJson, "Expecting ',' delimiter at line 3, column 5.")
-NOT_FOUND = known(errors.NotFound, "There is nothing here, or it is not yours.")
-NOT_ACCEPTABLE = known(errors.NotAcceptable, "Answers are application/json; change the Accept header.")
-LENGTH_REQUIRED = known(errors.LengthRequired, "Send the body with a Content-Length; chunked bodies are not taken.")
-PAYLOAD_TOO_LARGE = known(errors.PayloadTooLarge, "The body may have 20,971,520 bytes; this one has 31,457,280.")
-UNSUPPORTED_MEDIA_TYPE = known(errors.UnsupportedMediaType, "Send the body as application/json.")
-VALIDATION_ERROR = known(
+INVALID_JSON = describe_problem(errors.InvalidJson, "Expecting ',' delimiter at line 3, column 5.")
+NOT_FOUND = describe_problem(errors.NotFound, errors.NOT_FOUND_DETAIL)
+NOT_ACCEPTABLE = describe_problem(errors.NotAcceptable, errors.NOT_ACCEPTABLE_DETAIL)
+LENGTH_REQUIRED = describe_problem(
+    errors.LengthRequired, "Send a Content-Length header; chunked bodies are not supported."
+)
+PAYLOAD_TOO_LARGE = describe_problem(
+    errors.PayloadTooLarge, "The body has 31,457,280 bytes; at most 20,971,520 are allowed."
+)
+UNSUPPORTED_MEDIA_TYPE = describe_problem(errors.UnsupportedMediaType, "Send the body as application/json.")
+VALIDATION_ERROR = describe_problem(
     errors.InvalidFields,
-    "Some fields are not valid; see errors.",
+    errors.INVALID_FIELDS_DETAIL,
     members={"errors": array_of(object_of({"field": TEXT, "code": TEXT, "detail": TEXT}))},
     example={
         "errors": [
@@ -93,32 +97,34 @@ VALIDATION_ERROR = known(
             {
                 "field": "scheduledfor",
                 "code": "unknown_field",
-                "detail": "There is no field 'scheduledfor'. Did you mean 'scheduledFor'?",
+                "detail": "Unknown field 'scheduledfor'. Did you mean 'scheduledFor'?",
             },
         ]
     },
 )
-RATE_LIMIT_EXCEEDED = known(
+RATE_LIMIT_EXCEEDED = describe_problem(
     errors.RateLimitExceeded,
-    "A workspace may make 50 requests a second, in bursts of up to 100. Try again in 1 s; see Retry-After.",
+    "A workspace can make 50 requests per second, with bursts of up to 100. Try again in 1 s; see Retry-After.",
     headers=("Retry-After",),
 )
-INTERNAL_ERROR = known(errors.InternalError, errors.internal_error().detail)
-SERVICE_UNAVAILABLE = known(errors.ServiceUnavailable, errors.service_unavailable().detail, headers=("Retry-After",))
-OVERLOADED = known(errors.Overloaded, errors.overloaded().detail, headers=("Retry-After",))
-# Not of an operation, but of a path: told on the page of errors alone.
-known(errors.MethodNotAllowed, "This path does not take that method; see Allow.", headers=("Allow",))
+INTERNAL_ERROR = describe_problem(errors.InternalError, errors.internal_error().detail)
+SERVICE_UNAVAILABLE = describe_problem(
+    errors.ServiceUnavailable, errors.service_unavailable().detail, headers=("Retry-After",)
+)
+OVERLOADED = describe_problem(errors.Overloaded, errors.overloaded().detail, headers=("Retry-After",))
+# An error of paths, not of operations: only the error catalogue page documents it.
+describe_problem(errors.MethodNotAllowed, errors.METHOD_NOT_ALLOWED_DETAIL, headers=("Allow",))
 
-ANY_ANSWER = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE, OVERLOADED)
-# The document tells operations in the order in which they are described.
-_places = itertools.count()
+COMMON_PROBLEMS = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE, OVERLOADED)
+# The document lists operations in the order of their descriptions.
+_positions = itertools.count()
 
-BODY = (INVALID_JSON, LENGTH_REQUIRED, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE)
+BODY_PROBLEMS = (INVALID_JSON, LENGTH_REQUIRED, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One 2xx: examples are values by their title; headers name those that it may bring."""
+class ResponseDescription:
+    """A successful response. examples: values by title. headers: names of the headers that it may have."""
 
     status: int
     shape: Any
@@ -128,14 +134,17 @@ class Answer:
     media_type: str = "application/json"
 
     @property
-    def response(self) -> OpenApiResponse:
+    def openapi(self) -> OpenApiResponse:
         return OpenApiResponse(self.shape, self.description, examples_of(self.examples))
 
 
-def answer(status: int, shape: Any, description: str, **options: Any) -> Answer:
-    """shape: a serializer, or a schema. options: example, or examples by title; headers; media_type."""
+def response(status: int, shape: Any, description: str, **options: Any) -> ResponseDescription:
+    """Describe a successful response.
+
+    shape: a serializer or a schema. options: example, or examples by title; headers; media_type.
+    """
     examples = options.pop("examples", None) or {description.rstrip("."): options.pop("example")}
-    return Answer(status, shape, description, examples, **options)
+    return ResponseDescription(status, shape, description, examples, **options)
 
 
 def operation(
@@ -143,8 +152,8 @@ def operation(
     summary: str,
     description: str,
     *,
-    answers: Sequence[Answer],
-    problems: Iterable[KnownProblem] = (),
+    responses: Sequence[ResponseDescription],
+    problems: Iterable[ProblemDescription] = (),
     body: type[serializers.Serializer[Any]] | None = None,
     bodies: Mapping[str, Any] | None = None,
     body_may_be_empty: bool = False,
@@ -153,14 +162,14 @@ def operation(
 ) -> Callable[[Any], Any]:
     """Describe a method of a view. bodies: examples of the body by title.
 
-    Problems that every operation may answer, or every one with a body, need no name.
+    Problems common to all operations, or to all operations with a body, are added automatically.
     """
-    of_body = (*BODY, VALIDATION_ERROR) if body else ()
-    all_problems = [*problems, *of_body, *ANY_ANSWER]
+    body_problems = (*BODY_PROBLEMS, VALIDATION_ERROR) if body else ()
+    all_problems = [*problems, *body_problems, *COMMON_PROBLEMS]
     extensions = {
         PROBLEMS: sorted({one.problem.code for one in all_problems}),
-        PLACE: next(_places),
-        HEADERS: {str(one.status): list(one.headers) for one in answers},
+        POSITION: next(_positions),
+        HEADERS: {str(one.status): list(one.headers) for one in responses},
         BODY_MAY_BE_EMPTY: body_may_be_empty,
     }
     return extend_schema(
@@ -168,7 +177,7 @@ def operation(
         summary=summary,
         description=description,
         request=body,
-        responses={(one.status, one.media_type): one.response for one in answers},
+        responses={(one.status, one.media_type): one.openapi for one in responses},
         examples=[OpenApiExample(title, value, request_only=True) for title, value in (bodies or {}).items()],
         parameters=list(parameters),
         extensions=extensions,
@@ -189,20 +198,20 @@ def header(name: str, schema: Schema, description: str, **options: Any) -> OpenA
 
 
 def paging(*, default: int) -> tuple[OpenApiParameter, OpenApiParameter]:
-    """Return page and limit. They have no maximum of 100: a larger limit is served as 100, not refused."""
+    """Return the parameters page and limit; a limit above 100 is reduced, so the schema has no such maximum."""
     number = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
     return (
-        query("page", {**number, "default": 1}, "The page, from 1; one past the end is empty."),
+        query("page", {**number, "default": 1}, "The page number, from 1. A page past the end is empty."),
         query(
             "limit",
             {**number, "default": default},
-            f"Items per page, at most {MAX_LIMIT}; more is served as {MAX_LIMIT}, and echoed so.",
+            f"Items per page. A larger value than {MAX_LIMIT} is reduced to {MAX_LIMIT}, also in the response.",
         ),
     )
 
 
 def page_of(items: type[serializers.Serializer[Any]], *, name: str) -> type[serializers.Serializer[Any]]:
-    """Return the shape of a list: `{data, total, page, limit}`."""
+    """Return the serializer of a list: `{data, total, page, limit}`."""
     members = {
         "data": items(many=True),
         "total": serializers.IntegerField(min_value=0),
@@ -213,7 +222,7 @@ def page_of(items: type[serializers.Serializer[Any]], *, name: str) -> type[seri
 
 
 class DeletedSerializer(serializers.Serializer[Any]):
-    """What was deleted."""
+    """The id of a deleted object."""
 
     id = serializers.CharField()
     deleted = serializers.BooleanField()

@@ -1,4 +1,4 @@
-"""How serializers and their fields stand in the OpenAPI document, where drf-spectacular cannot see it.
+"""OpenAPI schemas of serializers and fields, where drf-spectacular cannot derive them.
 
 show_as(BodyField, {"type": "string", "maxLength": 1_048_576})
 refine(SendInput, properties={"cc": {"maxItems": 50}}, anyOf=[…])
@@ -12,15 +12,15 @@ from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerial
 from rest_framework.fields import Field
 from rest_framework.serializers import BaseSerializer
 
-from api.fields import AddressField, StrictSerializer, WireTimeField
+from api.fields import AddressField, StrictSerializer, UtcDateTimeField
 
 Schema = dict[str, Any]
 
-# FORBIDDEN of lib.email_addresses without the surrogates, which JSON cannot carry and ECMA would read as half an emoji.
+# FORBIDDEN of lib.email_addresses without surrogates: JSON cannot carry them, and ECMAScript matches halves of emoji.
 ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]*$"
 ADDRESS: Schema = {
     "type": "string",
-    # RFC 5322's own name for it; a format that a reader does not know is only a note.
+    # The term of RFC 5322; tools ignore formats that they do not know.
     "format": "mailbox",
     "minLength": 1,
     "maxLength": 512,
@@ -28,8 +28,8 @@ ADDRESS: Schema = {
 }
 
 
-def show_as(field: type[Field[Any, Any, Any, Any]], schema: Schema) -> None:
-    """Show all fields of this very class as the schema; validators and null are added to it."""
+def set_field_schema(field: type[Field[Any, Any, Any, Any]], schema: Schema) -> None:
+    """Use the schema for all fields of exactly this class; validators and null are added to it."""
 
     def map_serializer_field(self: Any, auto_schema: Any, direction: Any) -> Schema:
         return copy.deepcopy(schema)
@@ -38,10 +38,10 @@ def show_as(field: type[Field[Any, Any, Any, Any]], schema: Schema) -> None:
     type(f"{field.__name__}Extension", (OpenApiSerializerFieldExtension,), members)
 
 
-def refine(serializer: type[BaseSerializer[Any]], properties: Mapping[str, Schema], **keywords: Any) -> None:
-    """Add to the schema of a serializer: to its properties, and keywords to itself.
+def refine_schema(serializer: type[BaseSerializer[Any]], properties: Mapping[str, Schema], **keywords: Any) -> None:
+    """Extend the schema of a serializer: its properties, and the schema itself by keywords.
 
-    A property that the serializer does not have is one that its to_representation adds; it is always there.
+    A property without a serializer field is one that to_representation adds; it is required.
     """
 
     def map_serializer(self: Any, auto_schema: Any, direction: Any) -> Schema:
@@ -71,5 +71,5 @@ def _map(extension: Any, auto_schema: Any, direction: Any) -> Schema:
     return schema
 
 
-show_as(AddressField, ADDRESS)
-show_as(WireTimeField, {"type": "string", "format": "date-time"})
+set_field_schema(AddressField, ADDRESS)
+set_field_schema(UtcDateTimeField, {"type": "string", "format": "date-time"})

@@ -1,4 +1,4 @@
-from api.routing import door
+from api.routing import fixed_path
 from api.views import OpenApiView
 
-urlpatterns = [door(r"openapi\.json", OpenApiView.as_view(), name="openapi")]
+urlpatterns = [fixed_path(r"openapi\.json", OpenApiView.as_view(), name="openapi")]

@@ -1,21 +1,21 @@
-"""`/v1/openapi.json`: the API's description, for machines."""
+"""The OpenAPI document at `/v1/openapi.json`."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema_view
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from api.openapi import document
-from api.schema import answer, operation
+from api.openapi import openapi_document
+from api.schema import operation, response
 
 
 @extend_schema_view(
     get=operation(
         "getOpenApi",
         "Get the OpenAPI document",
-        "Returns this description of the API, OpenAPI 3.1. No key is needed.",
-        answers=[
-            answer(200, {"type": "object"}, "The document.", example={"openapi": "3.1.1", "info": {}, "paths": {}})
+        "Returns this description of the API in OpenAPI 3.1. No API key is required.",
+        responses=[
+            response(200, {"type": "object"}, "The document.", example={"openapi": "3.1.1", "info": {}, "paths": {}})
         ],
     )
 )
@@ -24,4 +24,4 @@ class OpenApiView(APIView):
     permission_classes = ()
 
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(document(), content_type="application/json")
+        return HttpResponse(openapi_document(), content_type="application/json")

@@ -1,11 +1,11 @@
-"""Run benchmarks one after another and write their figures into docs/figures.md.
+"""Benchmark runner, which writes the results to docs/figures.md.
 
     .venv/bin/python -m benchmarks                 # all
-    .venv/bin/python -m benchmarks accept sending  # some; the others keep what an earlier run told
+    .venv/bin/python -m benchmarks accept sending  # some; the others keep their earlier results
 
-Each is a process of its own with a limit of time; its output is shown as it comes, its section written as it ends.
-Needs what the single ones need: DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix.
-Ends with 1 when one broke or an aim was missed.
+Each benchmark is a separate process with a time limit; its section is written when it ends.
+Requires DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix package.
+Exits with 1 when a benchmark failed or missed a target.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.figures import MARK, Figure
+from benchmarks.figures import MARK, BenchmarkFigure
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TABLE = REPOSITORY / "docs" / "figures.md"
-# Minutes that each may take, by a machine of two cores with room; the order is that of the table.
-MINUTES = {
+# Generous for a machine with two cores; the order is that of docs/figures.md.
+TIME_LIMITS_MINUTES = {
     "accept": 10,
     "batch": 5,
     "sending": 30,
@@ -36,105 +36,112 @@ MINUTES = {
     "dashboard": 40,
     "load": 60,
 }
-HEAD = """# Figures
+HEADER = """# Figures
 
-Written by `python -m benchmarks`: what this service does on one machine, beside its peers where it has any. A section
-is one run; a ratio is of two figures of that run. The machine runs everything at once: the service, PostgreSQL, Redis,
-the peers and what makes the load. Nothing here decides a test; [benchmarks/](../benchmarks/README.md) says what each
-measures.
+Benchmark results, written by `python -m benchmarks`. Each section is one run on one machine, which runs the service,
+PostgreSQL, Redis, the load generator and any software it is compared with. A ratio compares two results of the same
+run. No test depends on these figures. [benchmarks/](../benchmarks/README.md) describes each benchmark.
 """
 
 
 @dataclass(frozen=True)
-class Run:
-    """What came of one benchmark; trouble is a sentence, or empty."""
+class BenchmarkRun:
+    """The result of one benchmark; `failure` is a sentence, or empty."""
 
     name: str
-    figures: list[Figure]
-    trouble: str = ""
+    figures: list[BenchmarkFigure]
+    failure: str = ""
 
     @property
-    def is_well(self) -> bool:
-        return not self.trouble and all("missed" not in figure.verdict for figure in self.figures)
+    def is_ok(self) -> bool:
+        return not self.failure and all("missed" not in figure.verdict for figure in self.figures)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run benchmarks, write docs/figures.md.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(MINUTES)}; all without one")
-    parser.add_argument("--table", type=Path, default=TABLE, help="where to write to")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Run benchmarks and write docs/figures.md."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"one of {', '.join(TIME_LIMITS_MINUTES)}; default: all"
+    )
+    parser.add_argument("--table", type=Path, default=TABLE, help="the file to write")
     options = parser.parse_args()
-    unknown = set(options.names) - set(MINUTES)
+    unknown = set(options.names) - set(TIME_LIMITS_MINUTES)
     if unknown:
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+        parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
     runs = []
-    for name in options.names or MINUTES:
-        runs.append(run(name))
-        renew(options.table, runs[-1])
+    for name in options.names or TIME_LIMITS_MINUTES:
+        runs.append(run_benchmark(name))
+        update_table(options.table, runs[-1])
     print(f"written: {options.table}")
-    return 0 if all(one.is_well for one in runs) else 1
+    return 0 if all(one.is_ok for one in runs) else 1
 
 
-def run(name: str) -> Run:
-    """Run one, and pass its output on."""
+def run_benchmark(name: str) -> BenchmarkRun:
+    """Run one benchmark and print its output."""
     print(f"== {name}", flush=True)
     command = [sys.executable, "-m", f"benchmarks.{name}"]
     figures = []
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
-        # As by Ctrl-C, so that it takes down the servers that it has started.
-        limit = threading.Timer(MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
+        # Like Ctrl-C, so that the benchmark stops its servers.
+        limit = threading.Timer(TIME_LIMITS_MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
         limit.start()
         for line in process.stdout or ():
-            if found := Figure.read(line):
+            if found := BenchmarkFigure.parse(line):
                 figures.append(found)
             else:
                 print(line, end="", flush=True)
-    # Not alive any more once the time was up.
+    # The timer thread is no longer alive once it has fired.
     was_in_time = limit.is_alive()
     limit.cancel()
-    return Run(name, figures, _trouble(process.returncode, figures, name, was_in_time=was_in_time))
+    return BenchmarkRun(name, figures, _failure(process.returncode, figures, name, was_in_time=was_in_time))
 
 
-def _trouble(code: int, figures: list[Figure], name: str, *, was_in_time: bool) -> str:
+def _failure(code: int, figures: list[BenchmarkFigure], name: str, *, was_in_time: bool) -> str:
     if not was_in_time:
-        return f"It was ended after {MINUTES[name]} minutes."
+        return f"Stopped after {TIME_LIMITS_MINUTES[name]} minutes."
     if code:
-        return f"It ended with {code}."
-    return "" if figures else f"It told no figure ({MARK!r} begins none of its lines)."
+        return f"Failed with exit code {code}."
+    return "" if figures else f"No figures were reported (no line starts with {MARK!r})."
 
 
-def renew(table: Path, run: Run) -> None:
-    """Put a run's section into the table, in the place of what an earlier one told."""
-    told = table.read_text(encoding="utf-8") if table.exists() else ""
-    sections = {part.partition("\n")[0]: part.rstrip("\n") for part in told.split("\n## ")[1:]}
-    sections[run.name] = section(run)
-    ordered = [sections[name] for name in MINUTES if name in sections]
-    table.write_text("\n\n## ".join([HEAD.rstrip("\n"), *ordered]) + "\n", encoding="utf-8")
+def update_table(table: Path, run: BenchmarkRun) -> None:
+    """Write the section of a run into the file, replacing the one of an earlier run."""
+    text = table.read_text(encoding="utf-8") if table.exists() else ""
+    sections = {part.partition("\n")[0]: part.rstrip("\n") for part in text.split("\n## ")[1:]}
+    sections[run.name] = format_section(run)
+    ordered = [sections[name] for name in TIME_LIMITS_MINUTES if name in sections]
+    table.write_text("\n\n## ".join([HEADER.rstrip("\n"), *ordered]) + "\n", encoding="utf-8")
 
 
-def section(run: Run) -> str:
-    """Return what the table says of a run, from its name on."""
-    lines = [run.name, "", f"{machine()}. {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}."]
-    lines += ["", run.trouble] if run.trouble else []
-    lines += ["", "| what | figure | aim | |", "|---|---|---|---|"] if run.figures else []
+def format_section(run: BenchmarkRun) -> str:
+    """Return the section of a run, from its name on."""
+    lines = [
+        run.name,
+        "",
+        f"{describe_machine()}. {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {describe_commit()}.",
+    ]
+    lines += ["", run.failure] if run.failure else []
+    lines += ["", "| measurement | result | target | |", "|---|---|---|---|"] if run.figures else []
     return "\n".join([*lines, *(figure.row for figure in run.figures)])
 
 
-def machine() -> str:
-    """Describe it without its name: cores, processor, memory, load, versions."""
+def describe_machine() -> str:
+    """Return the cores, processor, memory, versions and load average, without the host name."""
     cpu = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores ({names[0] if names else platform.machine()}), {memory:.0f} GiB, "
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}, "
-        f"load of the machine afterwards {os.getloadavg()[2]:.1f}"
+        f"load average afterwards {os.getloadavg()[2]:.1f}"
     )
 
 
-def commit() -> str:
-    """Name what was measured; the table itself is no part of it."""
+def describe_commit() -> str:
+    """Return the measured commit; changes of the results file do not count."""
     name = _git("rev-parse", "--short", "HEAD") or "unknown"
-    return f"{name}, changed" if _git("status", "--porcelain", "--", ".", ":!docs/figures.md") else name
+    return f"{name} with uncommitted changes" if _git("status", "--porcelain", "--", ".", ":!docs/figures.md") else name
 
 
 def _git(*arguments: str) -> str:

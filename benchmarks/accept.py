@@ -1,8 +1,8 @@
-"""Requests per second of POST /v1/emails/send at concurrency 32, against the plain DRF view, in one run.
+"""Benchmark of POST /v1/emails/send at concurrency 32, compared with a plain DRF view.
 
     bin/test --version >/dev/null; .venv/bin/python -m benchmarks.accept
 
-Needs wrk, and DATABASE_URL of a server on which databases may be created.
+Requires wrk, and DATABASE_URL of a server on which databases may be created.
 """
 
 import json
@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.figures import figure
+from benchmarks.figures import record_figure
 from tests.stack.stack import Stack, running_stack
 
 ROUNDS = 3
@@ -30,18 +30,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         ours, plain = [], []
         for _ in range(ROUNDS):
-            ours.append(measured(stack, Path(folder)))
-            plain.append(measured(stack, Path(folder), DJANGO_SETTINGS_MODULE="benchmarks.plain_settings"))
-        report("the service", ours)
+            ours.append(measure(stack, Path(folder)))
+            plain.append(measure(stack, Path(folder), DJANGO_SETTINGS_MODULE="benchmarks.plain_settings"))
+        report("Postrider", ours)
         report("plain DRF", plain)
         ratio = statistics.median(one["rate"] / other["rate"] for one, other in zip(ours, plain, strict=True))
         print(f"ratio {ratio:.2f} (at least 2)")
-        figure("sends at concurrency 32", statistics.median(one["rate"] for one in ours), "/s")
-        figure("sends at concurrency 32, ratio to a plain view", ratio, at_least=2)
-        figure("p99 of a send at concurrency 32", statistics.median(one["p99_ms"] for one in ours), "ms", at_most=60)
+        record_figure("sends at concurrency 32", statistics.median(one["rate"] for one in ours), "/s")
+        record_figure("sends at concurrency 32, ratio to a plain DRF view", ratio, at_least=2)
+        record_figure(
+            "p99 of a send at concurrency 32", statistics.median(one["p99_ms"] for one in ours), "ms", at_most=60
+        )
 
 
-def measured(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:
+def measure(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:
     stack.start("web", WEB_CONCURRENCY="0", **variables)
     script = folder / "post.lua"
     headers = {"Authorization": f"Bearer {stack.key}", "Content-Type": "application/json"}

@@ -1,8 +1,8 @@
-"""Figures of a workspace of three million emails, and of a queue of a million, beside a scan that counts the same.
+"""Benchmark of analytics on three million emails and queue statistics on a million entries, compared with a scan.
 
     .venv/bin/python -m benchmarks.analytics [emails]
 
-Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 3 GB.
+Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 3 GB.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.figures import figure
+from benchmarks.figures import record_figure
 from benchmarks.lists import COUNT_DAYS
 from tests.stack.stack import Stack, running_stack
 
@@ -41,13 +41,13 @@ INSERT INTO analytics_tally (workspace_id, hour, key, count)
 SELECT workspace_id, date_trunc('hour', created_at, 'UTC'), key, count(*)
   FROM emails_email CROSS JOIN LATERAL (VALUES ('status.' || status, true),
        ('reached.delivered', delivered_at IS NOT NULL), ('reached.bounced', bounced_at IS NOT NULL),
-       ('reached.opened', opened_at IS NOT NULL), ('reached.clicked', clicked_at IS NOT NULL)) AS fact (key, holds)
- WHERE holds GROUP BY 1, 2, 3;
+       ('reached.opened', opened_at IS NOT NULL), ('reached.clicked', clicked_at IS NOT NULL)) AS status (key, is_set)
+ WHERE is_set GROUP BY 1, 2, 3;
 {COUNT_DAYS.strip()};
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT gen_random_uuid(), now(), 'status.sent', 1 FROM generate_series(1, %(others)s);
 """  # noqa: S608 - constants
-# Recipients are left out: nothing that is measured here reads them, and they would double the data set.
+# Without recipients, which no measured query reads; they would double the data.
 QUEUE = """
 SET session_replication_role = replica;
 INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
@@ -56,14 +56,14 @@ SELECT gen_random_uuid(), %(workspace)s, 'example.com', %(stage)s, now() + %(ahe
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT %(workspace)s, '1970-01-01 00:00:00+00'::timestamptz, key, %(backlog)s FROM unnest(%(keys)s::text[]) AS key;
 """
-# What a service without counters would have to ask, of the same table with the same indexes: one row, or one per day.
-FACTS = """
+# The queries of a service without counters, on the same table with the same indexes: one row, or one per day.
+COLUMNS = """
        count(*) FILTER (WHERE status NOT IN ('cancelled', 'scheduled')), count(delivered_at), count(bounced_at),
        count(opened_at), count(clicked_at)
   FROM emails_email WHERE workspace_id = %s AND created_at >= (now() AT TIME ZONE 'UTC')::date - %s
 """
-SCAN = f"SELECT {FACTS}"
-SCAN_BY_DAY = f"SELECT (created_at AT TIME ZONE 'UTC')::date AS day, {FACTS} GROUP BY day ORDER BY day"
+SCAN = f"SELECT {COLUMNS}"
+SCAN_BY_DAY = f"SELECT (created_at AT TIME ZONE 'UTC')::date AS day, {COLUMNS} GROUP BY day ORDER BY day"
 
 
 def main() -> None:
@@ -71,31 +71,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         fill(stack, count)
         stack.start("web", WEB_CONCURRENCY="2")
-        volumes(stack)
+        measure_analytics(stack)
         for name, stage, ahead, keys in (
             ("ready", 1, "0 s", ["recipients.accepted"]),
             ("scheduled", 3, "1 hour", ["recipients.accepted", "recipients.delayed"]),
         ):
             enqueue(stack, stage=stage, ahead=ahead, keys=keys)
-            report(f"queue, 1 M {name}, first", times(lambda: read(stack, "/queue/stats"), 1, warm=0))
-            report(f"queue, 1 M {name}, kept", times(lambda: read(stack, "/queue/stats"), 200))
-            report(f"queue, 1 M {name}, read", times(lambda: read_again(stack), 10))
+            report(f"queue, 1 M {name}, first", measure(lambda: read(stack, "/queue/stats"), 1, warm=0))
+            report(f"queue, 1 M {name}, cached", measure(lambda: read(stack, "/queue/stats"), 200))
+            report(f"queue, 1 M {name}, uncached", measure(lambda: read_uncached(stack), 10))
         print(stack.call("GET", "/queue/stats").body)
 
 
-def volumes(stack: Stack) -> None:
+def measure_analytics(stack: Stack) -> None:
     since = time.strftime("%Y-%m-%d", time.gmtime(time.time() - DAYS * 86_400))
-    report("analytics, all", times(lambda: read(stack, "/analytics"), 500))
+    report("analytics, all", measure(lambda: read(stack, "/analytics"), 500))
     compare(stack, f"analytics, {DAYS} days", f"/analytics?from={since}", SCAN)
     compare(stack, f"daily, {DAYS} days", f"/analytics/daily?days={DAYS}", SCAN_BY_DAY)
 
 
 def compare(stack: Stack, name: str, path: str, sql: str) -> None:
-    """Print how long whole requests take, and a statement alone that would count the same."""
-    fast = report(name, times(lambda: read(stack, path), 500))
+    """Measure requests, and an SQL statement that counts the same by a scan."""
+    fast = report(name, measure(lambda: read(stack, path), 500))
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
-        slow = report("  a scan", times(lambda: connection.execute(sql, [workspace, DAYS]).fetchall(), 20))
+        slow = report("  a scan", measure(lambda: connection.execute(sql, [workspace, DAYS]).fetchall(), 20))
     print(f"  the scan takes {slow / fast:.0f} times as long")
 
 
@@ -128,29 +128,29 @@ def read(stack: Stack, path: str) -> None:
     assert reply.status == 200, reply.body
 
 
-def read_again(stack: Stack) -> None:
-    """Read what no process has kept any longer."""
+def read_uncached(stack: Stack) -> None:
+    """Request the statistics after every process's cache has expired."""
     time.sleep(1.1)
     read(stack, "/queue/stats")
 
 
-def times(act: Callable[[], object], rounds: int, *, warm: int = 2) -> list[float]:
+def measure(request: Callable[[], object], rounds: int, *, warm: int = 2) -> list[float]:
     seconds = []
     for number in range(warm + rounds):
         started = time.perf_counter()
-        act()
+        request()
         if number >= warm:
             seconds.append(time.perf_counter() - started)
     return seconds
 
 
 def report(name: str, seconds: list[float]) -> float:
-    """Print and return the median, in milliseconds; a rest of a second before a reading is taken off."""
-    rest = 1.1 if name.endswith("read") else 0.0
-    ordered = sorted((one - rest) * 1000 for one in seconds)
+    """Print and return the median in milliseconds, without the pause of 1.1 s before an uncached request."""
+    pause_seconds = 1.1 if name.endswith("uncached") else 0.0
+    ordered = sorted((one - pause_seconds) * 1000 for one in seconds)
     p50, p99 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
     print(f"{name:28} p50 {p50:8.1f} ms   p99 {p99:8.1f} ms   ({len(ordered)} times)", flush=True)
-    figure(f"{name}: p99", p99, "ms")
+    record_figure(f"{name}: p99", p99, "ms")
     return p50
 
 

@@ -1,8 +1,8 @@
-"""Milliseconds of POST /v1/emails/batch with 500 recipients, one request after another.
+"""Benchmark of POST /v1/emails/batch with 500 recipients, one request after another.
 
     .venv/bin/python -m benchmarks.batch
 
-Needs DATABASE_URL of a server on which databases may be created.
+Requires DATABASE_URL of a server on which databases may be created.
 """
 
 import statistics
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import figure
+from benchmarks.figures import record_figure
 from tests.stack.stack import Stack, running_stack
 
 ROUNDS = 40
@@ -26,18 +26,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         stack.start("web", WEB_CONCURRENCY="1")
         stack.call("POST", "/templates", TEMPLATE)
-        seconds = sorted(measured(stack))[: ROUNDS - 1]
+        seconds = sorted(measure(stack))[: ROUNDS - 1]
         print(f"500 recipients: p50 {statistics.median(seconds) * 1000:.0f} ms, slowest {max(seconds) * 1000:.0f} ms")
-        figure("p50 of a batch of 500", statistics.median(seconds) * 1000, "ms", at_most=100)
+        record_figure("p50 of a batch of 500", statistics.median(seconds) * 1000, "ms", at_most=100)
 
 
-def measured(stack: Stack) -> list[float]:
-    replies = [stack.call("POST", "/emails/batch", batch(number)) for number in range(ROUNDS)]
+def measure(stack: Stack) -> list[float]:
+    replies = [stack.call("POST", "/emails/batch", batch_body(number)) for number in range(ROUNDS)]
     assert {reply.status for reply in replies} == {202}
     return [reply.seconds for reply in replies]
 
 
-def batch(number: int) -> dict[str, Any]:
+def batch_body(number: int) -> dict[str, Any]:
     recipients = [
         {"to": f"user{number}-{index}@example.com", "templateData": {"name": f"User {index}", "order": {"id": index}}}
         for index in range(500)

@@ -1,8 +1,8 @@
-"""Pages of the dashboard on a workspace of three million emails.
+"""Benchmark of the dashboard pages on a workspace with three million emails.
 
     .venv/bin/python -m benchmarks.dashboard [emails]
 
-Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 4 GB.
+Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 4 GB.
 """
 
 import http.cookiejar
@@ -16,8 +16,8 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from benchmarks.figures import figure
-from benchmarks.fixtures import furnish
+from benchmarks.figures import record_figure
+from benchmarks.fixtures import create_fixtures
 from benchmarks.lists import fill
 from tests.stack.stack import Stack, running_stack
 
@@ -26,14 +26,14 @@ PAGES = {
     "overview, 90 days": "?days=90",
     "emails": "emails/",
     "emails, page 200": "emails/?p=200",
-    "failed": "emails/?status=failed",
-    "search one": "emails/?search=%23123456",
-    "search what is rare": "emails/?search=user77%40corp",
-    "search what all have": "emails/?search=example",
-    "search two letters": "emails/?search=qx",
-    "search nothing has": "emails/?search=nowhere-at-all",
-    "a tag nothing has": "emails/?tag=none",
-    "search + status": "emails/?search=%23123456&status=delivered",
+    "status failed": "emails/?status=failed",
+    "search, 1 match": "emails/?search=%23123456",
+    "search, rare term": "emails/?search=user77%40corp",
+    "search, common term": "emails/?search=example",
+    "search, two letters": "emails/?search=qx",
+    "search, no match": "emails/?search=nowhere-at-all",
+    "tag, no match": "emails/?tag=none",
+    "search and status": "emails/?search=%23123456&status=delivered",
     "email": "emails/{email}/",
     "inbox": "inbox/",
     "templates": "templates/",
@@ -42,7 +42,7 @@ PAGES = {
     "domain": "domains/{domain}/",
     "webhooks": "webhooks/",
     "webhook": "webhooks/{webhook}/",
-    "webhook, what failed": "webhooks/{webhook}/?status=exhausted",
+    "webhook, failed deliveries": "webhooks/{webhook}/?status=exhausted",
     "webhook, page 200": "webhooks/{webhook}/?p=200",
     "delivery": "deliveries/{delivery}/",
     "suppressions": "suppressions/",
@@ -66,30 +66,30 @@ def main() -> None:
         demo = json.loads(stack.manage("create_demo"))
         stack.start("web", WEB_CONCURRENCY="2")
         stack.key = demo["apiKey"]
-        objects = furnish(stack)
-        opener = signed_in(stack, email=demo["dashboardEmail"], password=demo["dashboardPassword"])
+        objects = create_fixtures(stack)
+        session = sign_in(stack, email=demo["dashboardEmail"], password=demo["dashboardPassword"])
         for name, path in PAGES.items():
-            report(name, measured(opener, f"{stack.url}/dashboard/{path.format(**objects)}"))
+            report(name, measure(session, f"{stack.url}/dashboard/{path.format(**objects)}"))
 
 
-def signed_in(stack: Stack, *, email: str, password: str) -> urllib.request.OpenerDirector:
-    """Return an opener with the session of the owner."""
-    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+def sign_in(stack: Stack, *, email: str, password: str) -> urllib.request.OpenerDirector:
+    """Sign in as the owner; return a URL session with its cookie."""
+    session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
     address = f"{stack.url}/dashboard/login/"
-    with opener.open(address) as page:
+    with session.open(address) as page:
         (token,) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.read().decode())[:1]
     form = {"csrfmiddlewaretoken": token, "username": email, "password": password}
     request = urllib.request.Request(address, urllib.parse.urlencode(form).encode(), {"Referer": address})
-    with opener.open(request) as page:
+    with session.open(request) as page:
         assert page.url.endswith("/dashboard/"), page.url
-    return opener
+    return session
 
 
-def measured(opener: urllib.request.OpenerDirector, url: str) -> list[float]:
+def measure(session: urllib.request.OpenerDirector, url: str) -> list[float]:
     seconds = []
     for number in range(RUNS + WARM):
         started = time.perf_counter()
-        with opener.open(url) as page:
+        with session.open(url) as page:
             page.read()
         if number >= WARM:
             seconds.append(time.perf_counter() - started)
@@ -100,7 +100,7 @@ def report(name: str, seconds: list[float]) -> None:
     p50, slowest = statistics.median(seconds) * 1000, max(seconds) * 1000
     verdict = "" if slowest <= LIMIT_MILLISECONDS else "   over the limit"
     print(f"{name:24} p50 {p50:6.1f} ms   slowest of {RUNS} {slowest:6.1f} ms{verdict}", flush=True)
-    figure(f"{name}: slowest of {RUNS}", slowest, "ms", at_most=LIMIT_MILLISECONDS)
+    record_figure(f"{name}: slowest of {RUNS}", slowest, "ms", at_most=LIMIT_MILLISECONDS)
 
 
 if __name__ == "__main__":

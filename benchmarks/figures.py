@@ -1,6 +1,6 @@
-"""What a benchmark tells a machine, beside what it prints for people: a line for each figure.
+"""Figures that a benchmark reports: one machine-readable line each, in addition to its printed output.
 
-    figure("sends per second, ratio to a plain view", 2.9, at_least=2)
+    record_figure("sends per second, ratio to a plain view", 2.9, at_least=2)
 
 `python -m benchmarks` collects these lines into docs/figures.md.
 """
@@ -13,8 +13,8 @@ MARK = "figure: "
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One number of one run; an aim is a bound on one side, or there is none."""
+class BenchmarkFigure:
+    """One number of one run, with at most one bound as its target."""
 
     name: str
     value: float
@@ -23,35 +23,35 @@ class Figure:
     at_most: float | None = None
 
     @property
-    def aim(self) -> str:
+    def target(self) -> str:
         if self.at_least is not None:
-            return f"at least {_spelled(self.at_least)} {self.unit}".strip()
-        return "" if self.at_most is None else f"at most {_spelled(self.at_most)} {self.unit}".strip()
+            return f"at least {_format_number(self.at_least)} {self.unit}".strip()
+        return "" if self.at_most is None else f"at most {_format_number(self.at_most)} {self.unit}".strip()
 
     @property
     def verdict(self) -> str:
-        if not self.aim:
+        if not self.target:
             return ""
         is_met = self.value >= self.at_least if self.at_least is not None else self.value <= (self.at_most or 0)
         return "met" if is_met else "**missed**"
 
     @property
     def row(self) -> str:
-        value = f"{_spelled(self.value)} {self.unit}".strip()
-        return f"| {self.name} | {value} | {self.aim} | {self.verdict} |"
+        value = f"{_format_number(self.value)} {self.unit}".strip()
+        return f"| {self.name} | {value} | {self.target} | {self.verdict} |"
 
     @classmethod
-    def read(cls, line: str) -> Self | None:
-        """Return the figure of a line of output, None for any other line."""
+    def parse(cls, line: str) -> Self | None:
+        """Return the figure in a line of output, None for any other line."""
         return cls(**json.loads(line.removeprefix(MARK))) if line.startswith(MARK) else None
 
 
-def figure(
+def record_figure(
     name: str, value: float, unit: str = "", *, at_least: float | None = None, at_most: float | None = None
 ) -> None:
-    """Print a figure for `python -m benchmarks`. unit: of the value and of its aim."""
-    print(MARK + json.dumps(asdict(Figure(name, value, unit, at_least, at_most))), flush=True)
+    """Print a figure for `python -m benchmarks`. unit: of the value and its target."""
+    print(MARK + json.dumps(asdict(BenchmarkFigure(name, value, unit, at_least, at_most))), flush=True)
 
 
-def _spelled(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""What stands around three million emails: the rest of what the pages of a busy workspace show."""
+"""Fixtures of a busy workspace besides its emails, for the dashboard pages."""
 
 import psycopg
 
@@ -6,7 +6,7 @@ from tests.stack.stack import Stack
 
 HTML = "<h1>Thank you</h1>" + "<p>Your order has left our house and is on its way.</p>" * 200
 
-# Each takes %(workspace)s; numbers are what a workspace may have at most, or has after years.
+# Each takes %(workspace)s; the numbers are a workspace's limits, or typical after years.
 STATEMENTS = (
     """INSERT INTO suppressions_suppression (id, workspace_id, email, address_key, reason, created_at)
        SELECT gen_random_uuid(), %(workspace)s, 'gone' || n || '@example.com', 'gone' || n || '@example.com',
@@ -56,8 +56,8 @@ SELECT gen_random_uuid(), 'opened', '{"to": "ada@example.com", "userAgent": "Moz
 """
 
 
-def furnish(stack: Stack) -> dict[str, str]:
-    """Fill the other rooms of the demo workspace; return the ids of those whose pages are opened."""
+def create_fixtures(stack: Stack) -> dict[str, str]:
+    """Create the fixtures in the demo workspace; return the ids of the objects whose pages are measured."""
     email = stack.send(to=[f"user{n}@example.com" for n in range(50)], html=HTML).body["id"]
     template = stack.call("POST", "/templates", {"name": "Receipt", "subject": "Hi {{name}}", "htmlContent": HTML})
     domains = [stack.call("POST", "/domains", {"name": f"mail{n}.example.org"}).body["id"] for n in range(10)]
@@ -65,8 +65,14 @@ def furnish(stack: Stack) -> dict[str, str]:
     webhook = stack.call("POST", "/webhooks", hook).body["id"]
     delivery = stack.call("POST", f"/webhooks/{webhook}/test").body["id"]
     with psycopg.connect(stack.database, autocommit=True) as connection:
-        (workspace, row) = connection.execute("SELECT workspace_id, id FROM webhooks_webhook").fetchone()  # type: ignore[misc]
-        values = {"workspace": workspace, "webhook": row, "html": HTML, "source": b"x" * 9000, "attempts": ATTEMPTS}
+        (workspace, webhook_id) = connection.execute("SELECT workspace_id, id FROM webhooks_webhook").fetchone()  # type: ignore[misc]
+        values = {
+            "workspace": workspace,
+            "webhook": webhook_id,
+            "html": HTML,
+            "source": b"x" * 9000,
+            "attempts": ATTEMPTS,
+        }
         for statement in (*STATEMENTS, DELIVERIES):
             connection.execute(statement, values)
         connection.execute(EVENTS)

@@ -1,8 +1,8 @@
-"""Lists, searches and exports on a workspace of three million emails beside a thousand small ones.
+"""Benchmark of lists, searches and exports on a workspace with three million emails and a thousand small ones.
 
     .venv/bin/python -m benchmarks.lists [emails]
 
-Needs DATABASE_URL of a server on which databases may be created; the data set takes some minutes and 4 GB.
+Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 4 GB.
 """
 
 import statistics
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.figures import figure
+from benchmarks.figures import record_figure
 from tests.stack.stack import Stack, running_stack
 
 FILL = """
@@ -46,14 +46,14 @@ CHUNK = 250_000
 QUERIES = {
     "list": "",
     "page 50": "page=50",
-    "delivered": "status=delivered",
-    "failed": "status=failed",
-    "bounced,failed": "status=bounced,failed",
-    "search one": "search=%23123456",
-    "search 2 of them": "search=user77%40corp",
-    "search ~8,000 of them": "search=user77",
-    "search ~11,000 of them": "search=%23299",
-    "search + status": "search=%23123456&status=delivered",
+    "status delivered": "status=delivered",
+    "status failed": "status=failed",
+    "status bounced,failed": "status=bounced,failed",
+    "search, 1 match": "search=%23123456",
+    "search, 2 matches": "search=user77%40corp",
+    "search, ~8,000 matches": "search=user77",
+    "search, ~11,000 matches": "search=%23299",
+    "search and status": "search=%23123456&status=delivered",
     "last hour": "from={hour}",
 }
 
@@ -65,8 +65,8 @@ def main() -> None:
         stack.start("web", WEB_CONCURRENCY="2")
         for name, query in QUERIES.items():
             hour = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3600))
-            report(name, *measured(stack, query.format(hour=hour)))
-        export(stack)
+            report(name, *measure(stack, query.format(hour=hour)))
+        measure_export(stack)
 
 
 def fill(stack: Stack, count: int) -> None:
@@ -86,7 +86,7 @@ def fill(stack: Stack, count: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def measured(stack: Stack, query: str) -> tuple[list[float], int]:
+def measure(stack: Stack, query: str) -> tuple[list[float], int]:
     seconds, total = [], 0
     for number in range(60):
         started = time.perf_counter()
@@ -100,11 +100,11 @@ def measured(stack: Stack, query: str) -> tuple[list[float], int]:
 
 def report(name: str, seconds: list[float], total: int) -> None:
     p50, p99 = statistics.median(seconds) * 1000, max(seconds) * 1000
-    figure(f"{name}: slowest of 50", p99, "ms", at_most=50)
+    record_figure(f"{name}: slowest of 50", p99, "ms", at_most=50)
     print(f"{name:24} total {total:>9,}   p50 {p50:6.1f} ms   slowest of 50 {p99:6.1f} ms", flush=True)
 
 
-def export(stack: Stack) -> None:
+def measure_export(stack: Stack) -> None:
     request = urllib.request.Request(f"{stack.url}/v1/emails/export", headers={"Authorization": f"Bearer {stack.key}"})
     started = time.perf_counter()
     with urllib.request.urlopen(request) as response:
@@ -112,13 +112,13 @@ def export(stack: Stack) -> None:
         first_at = time.perf_counter() - started
         lines = sum(1 for _ in response)
     assert first.startswith(b"id,")
-    peak = memory(stack)
-    figure(f"export of {lines:,} rows", time.perf_counter() - started, "s")
+    peak = peak_memory_mb(stack)
+    record_figure(f"export of {lines:,} rows", time.perf_counter() - started, "s")
     print(f"export: {lines:,} rows in {time.perf_counter() - started:.2f} s, first line after {first_at * 1000:.0f} ms")
     print(f"largest web process afterwards: {peak} MB")
 
 
-def memory(stack: Stack) -> int:
+def peak_memory_mb(stack: Stack) -> int:
     parent = stack.processes["web"].pid
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     peaks = [Path(f"/proc/{pid}/status").read_text() for pid in children]

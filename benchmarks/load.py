@@ -1,11 +1,11 @@
-"""Twice as many requests as the service can answer, for minutes: what is lost, what is told, how soon it is over.
+"""Benchmark of an overload: twice the sustainable request rate, its responses, lost emails and recovery time.
 
     .venv/bin/python -m benchmarks.load [minutes]
 
-First the sustainable rate of POST /v1/emails/send: callers that wait for each answer, for 20 seconds, while workers
-deliver. Then an open loop at twice that rate, in which nobody waits for anybody, for 10 minutes unless told otherwise.
-Afterwards everything accepted must be delivered, once. Needs DATABASE_URL of a server on which databases may be
-created.
+First it measures the sustainable rate of POST /v1/emails/send with a closed loop (each client waits for its answer)
+for 20 seconds, while workers deliver. Then an open loop sends at twice that rate without waiting for answers, for 10
+minutes by default. Afterwards every accepted email must be delivered exactly once. Requires DATABASE_URL of a server
+on which databases may be created.
 """
 
 import asyncio
@@ -21,37 +21,37 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from benchmarks.figures import figure
-from benchmarks.sinks import noting_sink
+from benchmarks.figures import record_figure
+from benchmarks.sinks import recording_smtp_sink
 from lib.ids import to_uuid
 from tests.stack.stack import Stack, running_stack
 
 MINUTES = 10.0
 SUSTAINED_SECONDS = 20.0
 CONCURRENCY = 32
-TIMES = 2
-# As a client would, that gives up in the end; nobody is answered that late.
-PATIENCE_SECONDS = 30.0
-HONEST = frozenset({"202", "429", "503"})
-# So many in a row as fast as before: recovered.
-CALM = 20
+OVERLOAD_FACTOR = 2
+# Longer than any answer takes; a real client gives up eventually, too.
+CLIENT_TIMEOUT_SECONDS = 30.0
+EXPECTED_STATUSES = frozenset({"202", "429", "503"})
+# The service has recovered after this many fast answers in a row.
+RECOVERED_ANSWERS = 20
 DELIVERED_SECONDS = 3600.0
 HTML = "<p>Thanks!</p>" * 60
 FINAL = ("sent", "delivered", "opened", "clicked")
-NOT_FINAL = "SELECT id FROM unnest(%s::uuid[]) AS told (id) WHERE NOT EXISTS (SELECT FROM emails_recipient r WHERE r.email_id = told.id AND r.state = ANY(%s))"  # noqa: E501
-LEFT = "SELECT (SELECT count(*) FROM emails_pending)"
+UNFINISHED = "SELECT id FROM unnest(%s::uuid[]) AS accepted (id) WHERE NOT EXISTS (SELECT FROM emails_recipient r WHERE r.email_id = accepted.id AND r.state = ANY(%s))"  # noqa: E501
+QUEUE_DEPTH = "SELECT (SELECT count(*) FROM emails_pending)"
 
 
 @dataclass
-class Client:
-    """Sends emails, a connection and an address each, and writes down what it is told."""
+class LoadClient:
+    """Client that sends emails, each on a new connection to a new address, and records the responses."""
 
     port: int
     key: str
     numbers: Iterator[int] = field(default_factory=count)
-    # By status, or by what kept an answer from coming.
-    told: Counter[str] = field(default_factory=Counter)
-    # Address and id of what was accepted; seconds of each answer, by status.
+    # Counts by status, or by connection error.
+    responses: Counter[str] = field(default_factory=Counter)
+    # Ids of accepted emails by address; seconds of each answer by status.
     accepted: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Client:
         address = f"load+{next(self.numbers)}@example.com"
         started = time.perf_counter()
         status, body = await self._ask(address)
-        self.told[status] += 1
+        self.responses[status] += 1
         self.seconds.setdefault(status, []).append(time.perf_counter() - started)
         if status == "202":
             self.accepted[address] = json.loads(body)["id"]
@@ -67,7 +67,7 @@ class Client:
 
     async def _ask(self, address: str) -> tuple[str, bytes]:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(CLIENT_TIMEOUT_SECONDS):
                 return await self._exchange(self._request(address))
         except TimeoutError:
             return "no answer in time", b""
@@ -97,8 +97,8 @@ class Client:
         return (head + body).encode()
 
 
-async def closed_loop(client: Client, *, seconds: float) -> float:
-    """Return accepted emails per second of callers who wait for their answers."""
+async def closed_loop(client: LoadClient, *, seconds: float) -> float:
+    """Send with callers that wait for each answer; return accepted emails per second."""
     until, before = time.monotonic() + seconds, len(client.accepted)
 
     async def caller() -> None:
@@ -109,8 +109,8 @@ async def closed_loop(client: Client, *, seconds: float) -> float:
     return (len(client.accepted) - before) / seconds
 
 
-async def open_loop(client: Client, *, rate: float, seconds: float) -> None:
-    """Begin a request every 1/rate seconds, whatever became of those before; return when all have ended."""
+async def open_loop(client: LoadClient, *, rate: float, seconds: float) -> None:
+    """Start a request every 1/rate seconds, independent of earlier ones; return when all have ended."""
     started, begun = time.monotonic(), 0
     async with asyncio.TaskGroup() as group:
         while (passed := time.monotonic() - started) < seconds:
@@ -120,89 +120,98 @@ async def open_loop(client: Client, *, rate: float, seconds: float) -> None:
             await asyncio.sleep(0.005)
 
 
-async def seconds_until_calm(client: Client, *, normal: float) -> float:
-    """Return how long it takes until CALM answers in a row come within `normal` seconds."""
-    started = calm_since = time.monotonic()
+async def seconds_until_recovered(client: LoadClient, *, normal_seconds: float) -> float:
+    """Return the seconds until RECOVERED_ANSWERS answers in a row arrive within `normal_seconds`."""
+    started = recovered_at = time.monotonic()
     in_a_row = 0
-    while in_a_row < CALM:
-        began = time.monotonic()
+    while in_a_row < RECOVERED_ANSWERS:
+        request_started = time.monotonic()
         status = await client.send()
-        in_a_row = in_a_row + 1 if status == "202" and time.monotonic() - began <= normal else 0
+        in_a_row = in_a_row + 1 if status == "202" and time.monotonic() - request_started <= normal_seconds else 0
         if not in_a_row:
-            calm_since = time.monotonic()
-        assert time.monotonic() - started < 600, "no calm in ten minutes"
+            recovered_at = time.monotonic()
+        assert time.monotonic() - started < 600, "not recovered within ten minutes"
         await asyncio.sleep(0.1)
-    return calm_since - started
+    return recovered_at - started
 
 
 def main() -> None:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else MINUTES
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        notes = folder / "captured"
-        with noting_sink(notes) as port:
+        received_log = folder / "received"
+        with recording_smtp_sink(received_log) as port:
             transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
             with running_stack(folder, WEB_CONCURRENCY="0", **transport) as stack:
                 stack.start("web", "worker", "beat")
-                measure(stack, notes, minutes=minutes)
+                measure(stack, received_log, minutes=minutes)
 
 
-def measure(stack: Stack, notes: Path, *, minutes: float) -> None:
-    calm = Client(int(stack.environment["PORT"]), stack.key)
-    asyncio.run(one_by_one(calm, 100))
-    normal = max(statistics.quantiles(calm.seconds["202"], n=100)[98] * 2, 0.1)
-    rate = asyncio.run(closed_loop(calm, seconds=SUSTAINED_SECONDS))
-    print(f"sustained: {rate:.0f}/s; an answer is normal within {normal * 1000:.0f} ms", flush=True)
+def measure(stack: Stack, received_log: Path, *, minutes: float) -> None:
+    baseline = LoadClient(int(stack.environment["PORT"]), stack.key)
+    asyncio.run(send_sequentially(baseline, 100))
+    normal_seconds = max(statistics.quantiles(baseline.seconds["202"], n=100)[98] * 2, 0.1)
+    rate = asyncio.run(closed_loop(baseline, seconds=SUSTAINED_SECONDS))
+    print(f"sustained: {rate:.0f}/s; a normal answer takes up to {normal_seconds * 1000:.0f} ms", flush=True)
     wait_until_delivered(stack)
 
-    storm = Client(calm.port, calm.key, numbers=count(10_000_000))
-    asyncio.run(open_loop(storm, rate=TIMES * rate, seconds=minutes * 60))
-    report(storm, rate=rate, minutes=minutes)
-    after = Client(calm.port, calm.key, numbers=count(100_000_000))
-    recovery = asyncio.run(seconds_until_calm(after, normal=normal))
-    drained = wait_until_delivered(stack)
-    print(f"answers are normal again after {recovery:.1f} s; all is delivered after {recovery + drained:.0f} s")
-    figure("load: seconds until answers are normal again", recovery, "s", at_most=60)
-    figure("load: seconds until what was accepted is delivered", recovery + drained, "s")
-    audit(stack, notes, {**calm.accepted, **storm.accepted, **after.accepted})
+    overload = LoadClient(baseline.port, baseline.key, numbers=count(10_000_000))
+    asyncio.run(open_loop(overload, rate=OVERLOAD_FACTOR * rate, seconds=minutes * 60))
+    report(overload, rate=rate, minutes=minutes)
+    after = LoadClient(baseline.port, baseline.key, numbers=count(100_000_000))
+    recovery_seconds = asyncio.run(seconds_until_recovered(after, normal_seconds=normal_seconds))
+    delivery_seconds = wait_until_delivered(stack)
+    total_seconds = recovery_seconds + delivery_seconds
+    print(f"response times are normal after {recovery_seconds:.1f} s; all is delivered after {total_seconds:.0f} s")
+    record_figure("load: seconds until response times are normal again", recovery_seconds, "s", at_most=60)
+    record_figure("load: seconds until all accepted emails are delivered", total_seconds, "s")
+    check_deliveries(stack, received_log, {**baseline.accepted, **overload.accepted, **after.accepted})
 
 
-async def one_by_one(client: Client, times: int) -> None:
+async def send_sequentially(client: LoadClient, times: int) -> None:
     for _ in range(times):
         await client.send()
 
 
-def report(client: Client, *, rate: float, minutes: float) -> None:
-    print(f"{TIMES * rate:.0f}/s for {minutes:g} minutes: {sum(client.told.values()):,} requests", flush=True)
-    for status, times in client.told.most_common():
+def report(client: LoadClient, *, rate: float, minutes: float) -> None:
+    print(
+        f"{OVERLOAD_FACTOR * rate:.0f}/s for {minutes:g} minutes: {sum(client.responses.values()):,} requests",
+        flush=True,
+    )
+    for status, times in client.responses.most_common():
         ordered = sorted(client.seconds[status])
         p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
         print(f"  {status}: {times:,}, p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms", flush=True)
-    other = sum(times for status, times in client.told.items() if status not in HONEST)
-    figure("load: sustainable requests", rate, "/s")
-    figure("load: accepted at twice that", client.told["202"] / (minutes * 60), "/s")
-    figure("load: answers that are neither 202, 429 nor 503, and requests without one", other, "", at_most=0)
+    other = sum(times for status, times in client.responses.items() if status not in EXPECTED_STATUSES)
+    record_figure("load: sustainable requests", rate, "/s")
+    record_figure("load: accepted at twice that rate", client.responses["202"] / (minutes * 60), "/s")
+    record_figure("load: responses other than 202, 429 and 503, or none", other, "", at_most=0)
 
 
 def wait_until_delivered(stack: Stack) -> float:
-    """Return how long it took until nothing waited any more."""
+    """Wait until the queue is empty; return the seconds."""
     started = time.monotonic()
-    while stack.query(LEFT) != [(0,)]:
-        assert time.monotonic() - started < DELIVERED_SECONDS, "not delivered in an hour"
+    while stack.query(QUEUE_DEPTH) != [(0,)]:
+        assert time.monotonic() - started < DELIVERED_SECONDS, "not delivered within an hour"
         time.sleep(0.5)
     return time.monotonic() - started
 
 
-def audit(stack: Stack, notes: Path, accepted: dict[str, str]) -> None:
-    """Compare what clients were told with the database, and with what has arrived."""
+def check_deliveries(stack: Stack, received_log: Path, accepted: dict[str, str]) -> None:
+    """Compare the accepted emails with the database and with the received messages."""
     ids = [to_uuid(id_) for id_ in accepted.values()]
-    unsent = stack.query(NOT_FINAL, ids, list(FINAL))
-    arrived = Counter(notes.read_text().splitlines())
-    missing = [address for address in accepted if not arrived[address]]
-    twice = [address for address, times in arrived.items() if times > 1]
-    print(f"{len(accepted):,} accepted, {sum(arrived.values()):,} arrived: {len(missing)} missing, {len(twice)} twice")
-    figure("load: accepted emails that were lost", len({*missing, *(str(id_) for (id_,) in unsent)}), "", at_most=0)
-    figure("load: emails that came twice", len(twice), "", at_most=0)
+    unsent = stack.query(UNFINISHED, ids, list(FINAL))
+    received = Counter(received_log.read_text().splitlines())
+    missing = [address for address in accepted if not received[address]]
+    duplicated = [address for address, times in received.items() if times > 1]
+    print(
+        f"{len(accepted):,} accepted, {sum(received.values()):,} received:"
+        f" {len(missing)} missing, {len(duplicated)} twice"
+    )
+    record_figure(
+        "load: accepted emails that were lost", len({*missing, *(str(id_) for (id_,) in unsent)}), "", at_most=0
+    )
+    record_figure("load: emails delivered twice", len(duplicated), "", at_most=0)
 
 
 if __name__ == "__main__":

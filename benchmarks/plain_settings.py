@@ -1,4 +1,4 @@
-"""The service's settings around the plain view of plain_urls: what the accept path is measured against."""
+"""Settings for the plain DRF view of plain_urls, which benchmarks.accept compares with."""
 
 from config.settings import *  # noqa: F403
 

@@ -1,4 +1,4 @@
-"""The same writes as POST /v1/emails/send by the book: serializer, ORM, one row a statement."""
+"""Plain DRF view with the same writes as POST /v1/emails/send: a serializer, the ORM, one row per statement."""
 
 from typing import Any
 
@@ -14,21 +14,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.models import TallyDelta
+from analytics.models import CounterDelta
 from config import health
 from domains.models import Domain
-from emails.models import Content, Email, Event, Pending, Recipient
+from emails.models import Content, Email, Event, QueueEntry, Recipient
 from suppressions.models import Suppression
-from workspaces.api_key_secrets import matches, read_key
+from workspaces.api_key_secrets import parse_key, secret_matches
 from workspaces.models import ApiKey, Usage
 
 
 class PlainKey(BaseAuthentication):
     def authenticate(self, request: Request) -> Any:
-        given = read_key(request.META["HTTP_AUTHORIZATION"].partition(" ")[2])
+        given = parse_key(request.META["HTTP_AUTHORIZATION"].partition(" ")[2])
         key = ApiKey.objects.select_related("workspace").get(id=given.id if given else None)
         assert given
-        assert matches(given.secret, key.secret_hash)
+        assert secret_matches(given.secret, key.secret_hash)
         return None, key
 
 
@@ -73,7 +73,7 @@ class PlainSend(APIView):
             recipient = Recipient.objects.create(
                 email=email, kind="to", position=position, address=address, state="queued"
             )
-            Pending.objects.create(
+            QueueEntry.objects.create(
                 recipient=recipient,
                 workspace_id=workspace.id,
                 domain=address.partition("@")[2],
@@ -82,7 +82,7 @@ class PlainSend(APIView):
                 since=now,
             )
         Event.objects.create(email=email, kind="queued", payload={"emailId": email.id}, created_at=now)
-        TallyDelta.objects.create(
+        CounterDelta.objects.create(
             workspace_id=workspace.id,
             hour=now.replace(minute=0, second=0, microsecond=0),
             key="status.queued",

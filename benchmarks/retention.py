@@ -1,10 +1,9 @@
-"""Emails sent per second, with and without a million expired ones being deleted beside it.
+"""Benchmark of the sending rate while retention deletes a million expired emails.
 
     .venv/bin/python -m benchmarks.retention [expired]
 
-Ends with what must hold afterwards: nothing expired is left, the counters are right, and the links of an email that
-was deleted still work. Needs DATABASE_URL of a server on which databases may be created; the data set takes some
-minutes and 2 GB.
+At the end it checks that no expired email is left, the counters are correct, and the links of a deleted email still
+work. Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 2 GB.
 """
 
 import http.client
@@ -20,8 +19,8 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.batch import TEMPLATE, batch
-from benchmarks.figures import figure
+from benchmarks.batch import TEMPLATE, batch_body
+from benchmarks.figures import record_figure
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 CHUNK = 100_000
@@ -59,8 +58,8 @@ EXPIRE = ["manage.py", "shell", "--verbosity", "0", "-c", "from emails.tasks imp
 
 
 @dataclass(frozen=True)
-class Links:
-    """The doors of one email: paths on our host."""
+class EmailLinks:
+    """The click and unsubscribe paths of one email."""
 
     email_id: str
     click: str
@@ -72,19 +71,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         stack.start("web", WEB_CONCURRENCY="1")
         stack.start("inbox", "worker", "beat")
-        links = sent_long_ago(stack)
+        links = send_expired_email(stack)
         fill(stack, expired)
         stack.call("POST", "/templates", TEMPLATE)
-        sending(stack)
-        ratios = [ratio(stack) for _ in range(ROUNDS)]
+        measure_sending(stack)
+        ratios = [measure_ratio(stack) for _ in range(ROUNDS)]
         print(f"sending keeps {statistics.median(ratios):.0%} of its rate", flush=True)
-        figure("sending beside retention, of its rate alone", statistics.median(ratios) * 100, "%", at_least=80)
-        finish(stack)
+        record_figure(
+            "sending rate during retention, relative to its normal rate",
+            statistics.median(ratios) * 100,
+            "%",
+            at_least=80,
+        )
+        finish_retention(stack)
         check(stack, links)
 
 
-def sent_long_ago(stack: Stack) -> Links:
-    """Send an email, read its links, and let it be older than all others."""
+def send_expired_email(stack: Stack) -> EmailLinks:
+    """Send an email, read its links, and move its timestamps before the retention period."""
     email_id = stack.send(to=READER, html=f'<p><a href="{LINK}">Receipt</a></p>').body["id"]
     wait_for(lambda: stack.caught() and stack.all_delivered(), seconds=30, what="the first email is delivered")
     source = bytes(stack.query("SELECT source FROM inbox_caughtmail")[0][0])
@@ -94,61 +98,63 @@ def sent_long_ago(stack: Stack) -> Links:
     (click,) = re.findall(rf"{stack.url}(/t/c/[^\"]+)", html.get_content())
     (unsubscribe,) = re.findall(r"(/u/[^>]+)>", mail["List-Unsubscribe"])
     stack.query(AGE)
-    return Links(email_id, click, unsubscribe)
+    return EmailLinks(email_id, click, unsubscribe)
 
 
-def ratio(stack: Stack) -> float:
-    """Measure alone, then with retention, then alone again: what else the machine does changes meanwhile."""
-    before = sending(stack)
-    retention = expire(stack)
-    beside = sending(stack)
+def measure_ratio(stack: Stack) -> float:
+    """Measure alone, with retention, and alone again, because the load of the machine changes."""
+    before = measure_sending(stack)
+    retention = start_retention(stack)
+    during = measure_sending(stack)
     retention.terminate()
     retention.wait()
-    alone = (before + sending(stack)) / 2
-    print(f"alone {alone:.0f}/s, beside retention {beside:.0f}/s; {left(stack):,} expired left", flush=True)
-    return beside / alone
+    alone = (before + measure_sending(stack)) / 2
+    print(f"alone {alone:.0f}/s, during retention {during:.0f}/s; {expired_count(stack):,} expired left", flush=True)
+    return during / alone
 
 
-def sending(stack: Stack) -> float:
-    """Return how many emails a second leave, out of a backlog, for WINDOW_SECONDS or until it is empty."""
-    while backlog(stack) < BACKLOG:
-        assert stack.call("POST", "/emails/batch", batch(0)).status == 202
-    at, started = backlog(stack), time.monotonic()
-    wait_for(lambda: time.monotonic() - started > WINDOW_SECONDS or backlog(stack) == 0, seconds=60, what="sending")
-    return (at - backlog(stack)) / (time.monotonic() - started)
+def measure_sending(stack: Stack) -> float:
+    """Return the emails sent per second from a backlog, for WINDOW_SECONDS or until it is empty."""
+    while queue_depth(stack) < BACKLOG:
+        assert stack.call("POST", "/emails/batch", batch_body(0)).status == 202
+    count, started = queue_depth(stack), time.monotonic()
+    wait_for(lambda: time.monotonic() - started > WINDOW_SECONDS or queue_depth(stack) == 0, seconds=60, what="sending")
+    return (count - queue_depth(stack)) / (time.monotonic() - started)
 
 
-def expire(stack: Stack) -> "subprocess.Popen[bytes]":
-    """Start retention and return when it has begun to delete."""
+def start_retention(stack: Stack) -> "subprocess.Popen[bytes]":
+    """Start retention and return when it is deleting."""
     process = subprocess.Popen([PYTHON, *EXPIRE], cwd=REPOSITORY, env=stack.environment)
-    at = left(stack)
-    wait_for(lambda: left(stack) < at, seconds=120, what="retention deletes")
+    count = expired_count(stack)
+    wait_for(lambda: expired_count(stack) < count, seconds=120, what="retention deletes")
     return process
 
 
-def finish(stack: Stack) -> None:
-    at, started = left(stack), time.monotonic()
-    if at:
-        assert expire(stack).wait() == 0
+def finish_retention(stack: Stack) -> None:
+    count, started = expired_count(stack), time.monotonic()
+    if count:
+        assert start_retention(stack).wait() == 0
     seconds = time.monotonic() - started
     print(
-        f"the other {at:,} in {seconds:.0f} s, {at / seconds:.0f}/s, rests included; {left(stack)} are left", flush=True
+        f"the other {count:,} in {seconds:.0f} s, {count / seconds:.0f}/s, pauses included;"
+        f" {expired_count(stack)} are left",
+        flush=True,
     )
 
 
-def check(stack: Stack, links: Links) -> None:
-    """Raise AssertionError unless all is gone that should be, and all else is as it was."""
-    assert left(stack) == 0
+def check(stack: Stack, links: EmailLinks) -> None:
+    """Check that all expired emails are deleted, and that the counters and links are intact."""
+    assert expired_count(stack) == 0
     print(stack.manage("reconcile").strip())
     assert stack.call("GET", f"/emails/{links.email_id}").status == 404
-    assert knock(stack, "GET", links.click) == (302, LINK)
-    assert knock(stack, "POST", links.unsubscribe)[0] == 200
+    assert call_link(stack, "GET", links.click) == (302, LINK)
+    assert call_link(stack, "POST", links.unsubscribe)[0] == 200
     assert stack.query("SELECT email, reason FROM suppressions_suppression") == [(READER, "unsubscribe")]
     print("The links of a deleted email work.")
 
 
-def knock(stack: Stack, method: str, path: str) -> tuple[int, str | None]:
-    """Return the status of the answer, and where it leads."""
+def call_link(stack: Stack, method: str, path: str) -> tuple[int, str | None]:
+    """Return the status and the Location header of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", int(stack.environment["PORT"]), timeout=10)
     body = "List-Unsubscribe=One-Click" if method == "POST" else None
     connection.request(method, path, body, {"Content-Type": "application/x-www-form-urlencoded"})
@@ -168,12 +174,12 @@ def fill(stack: Stack, count: int) -> None:
     stack.manage("reconcile", "--repair")
 
 
-def backlog(stack: Stack) -> int:
-    """Count what is ready or being sent; what a busy machine deferred waits for a minute and more."""
+def queue_depth(stack: Stack) -> int:
+    """Return the number of recipients that are ready or being sent, without deferred ones."""
     return int(stack.query("SELECT count(*) FROM emails_pending WHERE stage IN (1, 2)")[0][0])
 
 
-def left(stack: Stack) -> int:
+def expired_count(stack: Stack) -> int:
     old = "SELECT count(*) FROM emails_email WHERE created_at < now() - interval '365 days'"
     return int(stack.query(old)[0][0])
 

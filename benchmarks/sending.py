@@ -1,10 +1,10 @@
-"""Messages per second out of a filled queue, against django-post-office and Postfix, in one run.
+"""Benchmark of messages per second from a full queue, compared with django-post-office and Postfix.
 
     .venv/bin/python -m benchmarks.sending [emails]
 
-Ours renders a template, rewrites the links, signs, sends and records; theirs send what was written before.
-Needs DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix package (not running).
-django-post-office is installed into an environment of its own.
+Postrider renders a template, rewrites links, signs, sends and records; the others send prepared messages.
+Requires DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix package (not running).
+django-post-office is installed into a separate virtual environment.
 """
 
 import json
@@ -28,8 +28,8 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from benchmarks.accept import wrk
-from benchmarks.figures import figure
-from benchmarks.sinks import distant_sink, smtp_sink
+from benchmarks.figures import record_figure
+from benchmarks.sinks import delayed_smtp_sink, smtp_sink
 from config.heartbeats import PREFIX
 from tests.stack.stack import REPOSITORY, Stack, running_stack, wait_for
 from tests.standards.postfix import Postfix
@@ -40,7 +40,7 @@ CONCURRENCY = 32
 SINGLE_SECONDS = 8
 SIGNING_SECONDS = 3.0
 SBIN = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"}
-# A real welcome mail with six links, and paragraphs up to 10 kB.
+# A realistic welcome email with six links, filled up with paragraphs to 10 kB.
 WELCOME = (REPOSITORY / "tests" / "corpus" / "welcome.html").read_text(encoding="utf-8")
 SENTENCE = "Your account is ready, and everything that you need to begin is explained on the pages behind these links."
 FILLING = f"<p>Dear {{{{name}}}}, {SENTENCE} {SENTENCE}</p>\n" * 16
@@ -57,42 +57,53 @@ def main() -> None:
         folder = Path(name)
         (folder / "mail.html").write_text(HTML)
         (folder / "mail.txt").write_text(TEXT)
-        python = installed(folder)
-        near = [(ours(folder, smtp_sink, count), post_office(folder, python, smtp_sink, count)) for _ in range(ROUNDS)]
-        relay = [postfix(count) for _ in range(ROUNDS)]
-        single = [accepted_and_delivered(folder) for _ in range(ROUNDS)]
-        far = [(ours(folder, distant_sink, count), post_office(folder, python, distant_sink, 300)) for _ in range(2)]
+        python = install_post_office(folder)
+        near = [
+            (measure_postrider(folder, smtp_sink, count), measure_post_office(folder, python, smtp_sink, count))
+            for _ in range(ROUNDS)
+        ]
+        relay = [measure_postfix(count) for _ in range(ROUNDS)]
+        single = [measure_single_sends(folder) for _ in range(ROUNDS)]
+        far = [
+            (
+                measure_postrider(folder, delayed_smtp_sink, count),
+                measure_post_office(folder, python, delayed_smtp_sink, 300),
+            )
+            for _ in range(2)
+        ]
     print(f"HTML of {len(HTML)} bytes, {count} emails, medians of {ROUNDS} rounds")
-    report("from a filled queue", near, at_least=3.5)
-    print(f"  Postfix's relay {statistics.median(relay):.0f}/s: ratio ", end="")
+    report("sending from a full queue", near, at_least=3.5)
+    print(f"  Postfix relay {statistics.median(relay):.0f}/s: ratio ", end="")
     to_relay = statistics.median(mine for mine, _ in near) / statistics.median(relay)
     print(f"{to_relay:.2f} (at least 3)")
-    figure("from a filled queue, ratio to Postfix's relay", to_relay, at_least=3)
-    bare = signatures()
-    print(f"RSA-2048 signatures on all cores, and nothing else: {bare:.0f}/s")
-    figure("RSA-2048 signatures on all cores, and nothing else", bare, "/s")
-    figure("the same, ratio to Postfix's relay", bare / statistics.median(relay))
-    report("with round trips of 100 ms", far, at_least=15)
+    record_figure("sending from a full queue, ratio to a Postfix relay", to_relay, at_least=3)
+    signing_rate = signature_rate()
+    print(f"RSA-2048 signatures on all cores, without sending: {signing_rate:.0f}/s")
+    record_figure("RSA-2048 signatures on all cores, without sending", signing_rate, "/s")
+    record_figure("RSA-2048 signatures, ratio to a Postfix relay", signing_rate / statistics.median(relay))
+    report("sending with round trips of 100 ms", far, at_least=15)
     ours_single, theirs_single = (statistics.median(column) for column in zip(*single, strict=True))
     print(f"accepted over HTTP and delivered: {ours_single:.0f}/s, by Postfix over SMTP {theirs_single:.0f}/s")
-    figure("accepted over HTTP and delivered, ratio to Postfix over SMTP", ours_single / theirs_single, at_least=1)
+    record_figure(
+        "accepted over HTTP and delivered, ratio to Postfix over SMTP", ours_single / theirs_single, at_least=1
+    )
 
 
 def report(what: str, rounds: list[tuple[float, float]], *, at_least: float) -> None:
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(one / other for one, other in rounds)
     print(f"{what}: {mine:.0f}/s, django-post-office {theirs:.0f}/s: ratio {ratio:.2f} (at least {at_least})")
-    figure(what, mine, "/s")
-    figure(f"{what}, ratio to django-post-office", ratio, at_least=at_least)
+    record_figure(what, mine, "/s")
+    record_figure(f"{what}, ratio to django-post-office", ratio, at_least=at_least)
 
 
-def ours(folder: Path, sink: Sink, count: int) -> float:
-    """Return emails per second, from the first that is recorded to the last."""
+def measure_postrider(folder: Path, sink: Sink, count: int) -> float:
+    """Return emails per second, from the first recorded delivery to the last."""
     with sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(folder, **transport) as stack:
             fill(stack, count)
-            return drained(stack, count)
+            return measure_sending(stack, count)
 
 
 def fill(stack: Stack, count: int) -> None:
@@ -115,7 +126,7 @@ def fill(stack: Stack, count: int) -> None:
     stack.kill("web")
 
 
-def drained(stack: Stack, count: int) -> float:
+def measure_sending(stack: Stack, count: int) -> float:
     with psycopg.connect(stack.database, autocommit=True) as connection:
 
         def left() -> int:
@@ -125,16 +136,16 @@ def drained(stack: Stack, count: int) -> float:
         def is_empty() -> bool:
             return connection.execute("SELECT FROM emails_pending LIMIT 1").fetchone() is None
 
-        # What the peers are asked for does not count their start either.
+        # The start of the workers is not measured, as for the compared programs.
         stack.manage("hold")
         stack.start(*(f"worker-{number}" for number in range(WORKERS)), DELIVERY_CONNECTIONS="200")
-        wait_for(lambda: present(stack) == WORKERS, seconds=60, what="the workers are there")
+        wait_for(lambda: worker_count(stack) == WORKERS, seconds=60, what="the workers are running")
         stack.manage("release")
         deadline = time.monotonic() + 300
         while (first := left()) == count and time.monotonic() < deadline:
             time.sleep(0.005)
         started = time.perf_counter()
-        # Looked at without counting, which costs as much as sending a few.
+        # Checked without counting, which costs as much as sending a few emails.
         while not is_empty() and time.monotonic() < deadline:
             time.sleep(0.02)
         seconds = time.perf_counter() - started
@@ -143,13 +154,13 @@ def drained(stack: Stack, count: int) -> float:
     return first / seconds
 
 
-def present(stack: Stack) -> int:
-    """Return how many worker processes have said that they are there."""
+def worker_count(stack: Stack) -> int:
+    """Return the number of worker processes with a heartbeat."""
     return len(list(redis.Redis.from_url(stack.environment["REDIS_URL"]).scan_iter(f"{PREFIX}*")))
 
 
-def installed(folder: Path) -> Path:
-    """Make an environment with django-post-office and return its interpreter."""
+def install_post_office(folder: Path) -> Path:
+    """Install django-post-office into a virtual environment and return its interpreter."""
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     packages = ["django-post-office", "Django<5.3", "psycopg[binary]"]
@@ -157,7 +168,7 @@ def installed(folder: Path) -> Path:
     return python
 
 
-def post_office(folder: Path, python: Path, sink: Sink, count: int) -> float:
+def measure_post_office(folder: Path, python: Path, sink: Sink, count: int) -> float:
     with sink() as port, tempfile.TemporaryDirectory() as logs, running_database() as database:
         command = [
             str(python),
@@ -185,39 +196,39 @@ def running_database() -> Iterator[str]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def postfix(count: int) -> float:
+def measure_postfix(count: int) -> float:
     """Return messages per second that Postfix relays from a filled queue."""
     with smtp_sink() as port, Postfix(routes={"*": port}, settings={"defer_transports": "smtp"}) as relay:
         inject(relay, count)
         relay.set("defer_transports", "")
         started = time.perf_counter()
         relay.flush()
-        wait_for(lambda: relayed(relay) >= count, seconds=300, what="Postfix relays everything")
+        wait_for(lambda: relayed_count(relay) >= count, seconds=300, what="Postfix relays everything")
         return count / (time.perf_counter() - started)
 
 
-def accepted_and_delivered(folder: Path) -> tuple[float, float]:
-    """Return single sends per second, from the first call until the last is handed over: ours, and Postfix'."""
+def measure_single_sends(folder: Path) -> tuple[float, float]:
+    """Return single sends per second from the first call to the last delivery: Postrider's and Postfix's."""
     with smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(folder, **transport) as stack:
             stack.start("web", *(f"worker-{number}" for number in range(WORKERS)), WEB_CONCURRENCY="0")
             stack.send()
-            wait_for(lambda: left_in(stack) == 0, seconds=60, what="warm workers")
+            wait_for(lambda: queue_depth(stack) == 0, seconds=60, what="warm workers")
             started = time.perf_counter()
-            wrk(stack, script(folder, stack), seconds=SINGLE_SECONDS)
-            wait_for(lambda: left_in(stack) == 0, seconds=300, what="everything is handed over")
-            count = accepted(stack) - 1
-            ours = count / (time.perf_counter() - started)
+            wrk(stack, write_wrk_script(folder, stack), seconds=SINGLE_SECONDS)
+            wait_for(lambda: queue_depth(stack) == 0, seconds=300, what="everything is sent")
+            count = accepted_count(stack) - 1
+            measure_postrider = count / (time.perf_counter() - started)
     with smtp_sink() as port, Postfix(routes={"*": port}) as relay:
         started = time.perf_counter()
         inject(relay, count)
-        wait_for(lambda: relayed(relay) >= count, seconds=300, what="Postfix relays everything")
-        return ours, count / (time.perf_counter() - started)
+        wait_for(lambda: relayed_count(relay) >= count, seconds=300, what="Postfix relays everything")
+        return measure_postrider, count / (time.perf_counter() - started)
 
 
-def script(folder: Path, stack: Stack) -> Path:
-    """Write what wrk sends: emails to an address each."""
+def write_wrk_script(folder: Path, stack: Stack) -> Path:
+    """Write the wrk script, which sends each email to another address."""
     path = folder / "single.lua"
     body = json.dumps({"from": "hello@demo.example", "to": "u@example.com", "subject": "Your receipt", "html": HTML})
     before, after = body.split("u@example.com")
@@ -231,25 +242,25 @@ def script(folder: Path, stack: Stack) -> Path:
 
 
 def inject(relay: Postfix, count: int) -> None:
-    """Hand messages of 10 kB to Postfix, over as many connections as we are called on."""
+    """Submit messages of 10 kB to Postfix, over as many connections as in the HTTP benchmark."""
     options = ["-s", str(CONCURRENCY), "-m", str(count), "-l", "10240", "-f", "a@demo.example", "-t", "u@example.com"]
     subprocess.run(["smtp-source", *options, f"127.0.0.1:{relay.port}"], check=True, env=SBIN)
 
 
-def relayed(relay: Postfix) -> int:
+def relayed_count(relay: Postfix) -> int:
     return relay.log().count("status=sent")
 
 
-def accepted(stack: Stack) -> int:
+def accepted_count(stack: Stack) -> int:
     return int(stack.query("SELECT count(*) FROM emails_email")[0][0])
 
 
-def left_in(stack: Stack) -> int:
+def queue_depth(stack: Stack) -> int:
     return int(stack.query("SELECT count(*) FROM emails_pending")[0][0])
 
 
-def signatures() -> float:
-    """Return RSA-2048 signatures per second with all cores at nothing else: what no sender that signs can exceed."""
+def signature_rate() -> float:
+    """Return RSA-2048 signatures per second on all cores, an upper bound for any sender that signs."""
     cores = os.cpu_count() or 1
     with ProcessPoolExecutor(cores) as pool:
         return sum(pool.map(_signatures, [SIGNING_SECONDS] * cores))

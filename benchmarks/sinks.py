@@ -1,4 +1,4 @@
-"""Where the mail of a benchmark goes to: Postfix's own sink, and one that is 100 ms away."""
+"""SMTP sinks that receive the messages of a benchmark."""
 
 import asyncio
 import multiprocessing
@@ -32,23 +32,23 @@ def smtp_sink() -> Iterator[int]:
 
 
 @contextmanager
-def distant_sink() -> Iterator[int]:
-    """Yield the port of a sink whose every reply comes a round trip late."""
-    with _serving() as port:
+def delayed_smtp_sink() -> Iterator[int]:
+    """Yield the port of a sink that delays every reply by a round trip of 100 ms."""
+    with _running_server() as port:
         yield port
 
 
 @contextmanager
-def noting_sink(notes: Path) -> Iterator[int]:
-    """Yield the port of a sink that takes everything at once and notes the recipient of each message, a line each."""
-    with _serving(notes) as port:
+def recording_smtp_sink(log: Path) -> Iterator[int]:
+    """Yield the port of a sink without delay that appends the recipient of each message to a file."""
+    with _running_server(log) as port:
         yield port
 
 
 @contextmanager
-def _serving(notes: Path | None = None) -> Iterator[int]:
+def _running_server(log: Path | None = None) -> Iterator[int]:
     port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port, notes], daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port, log], daemon=True)
     process.start()
     try:
         wait_for(lambda: _listens(port), seconds=20, what="the sink")
@@ -59,7 +59,7 @@ def _serving(notes: Path | None = None) -> Iterator[int]:
 
 
 def _listens(port: int) -> bool:
-    async def knock() -> bool:
+    async def connect() -> bool:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
@@ -67,20 +67,20 @@ def _listens(port: int) -> bool:
         writer.close()
         return True
 
-    return asyncio.run(knock())
+    return asyncio.run(connect())
 
 
-def _serve(port: int, notes: Path | None = None) -> None:
+def _serve(port: int, log: Path | None = None) -> None:
     async def serve() -> None:
-        protocol = partial(_Noting, notes.open("a", buffering=1)) if notes else _Distant
+        protocol = partial(_RecordingProtocol, log.open("a", buffering=1)) if log else _DelayedProtocol
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port, backlog=1000)
         await server.serve_forever()
 
     asyncio.run(serve())
 
 
-class _Distant(asyncio.Protocol):
-    """Enough SMTP to take mail, PIPELINING included; replies to what arrives together leave together."""
+class _DelayedProtocol(asyncio.Protocol):
+    """Minimal SMTP server with PIPELINING; replies to commands that arrive together are sent together."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -116,7 +116,7 @@ class _Distant(asyncio.Protocol):
         verb = line[:4].upper()
         if verb == b"DATA":
             self._in_data = True
-            return b"354 go on"
+            return b"354 go ahead"
         if verb == b"EHLO":
             return b"250-sink\r\n250 PIPELINING"
         return b"221 bye" if verb == b"QUIT" else b"250 2.0.0 ok"
@@ -125,18 +125,18 @@ class _Distant(asyncio.Protocol):
         asyncio.get_running_loop().call_later(ROUND_TRIP_SECONDS, self._transport.write, b"\r\n".join([*lines, b""]))
 
 
-class _Noting(_Distant):
-    """The same next door, with a memory."""
+class _RecordingProtocol(_DelayedProtocol):
+    """The same without delay, recording recipients."""
 
-    def __init__(self, notes: TextIO) -> None:
-        self._notes = notes
+    def __init__(self, log: TextIO) -> None:
+        self._log = log
         self._recipient = ""
 
     def _answer(self, line: bytes) -> bytes:
         if line[:8].upper() == b"RCPT TO:":
             self._recipient = line[8:].decode().partition(">")[0].strip(" <")
         if line == b".":
-            self._notes.write(f"{self._recipient}\n")
+            self._log.write(f"{self._recipient}\n")
         return super()._answer(line)
 
     def _reply(self, lines: list[bytes]) -> None:

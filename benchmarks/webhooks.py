@@ -1,10 +1,10 @@
-"""Posts per second to one endpoint: this service's poster, and its whole drain, against `requests` with 16 threads.
+"""Benchmark of webhook requests per second to one endpoint, compared with `requests` in 16 threads.
 
     .venv/bin/python -m benchmarks.webhooks
 
-All three post the same body with the same headers to the same receiver over connections that are kept, in turns, in one
-run; the receiver is a process of its own. The drain also claims from the database and records into it; it needs
-DATABASE_URL of a server on which databases may be created.
+It measures the HTTP client alone and the whole queue processor, which also claims from the database and records the
+attempts. All three send the same body with the same headers to the same receiver process over persistent connections,
+in turns. Requires DATABASE_URL of a server on which databases may be created.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from typing import Any
 
 import requests
 
-from benchmarks.figures import figure
+from benchmarks.figures import record_figure
 from lib.address_guard import Guard
-from lib.guarded_http import Rules
+from lib.guarded_http import UrlRules
 from lib.resolver import Resolver
 from tests.stack.stack import running_stack
 from webhooks.sending.post import HEADERS, Poster
@@ -36,13 +36,13 @@ ROUNDS = 3
 POSTS = 6000
 THREADS = 16
 IN_FLIGHT = 32
-NAMES = ("the poster", f"requests, {THREADS} threads", "the drain")
+NAMES = ("the HTTP client", f"requests, {THREADS} threads", "the queue processor")
 BODY = b'{"id":"evt_1","type":"email.delivered","data":{"subject":"' + b"Hello " * 100 + b'"}}'
 SECRET = new_secret()
 
 
-class Echo(asyncio.Protocol):
-    """The least that answers HTTP: 200 for every request whose body has arrived."""
+class HttpResponder(asyncio.Protocol):
+    """Minimal HTTP server that answers 200 to every complete request."""
 
     def connection_made(self, transport: Any) -> None:
         self.transport, self.buffer = transport, b""
@@ -60,7 +60,7 @@ class Echo(asyncio.Protocol):
 
 def receive(ports: "Queue[int]") -> None:
     async def serve() -> None:
-        server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
+        server = await asyncio.get_running_loop().create_server(HttpResponder, "127.0.0.1", 0)
         ports.put(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
@@ -72,23 +72,23 @@ def headers() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Speed:
-    """rate: posts a second. cpu: microseconds of this process a post, which a busy machine changes less."""
+class PostRate:
+    """rate: requests per second. cpu: microseconds of CPU time per request, less affected by a busy machine."""
 
     rate: float
     cpu: float
 
 
-def measured(posts: Callable[[], None]) -> Speed:
+def measure(posts: Callable[[], None]) -> PostRate:
     cpu, started = time.process_time(), time.monotonic()
     posts()
     seconds = time.monotonic() - started
-    return Speed(POSTS / seconds, (time.process_time() - cpu) / POSTS * 1e6)
+    return PostRate(POSTS / seconds, (time.process_time() - cpu) / POSTS * 1e6)
 
 
-def with_poster(url: str) -> None:
+def post_with_poster(url: str) -> None:
     async def run() -> None:
-        poster = Poster(Rules(guard=Guard(allow_private=True)), resolver=Resolver())
+        poster = Poster(UrlRules(guard=Guard(allow_private=True)), resolver=Resolver())
         left = iter(range(POSTS))
 
         async def session() -> None:
@@ -102,7 +102,7 @@ def with_poster(url: str) -> None:
     asyncio.run(run())
 
 
-def with_requests(url: str) -> None:
+def post_with_requests(url: str) -> None:
     local = threading.local()
 
     def post(_: int) -> None:
@@ -114,8 +114,8 @@ def with_requests(url: str) -> None:
         list(pool.map(post, range(POSTS)))
 
 
-def with_drain(url: str) -> Callable[[], Speed]:
-    """Create an endpoint; return a function that fills the queue, then measures how it is emptied."""
+def prepare_queue(url: str) -> Callable[[], PostRate]:
+    """Create an endpoint; return a function that fills the queue and measures the queue processor."""
     import django  # noqa: PLC0415 - the settings need the stack's environment
 
     django.setup()
@@ -123,28 +123,32 @@ def with_drain(url: str) -> Callable[[], Speed]:
 
     from lib.ids import new_id  # noqa: PLC0415
     from webhooks.models import WebhookDelivery  # noqa: PLC0415
-    from webhooks.publish import Announcement, announce  # noqa: PLC0415
-    from webhooks.sending.sending import webhooks_drain  # noqa: PLC0415
+    from webhooks.publish import NewWebhookEvent, publish_events  # noqa: PLC0415
+    from webhooks.sending.sending import webhooks_processor  # noqa: PLC0415
     from webhooks.services import create_webhook  # noqa: PLC0415
     from workspaces.models import Workspace  # noqa: PLC0415
 
     workspace = Workspace.objects.get()
     create_webhook(workspace, url=url, events=["delivered"])
 
-    def run() -> Speed:
+    def run() -> PostRate:
         data = {"subject": "Hello " * 100}
         for _ in range(POSTS // 100):
             now = timezone.now()
-            announce(Announcement(workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(100))
-        speed = measured(webhooks_drain().run)
+            publish_events(NewWebhookEvent(workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(100))
+        rate = measure(webhooks_processor().run)
         assert not WebhookDelivery.objects.exclude(status="succeeded").exists()
-        return speed
+        return rate
 
     return run
 
 
-def one_round(url: str, drain: Callable[[], Speed]) -> tuple[Speed, Speed, Speed]:
-    return measured(functools.partial(with_poster, url)), measured(functools.partial(with_requests, url)), drain()
+def run_round(url: str, process_queue: Callable[[], PostRate]) -> tuple[PostRate, PostRate, PostRate]:
+    return (
+        measure(functools.partial(post_with_poster, url)),
+        measure(functools.partial(post_with_requests, url)),
+        process_queue(),
+    )
 
 
 def main() -> None:
@@ -154,18 +158,18 @@ def main() -> None:
     url = f"http://127.0.0.1:{ports.get()}/hook"
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         os.environ.update(stack.environment, DJANGO_SETTINGS_MODULE="config.settings")
-        drain = with_drain(url)
-        rounds = [one_round(url, drain) for _ in range(ROUNDS)]
+        process_queue = prepare_queue(url)
+        rounds = [run_round(url, process_queue) for _ in range(ROUNDS)]
     receiver.terminate()
-    for name, speeds in zip(NAMES, zip(*rounds, strict=True), strict=True):
-        rate, cpu = (statistics.median(getattr(speed, part) for speed in speeds) for part in ("rate", "cpu"))
-        figure(f"webhook posts of {name}", rate, "/s")
-        print(f"{name}: {rate:.0f} posts/s, {cpu:.0f} µs of processor time each")
+    for name, rates in zip(NAMES, zip(*rounds, strict=True), strict=True):
+        rate, cpu = (statistics.median(getattr(one, part) for one in rates) for part in ("rate", "cpu"))
+        record_figure(f"webhook requests, {name}", rate, "/s")
+        print(f"{name}: {rate:.0f} requests/s, {cpu:.0f} µs of CPU time each")
     ratio = statistics.median(ours.rate / theirs.rate for ours, theirs, _ in rounds)
     cpu_ratio = statistics.median(theirs.cpu / ours.cpu for ours, theirs, _ in rounds)
-    figure("webhook posts, ratio to requests with 16 threads", ratio, at_least=4)
-    figure("the same in processor time", cpu_ratio)
-    print(f"ratio {ratio:.1f} (at least 4), in processor time {cpu_ratio:.1f}")
+    record_figure("webhook requests, ratio to requests with 16 threads", ratio, at_least=4)
+    record_figure("webhook requests, the same ratio in CPU time", cpu_ratio)
+    print(f"ratio {ratio:.1f} (at least 4), in CPU time {cpu_ratio:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The project as an app of its own: its system checks, and patience for migrations."""
+"""Project app: system checks, and no statement timeout for migrations."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from django.db.models.signals import pre_migrate
 from config import checks
 
 
-class Config(AppConfig):
+class ProjectConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        checks.register_all()
+        checks.register_checks()
         pre_migrate.connect(lift_statement_timeout, sender=self)
 
 
-class StaffAdmin(AdminConfig):
+class StaffAdminConfig(AdminConfig):
     default_site = "config.staff.StaffSite"
 
 
 def lift_statement_timeout(using: str, **_: Any) -> None:
-    """Let a migration build an index for as long as it takes; a request may not run that long."""
+    """Remove the statement timeout of requests, so that a migration may build an index for as long as necessary."""
     with connections[using].cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")

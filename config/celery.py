@@ -1,6 +1,6 @@
-"""The Celery app: bells and sweeps, one literal schedule, and settings that keep Redis optional.
+"""Celery app: the schedule of periodic tasks, and settings that keep Redis optional.
 
-Celery carries bells, never mail: a lost or doubled task changes nothing (DESIGN, "Celery facts that shape this").
+Tasks carry wake-ups, never emails: a lost or repeated task changes nothing (docs/decisions/0010).
 """
 
 import os
@@ -15,7 +15,7 @@ app.config_from_object(
         "broker_url": os.environ.get("REDIS_URL", ""),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        # A publisher must not hang where Redis hangs; a worker's blocking read polls well within this.
+        # A publisher must not hang when Redis hangs; a worker's blocking read polls well within this timeout.
         "broker_transport_options": {"socket_connect_timeout": 1, "socket_timeout": 5, "max_retries": 0},
         "task_publish_retry": False,
         "task_ignore_result": True,
@@ -29,7 +29,7 @@ app.config_from_object(
         "beat_schedule": {
             "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
-            # By the hour, for beat forgets when it is restarted what it did a day ago (docs/decisions/0044).
+            # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
             "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},

@@ -1,7 +1,7 @@
-"""Typed readers for the environment.
+"""Environment variables, read with types.
 
-A value that cannot be read never raises here: it is written down in `problems`, the default stands
-in for it, and `config.checks` stops the start with all the sentences at once.
+An invalid value never raises here: its message is added to `problems`, the default replaces it, and `config.checks`
+reports all messages at startup.
 """
 
 import base64
@@ -19,7 +19,7 @@ problems: list[str] = []
 
 
 def text(name: str, default: str = "") -> str:
-    """Return the variable without surrounding space; an empty one counts as unset."""
+    """Return the variable without surrounding white space; an empty one counts as unset."""
     return os.environ.get(name, "").strip() or default
 
 
@@ -37,7 +37,7 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     return default
 
 
-def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a setting, read by place
+def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a default, read by position
     raw = text(name).lower()
     if not raw:
         return default
@@ -55,39 +55,39 @@ def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     return default
 
 
-def words(name: str, default: Sequence[str] = ()) -> list[str]:
-    """Read a comma list; empty members are dropped."""
-    return [word.strip() for word in text(name).split(",") if word.strip()] or list(default)
+def string_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Read a comma-separated list; empty entries are dropped."""
+    return [entry.strip() for entry in text(name).split(",") if entry.strip()] or list(default)
 
 
 def seconds(name: str, default: Sequence[int]) -> list[int]:
-    """Read a comma list of whole seconds, each from 0 to 30 days."""
-    raw = words(name)
-    if all(re.fullmatch(r"[0-9]{1,7}", word) and int(word) <= 30 * 86_400 for word in raw):
-        return [int(word) for word in raw] or list(default)
-    problems.append(f"{name} must be a comma list of whole seconds such as 60,180,300, not {text(name)!r}.")
+    """Read a comma-separated list of whole seconds, each from 0 to 30 days."""
+    raw = string_list(name)
+    if all(re.fullmatch(r"[0-9]{1,7}", entry) and int(entry) <= 30 * 86_400 for entry in raw):
+        return [int(entry) for entry in raw] or list(default)
+    problems.append(f"{name} must be a comma-separated list of seconds such as 60,180,300, not {text(name)!r}.")
     return list(default)
 
 
 def ports(name: str, default: Sequence[int]) -> list[int]:
-    """Read a comma list of ports."""
-    raw = words(name)
-    if all(re.fullmatch(r"[0-9]{1,5}", word) and 0 < int(word) < 65_536 for word in raw):
-        return [int(word) for word in raw] or list(default)
-    problems.append(f"{name} must be a comma list of ports such as 443,8443, not {text(name)!r}.")
+    """Read a comma-separated list of ports."""
+    raw = string_list(name)
+    if all(re.fullmatch(r"[0-9]{1,5}", entry) and 0 < int(entry) < 65_536 for entry in raw):
+        return [int(entry) for entry in raw] or list(default)
+    problems.append(f"{name} must be a comma-separated list of ports such as 443,8443, not {text(name)!r}.")
     return list(default)
 
 
 def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
-    """Read `50/s burst 100` as (a second, at once); off is None."""
+    """Read `50/s burst 100` as (requests per second, burst); off is None."""
     raw = text(name).lower()
     if raw == "off":
         return None
-    found = re.fullmatch(r"([1-9][0-9]{0,5})/s +burst +([1-9][0-9]{0,5})", raw)
-    if found:
-        return int(found[1]), int(found[2])
+    match = re.fullmatch(r"([1-9][0-9]{0,5})/s +burst +([1-9][0-9]{0,5})", raw)
+    if match:
+        return int(match[1]), int(match[2])
     if raw:
-        problems.append(f"{name} must be off, or such as {default[0]}/s burst {default[1]}, not {raw!r}.")
+        problems.append(f"{name} must be off, or a rate such as {default[0]}/s burst {default[1]}, not {raw!r}.")
     return default
 
 
@@ -102,53 +102,53 @@ def percent(name: str, default: str) -> Decimal | None:
     return None if default == "off" else Decimal(default)
 
 
-def prefixed(prefix: str, *, but: Sequence[str]) -> dict[str, str]:
-    """Return what the variables of a prefix say, by what follows it."""
-    names = [name for name in os.environ if name.startswith(prefix) and name not in but]
+def prefixed(prefix: str, *, exclude: Sequence[str]) -> dict[str, str]:
+    """Return the variables that start with a prefix, by the rest of their names."""
+    names = [name for name in os.environ if name.startswith(prefix) and name not in exclude]
     return {name.removeprefix(prefix): text(name) for name in names if is_set(name)}
 
 
 def networks(name: str) -> list[Network]:
-    """Read a comma list of addresses and networks such as 10.0.0.0/8."""
-    found: list[Network] = []
-    for word in words(name):
+    """Read a comma-separated list of addresses and networks such as 10.0.0.0/8."""
+    parsed: list[Network] = []
+    for entry in string_list(name):
         try:
-            found.append(ip_network(word, strict=False))
+            parsed.append(ip_network(entry, strict=False))
         except ValueError:
-            problems.append(f"{name} holds {word!r}, which is neither an address nor a network such as 10.0.0.0/8.")
-    return found
+            problems.append(f"{name}: {entry!r} is neither an address nor a network such as 10.0.0.0/8.")
+    return parsed
 
 
 def servers(name: str) -> list[tuple[str, int]]:
-    """Read a comma list of address:port such as 127.0.0.1:53,[::1]:53; without a port it is 53."""
-    found: list[tuple[str, int]] = []
-    for word in words(name):
+    """Read a comma-separated list of address:port such as 127.0.0.1:53,[::1]:53; the default port is 53."""
+    parsed: list[tuple[str, int]] = []
+    for entry in string_list(name):
         try:
-            parts = urlsplit(f"//{word}")
-            found.append((str(ip_address(parts.hostname or "")), parts.port or 53))
+            parts = urlsplit(f"//{entry}")
+            parsed.append((str(ip_address(parts.hostname or "")), parts.port or 53))
         except ValueError:
-            problems.append(f"{name} holds {word!r}, which is no address with a port such as 127.0.0.1:53.")
-    return found
+            problems.append(f"{name}: {entry!r} is not an address with a port such as 127.0.0.1:53.")
+    return parsed
 
 
 def key_ring(name: str) -> list[tuple[str, bytes]]:
-    """Read `id:base64,id:base64`, newest first; every key is 32 bytes."""
+    """Read `id:base64,id:base64`, newest first; each key has 32 bytes."""
     ring: list[tuple[str, bytes]] = []
-    for word in words(name):
-        key_id, _, encoded = word.partition(":")
-        key = _decoded(encoded)
+    for entry in string_list(name):
+        key_id, _, encoded = entry.partition(":")
+        key = _decode(encoded)
         if re.fullmatch(r"[A-Za-z0-9]{1,16}", key_id) and len(key) == 32 and key_id not in dict(ring):
             ring.append((key_id, key))
             continue
-        # The word itself is a secret: the sentence names its place only.
+        # The entry is a secret: the message contains only its position.
         problems.append(
-            f"{name}: entry {len(ring) + 1} must be id:base64 of 32 random bytes with an id of its own, "
+            f"{name}: entry {len(ring) + 1} must be id:base64 of 32 random bytes with a unique id, "
             "such as k1:$(openssl rand -base64 32)."
         )
     return ring
 
 
-def _decoded(encoded: str) -> bytes:
+def _decode(encoded: str) -> bytes:
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):

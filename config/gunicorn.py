@@ -1,4 +1,4 @@
-"""How gunicorn serves: sync workers, each with a database connection that it keeps (docs/decisions/0006, 0068)."""
+"""gunicorn settings: sync workers, each with a persistent database connection (docs/decisions/0006, 0068)."""
 
 import gc
 import os
@@ -6,43 +6,42 @@ import shutil
 import tempfile
 from typing import Any
 
-from config.standby import SERVING, WAITING, ReliefWorker, leave_place, take_place
+from config.standby import SERVING, STANDBY, StandbyWorker, claim_slot, release_slot
 
-HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - a container's proxy must reach it
+HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 
 bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
-workers = SERVING + WAITING
-worker_class = ReliefWorker
+workers = SERVING + STANDBY
+worker_class = StandbyWorker
 preload_app = True
-# Room for what comes within WEB_MAX_WAIT_MS: only what a process takes can be told that there are too many.
-# As much as Linux allows by itself.
+# Large enough for the connections of WEB_MAX_WAIT_MS: only accepted connections can get a 503. Linux' default maximum.
 backlog = 4096
 timeout = 60
 graceful_timeout = 30
-# Slow clients are the reverse proxy's work; these stop the crudest abuse without one.
+# The reverse proxy handles slow clients; these limits stop the crudest abuse without one.
 limit_request_line = 8190
 limit_request_fields = 64
 forwarded_allow_ips = ""
 control_socket_disable = True
 
-# Where the processes of this server write what /metrics adds up (api.latency); made before the application is loaded.
+# The directory for the latency files of this server's processes (api.latency); created before the application loads.
 OWN_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR" not in os.environ
 if OWN_DIRECTORY:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="postrider-metrics-")
 
 
 def when_ready(server: Any) -> None:
-    # What is loaded before the fork is never garbage: looking through it was a quarter of accepting a batch.
+    # Objects loaded before the fork are permanent: collecting them took a quarter of the time to accept a batch.
     gc.collect()
     gc.freeze()
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    worker.place = take_place({other.place for other in server.WORKERS.values()})
+    worker.slot = claim_slot({other.slot for other in server.WORKERS.values()})
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    leave_place(worker.place)
+    release_slot(worker.slot)
 
 
 def on_exit(server: Any) -> None:

@@ -1,7 +1,7 @@
-"""Is the process alive, and can it do its work? Strangers learn no more than yes or no.
+"""Health checks `/healthz` and `/readyz`. Details are shown only to internal access.
 
-See docs/decisions/0046 for what turns it red: a database out of reach, and mail that nobody sends. Redis does
-not: accepting and sending both do without it.
+The service is not ready if the database is unavailable, recipients are overdue or a transport is paused
+(docs/decisions/0046). Redis does not matter: emails are accepted and sent without it.
 """
 
 from collections.abc import Callable
@@ -11,30 +11,30 @@ from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from config.heartbeats import present_workers
-from config.internal_access import is_insider
+from config.heartbeats import live_workers
+from config.internal_access import has_internal_access
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
-from emails.sending.sending_pause import is_held
+from emails.sending.sending_pause import is_sending_paused
 from lib.redis_client import ask_redis
 
 
-def nobody_sends() -> str | None:
-    """Complain of mail that has been due for long, unless a worker is at it: a long queue alone is no fault."""
+def check_sending() -> str | None:
+    """Return a complaint if a recipient is overdue and no worker is sending; a long queue alone is no error."""
     seconds = oldest_due_seconds()
     if seconds <= settings.READY_MAX_DELAY or is_sending():
         return None
-    if is_held():
-        return f"A recipient has been due for {seconds:.0f} seconds, and sending is held (manage.py release)."
+    if is_sending_paused():
+        return f"Sending is paused and a recipient has been due for {seconds:.0f} seconds. Run manage.py release."
     return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
 
 
-def a_transport_is_paused() -> str | None:
-    """Complain of a relay or a provider that refuses our login: three refusals in a row pause the transport."""
-    return next((worker.trouble for worker in present_workers() if worker.trouble), None)
+def check_transport() -> str | None:
+    """Return a complaint if a transport is paused, as after three refused logins in a row."""
+    return next((worker.trouble for worker in live_workers() if worker.trouble), None)
 
 
-# What makes the service not ready: each returns a sentence for insiders, or None.
-COMPLAINTS: tuple[Callable[[], str | None], ...] = (nobody_sends, a_transport_is_paused)
+# Each returns a complaint that makes the service not ready, or None.
+READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -43,11 +43,11 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 def readyz(request: HttpRequest) -> HttpResponse:
     try:
-        complaints = [sentence for complain in COMPLAINTS if (sentence := complain())]
+        complaints = [complaint for check in READINESS_CHECKS if (complaint := check())]
     except Error:
-        complaints = ["The database does not answer."]
+        complaints = ["The database is not responding."]
     body: dict[str, Any] = {"status": "not ready" if complaints else "ready"}
-    if is_insider(request):
+    if has_internal_access(request):
         body |= {"complaints": complaints, "broker": has_broker()}
     return JsonResponse(body, status=503 if complaints else 200)
 

@@ -1,6 +1,6 @@
-"""Which worker processes are there: each says so in Redis, and what keeps its mail from leaving.
+"""Heartbeats of worker processes in Redis, with the reason if a worker cannot send.
 
-For people to look at; nothing is decided by it. Without Redis nobody is seen, and mail flows all the same.
+For display only; no decision depends on them. Without Redis no worker is listed, but emails are still sent.
 """
 
 import json
@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 
 from lib.redis_client import ask_redis
-from lib.worker.shutdown import wait
+from lib.worker.shutdown import wait_for_stop
 
 EVERY_SECONDS = 10.0
 EXPIRES_SECONDS = 35
@@ -22,36 +22,37 @@ PREFIX = "postrider:worker:"
 
 
 @dataclass(frozen=True)
-class Worker:
-    """One process. trouble: why its transport lets nothing leave, empty for none."""
+class WorkerHeartbeat:
+    """One worker process. trouble: why its transport cannot send; empty if it can."""
 
     host: str
     process: int
     trouble: str
 
 
-def start_presence(trouble: Callable[[], str | None]) -> None:
-    """Say every ten seconds that this process is there, until it stops."""
-    threading.Thread(target=_tick, args=[trouble], name="presence", daemon=True).start()
+def start_heartbeat(trouble: Callable[[], str | None]) -> None:
+    """Send a heartbeat every ten seconds until the process stops."""
+    threading.Thread(target=_tick, args=[trouble], name="heartbeat", daemon=True).start()
 
 
-def say_present(trouble: str | None) -> None:
-    worker = Worker(socket.gethostname(), os.getpid(), trouble or "")
-    name = f"{PREFIX}{worker.host}:{worker.process}"
-    ask_redis(settings.REDIS_URL, lambda client: client.set(name, json.dumps(asdict(worker)), ex=EXPIRES_SECONDS))
+def send_heartbeat(trouble: str | None) -> None:
+    heartbeat = WorkerHeartbeat(socket.gethostname(), os.getpid(), trouble or "")
+    name = f"{PREFIX}{heartbeat.host}:{heartbeat.process}"
+    ask_redis(settings.REDIS_URL, lambda client: client.set(name, json.dumps(asdict(heartbeat)), ex=EXPIRES_SECONDS))
 
 
-def present_workers() -> list[Worker]:
-    found = ask_redis(settings.REDIS_URL, _read) or []
-    return sorted(found, key=lambda worker: (worker.host, worker.process))
+def live_workers() -> list[WorkerHeartbeat]:
+    """Return the heartbeats of the last 35 seconds, by host and process."""
+    heartbeats = ask_redis(settings.REDIS_URL, _read) or []
+    return sorted(heartbeats, key=lambda worker: (worker.host, worker.process))
 
 
-def _read(client: redis.Redis) -> list[Worker]:
+def _read(client: redis.Redis) -> list[WorkerHeartbeat]:
     names = list(client.scan_iter(match=f"{PREFIX}*", count=1000))
-    return [Worker(**json.loads(text)) for text in client.mget(names) if text] if names else []
+    return [WorkerHeartbeat(**json.loads(text)) for text in client.mget(names) if text] if names else []
 
 
 def _tick(trouble: Callable[[], str | None]) -> None:
-    say_present(trouble())
-    while not wait(EVERY_SECONDS):
-        say_present(trouble())
+    send_heartbeat(trouble())
+    while not wait_for_stop(EVERY_SECONDS):
+        send_heartbeat(trouble())

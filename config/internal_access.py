@@ -1,4 +1,4 @@
-"""Who may see how the service is doing: whoever is on the machine, or holds METRICS_TOKEN."""
+"""Internal access to metrics and readiness details: requests from this machine, or with METRICS_TOKEN."""
 
 import hmac
 
@@ -7,12 +7,13 @@ from django.http import HttpRequest
 
 from lib.client_address import client_address
 
-# What a proxy adds: one on this machine makes strangers look like neighbours.
+# Added by proxies: one on this machine would make external clients look local.
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA")
 
 
-def is_insider(request: HttpRequest) -> bool:
-    return _has_token(request) or _is_neighbour(request)
+def has_internal_access(request: HttpRequest) -> bool:
+    """Return whether a request may see metrics and readiness details."""
+    return _has_token(request) or _is_local(request)
 
 
 def _has_token(request: HttpRequest) -> bool:
@@ -21,7 +22,7 @@ def _has_token(request: HttpRequest) -> bool:
     return bool(settings.METRICS_TOKEN) and hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
 
 
-def _is_neighbour(request: HttpRequest) -> bool:
+def _is_local(request: HttpRequest) -> bool:
     if any(name in request.META for name in FORWARDED):
         return False
     address = client_address(request.META)

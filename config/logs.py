@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, secrets cut out before they are written."""
+"""Structured logs: one JSON object per line, with secrets removed."""
 
 import json
 import logging
@@ -6,8 +6,8 @@ import re
 import traceback
 from datetime import UTC, datetime
 
-from api.fields import wire_time
 from api.request_ids import current_request_id
+from lib.datetimes import format_datetime
 
 # API keys, webhook secrets, authorization headers, URLs with passwords, PEM blocks.
 SECRETS = re.compile(
@@ -18,11 +18,11 @@ CUT = "[cut]"
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes time, level, logger, message, the request's id and what a call passes as `extra={"data": {…}}`."""
+    """Formats time, level, logger, message, request id and the `extra={"data": {…}}` of the call."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": wire_time(datetime.fromtimestamp(record.created, UTC)),
+            "time": format_datetime(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -1,7 +1,7 @@
-"""`/metrics` for Prometheus (docs/decisions/0045).
+"""Prometheus metrics at `/metrics` (docs/decisions/0045).
 
-What happens in several processes on several machines is read from the database at the scrape, so that every web
-process tells the same; only how long requests take is a server's own.
+Metrics of all processes and machines are read from the database at each scrape, so that every web process returns the
+same values; only request latency is specific to a server.
 """
 
 import logging
@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from analytics import counters
 from api.latency import observed
 from config.health import has_broker
-from config.internal_access import is_insider
+from config.internal_access import has_internal_access
 from emails.sending import delivery_health
 from webhooks.sending.queue import lag
 
@@ -26,57 +26,59 @@ log = logging.getLogger("postrider.metrics")
 
 def queue_depth() -> Metric:
     family = GaugeMetricFamily("postrider_queue_recipients", "Recipients in the queue.", labels=["stage"])
-    for stage, count in delivery_health.depth().items():
+    for stage, count in delivery_health.queue_depth().items():
         family.add_metric([stage], count)
     return family
 
 
 def oldest_due() -> Metric:
-    told = "For how long the recipient that is due longest has been due."
-    return GaugeMetricFamily("postrider_queue_oldest_due_seconds", told, value=delivery_health.oldest_due_seconds())
+    description = "Seconds since the oldest due recipient became due."
+    return GaugeMetricFamily(
+        "postrider_queue_oldest_due_seconds", description, value=delivery_health.oldest_due_seconds()
+    )
 
 
 def outcomes() -> Metric:
     labels = ["transport", "verdict", "reason"]
-    family = CounterMetricFamily("postrider_outcomes", "Attempts to send, by what became of them.", labels=labels)
-    for one in delivery_health.outcomes():
-        family.add_metric([one.transport, one.verdict, one.reason], one.count)
+    family = CounterMetricFamily("postrider_outcomes", "Delivery attempts by outcome.", labels=labels)
+    for outcome in delivery_health.read_outcome_counts():
+        family.add_metric([outcome.transport, outcome.status, outcome.reason], outcome.count)
     return family
 
 
 def webhook_lag() -> Metric:
-    told = "For how long the delivery to a webhook that is due longest has been due."
+    description = "Seconds since the oldest due webhook delivery became due."
     age = lag()
-    return GaugeMetricFamily("postrider_webhook_lag_seconds", told, value=age.total_seconds() if age else 0.0)
+    return GaugeMetricFamily("postrider_webhook_lag_seconds", description, value=age.total_seconds() if age else 0.0)
 
 
 def unfolded_deltas() -> Metric:
-    told = "Changes of counters that beat has yet to fold."
-    return GaugeMetricFamily("postrider_tally_deltas_unfolded", told, value=counters.unfolded())
+    description = "Counter deltas not yet folded into counters."
+    return GaugeMetricFamily("postrider_tally_deltas_unfolded", description, value=counters.count_unfolded())
 
 
-# Each reads the database; one that fails is left out of the scrape.
-FIGURES: tuple[Callable[[], Metric], ...] = (queue_depth, oldest_due, outcomes, webhook_lag, unfolded_deltas)
+# Each reads the database; a failing one is left out of the scrape.
+METRIC_READERS: tuple[Callable[[], Metric], ...] = (queue_depth, oldest_due, outcomes, webhook_lag, unfolded_deltas)
 
 
-class Figures(Collector):
+class MetricsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         is_up = has_database()
-        yield GaugeMetricFamily("postrider_up", "Whether the database answers.", value=is_up)
-        yield GaugeMetricFamily("postrider_redis_up", "Whether Redis answers.", value=has_broker())
-        for figure in FIGURES if is_up else ():
+        yield GaugeMetricFamily("postrider_up", "Whether the database responds.", value=is_up)
+        yield GaugeMetricFamily("postrider_redis_up", "Whether Redis responds.", value=has_broker())
+        for read_metric in METRIC_READERS if is_up else ():
             try:
-                yield figure()
+                yield read_metric()
             except Error:
-                log.exception("a figure could not be read")
+                log.exception("a metric could not be read")
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    if not is_insider(request):
-        told = "Metrics are for this machine alone, or for who sends METRICS_TOKEN as Authorization: Bearer.\n"
-        return HttpResponse(told, status=403, content_type="text/plain; charset=utf-8")
+    if not has_internal_access(request):
+        message = "Request metrics from this machine, or send METRICS_TOKEN as Authorization: Bearer.\n"
+        return HttpResponse(message, status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry()
-    registry.register(Figures())
+    registry.register(MetricsCollector())
     return HttpResponse(generate_latest(registry) + generate_latest(observed()), content_type=CONTENT_TYPE_LATEST)
 
 

@@ -9,7 +9,7 @@ from dashboard.ui import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# The one switch of defaults.
+# Embedded mode changes the defaults of other settings.
 MODE = env.choice("MODE", "production", options=["production", "embedded"])
 EMBEDDED = MODE == "embedded"
 DEBUG = False
@@ -17,27 +17,27 @@ DEBUG = False
 SECRET_KEY = env.text("SECRET_KEY", "unset")
 APP_KEYS = env.key_ring("APP_KEYS")
 PUBLIC_URL = env.text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
+ALLOWED_HOSTS = env.string_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
 DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
-# Whether staff must have a second factor, or may.
+# Whether a second factor is required or optional for staff.
 STAFF_SECOND_FACTOR = env.choice(
     "STAFF_SECOND_FACTOR", "optional" if EMBEDDED else "required", options=["required", "optional"]
 )
-# Whom mail of the service itself comes from: invitations, password resets, confirmations
+# The sender of system emails: invitations, password resets, confirmations
 SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
-# Of a workspace's recipients: above it its owners are warned, or it is suspended. Only strangers are suspended
-# unasked, and where nothing leaves the machine nothing is judged (docs/decisions/0065).
-STRANGERS = SIGNUP == "open" and not EMBEDDED
+# Percent of a workspace's recipients: above it the owners are warned, or the workspace is suspended. By default only
+# untrusted sign-ups are suspended, and nothing is checked in embedded mode (docs/decisions/0065).
+UNTRUSTED_SIGNUPS = SIGNUP == "open" and not EMBEDDED
 COMPLAINT_WARN_PERCENT = env.percent("COMPLAINT_WARN_PERCENT", "off" if EMBEDDED else "0.1")
-COMPLAINT_PAUSE_PERCENT = env.percent("COMPLAINT_PAUSE_PERCENT", "0.3" if STRANGERS else "off")
+COMPLAINT_PAUSE_PERCENT = env.percent("COMPLAINT_PAUSE_PERCENT", "0.3" if UNTRUSTED_SIGNUPS else "off")
 BOUNCE_WARN_PERCENT = env.percent("BOUNCE_WARN_PERCENT", "off" if EMBEDDED else "5")
-BOUNCE_PAUSE_PERCENT = env.percent("BOUNCE_PAUSE_PERCENT", "10" if STRANGERS else "off")
+BOUNCE_PAUSE_PERCENT = env.percent("BOUNCE_PAUSE_PERCENT", "10" if UNTRUSTED_SIGNUPS else "off")
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
-# A request that has waited for longer is turned away (docs/decisions/0062).
+# A request that has waited longer is rejected with 503 (docs/decisions/0062).
 WEB_MAX_WAIT_MS = env.integer("WEB_MAX_WAIT_MS", 1000, low=50, high=60_000)
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
@@ -50,7 +50,7 @@ DIRECT_SMTP_PORT = env.integer("DIRECT_SMTP_PORT", 25, low=1, high=65_535)
 DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS", False)
 SIMULATOR_DOMAIN = env.text("SIMULATOR_DOMAIN", "simulator.test").lower()
 ANYMAIL_BACKEND = env.text("ANYMAIL_BACKEND")
-ANYMAIL = env.prefixed("ANYMAIL_", but=["ANYMAIL_BACKEND"])
+ANYMAIL = env.prefixed("ANYMAIL_", exclude=["ANYMAIL_BACKEND"])
 SUPPRESS_ON = env.choice("SUPPRESS_ON", "recipient_fault", options=["recipient_fault", "every_bounce"])
 DELIVERY_CONNECTIONS = env.integer("DELIVERY_CONNECTIONS", 32, low=1, high=1000)
 DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_400)
@@ -68,34 +68,34 @@ SENDING_DOMAIN_POLICY = env.choice(
     "SENDING_DOMAIN_POLICY", "registered" if EMBEDDED else "verified", options=["registered", "verified"]
 )
 SPF_MECHANISMS = env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED else "")
-DMARC_RUA = env.words("DMARC_RUA")
+DMARC_RUA = env.string_list("DMARC_RUA")
 
-# Reports about our mail: the receiver for return paths
-INBOUND_HOST = env.text("INBOUND_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - the world's mail hosts call
+# Inbound reports: the receiver for return paths
+INBOUND_HOST = env.text("INBOUND_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - external mail hosts connect
 INBOUND_PORT = env.integer("INBOUND_PORT", 2526 if EMBEDDED else 25, low=1, high=65_535)
 INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
-# Read by django-anymail, too: user:password of the basic authentication of its webhooks
+# Also read by django-anymail: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
 # Webhooks
 WEBHOOK_RETRY_SECONDS = env.seconds("WEBHOOK_RETRY_SECONDS", [5, 60, 300, 1800, 7200, 18_000, 28_800, 28_800])
 WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
 WEBHOOK_CONNECTIONS = env.integer("WEBHOOK_CONNECTIONS", 128, low=2, high=1000)
 WEBHOOK_ALLOW_PRIVATE_NETWORKS = env.boolean("WEBHOOK_ALLOW_PRIVATE_NETWORKS", EMBEDDED)
-# Who watches
+# Monitoring
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 READY_MAX_DELAY = env.integer("READY_MAX_DELAY", 900, low=10, high=7 * 86_400)
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
 
-# Rows waiting for a lock give up after 5 s: that is what makes the loser of two requests with one
-# idempotency key answer 409 instead of holding a web process.
+# Statements waiting for a lock fail after 5 s, so that the second of two requests with the same idempotency key gets a
+# 409 instead of blocking a web process.
 DATABASE_OPTIONS = {
     "connect_timeout": 5,
     "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s"
     " -c plan_cache_mode=force_generic_plan",
-    # For what asks to be prepared (lib.sql); Django's own cursors never do.
+    # Applies to statements prepared by lib.sql; Django's own cursors never prepare.
     "prepare_threshold": 5,
     "keepalives_idle": 30,
     "tcp_user_timeout": 20_000,
@@ -105,7 +105,7 @@ REDIS_URL = env.text("REDIS_URL")
 DATABASES = {
     "default": {
         **dj_database_url.parse(
-            # Anything else is told by config.checks; it must not keep the settings from loading.
+            # config.checks reports any other value; it must not prevent the settings from loading.
             DATABASE_URL if DATABASE_URL.startswith("postgres") else "postgres://unset/unset",
             conn_max_age=None,
             conn_health_checks=True,
@@ -117,20 +117,20 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    # Before unfold, whose pages it extends under their own names.
+    # Before unfold, whose templates it overrides.
     "dashboard",
-    # Not unfold's default config, which would replace config.staff.StaffSite by a site of its own.
+    # Not unfold's default config, which would replace config.staff.StaffSite.
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "config.apps.StaffAdmin",
+    "config.apps.StaffAdminConfig",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "config.apps.Config",
+    "config.apps.ProjectConfig",
     "api",
     "workspaces",
     "domains",
@@ -149,14 +149,14 @@ MIDDLEWARE = [
     "api.request_ids.RequestIdMiddleware",
     "api.admission.AdmissionMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.ui.response_headers.PageHeadersMiddleware",
+    "dashboard.ui.middleware.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dashboard.ui.page_middleware.PageSessions",
+    "dashboard.ui.middleware.PageSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "dashboard.ui.page_middleware.PageCsrf",
-    "dashboard.ui.page_middleware.PageUsers",
+    "dashboard.ui.middleware.PageCsrfMiddleware",
+    "dashboard.ui.middleware.PageAuthenticationMiddleware",
     "workspaces.audit.AuditMiddleware",
-    "dashboard.ui.page_middleware.PageMessages",
+    "dashboard.ui.middleware.PageMessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -188,7 +188,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
-# Cookies and headers. A __Host- cookie can only be set by this very host, over https.
+# Cookies and headers. A __Host- cookie can only be set by this host, over https.
 SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_NAME = "__Host-session" if SECURE else "session"
@@ -199,7 +199,7 @@ SESSION_COOKIE_AGE = 14 * 86_400
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "SAMEORIGIN"
-# The proxy's word on https counts only where a proxy is named.
+# The proxy's header is trusted only if TRUSTED_PROXIES is set.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 
 LANGUAGE_CODE = "en"
@@ -208,7 +208,7 @@ USE_TZ = True
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 
-# The looks of the two admin sites, read by django-unfold.
+# Appearance of the two admin sites, read by django-unfold.
 UNFOLD = theme.UNFOLD
 DASHBOARD = theme.DASHBOARD
 
@@ -221,14 +221,14 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "api.exception_handler.problem_response",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.negotiation.Negotiation",
     "DEFAULT_SCHEMA_CLASS": "api.openapi.ApiSchema",
-    # Unknown query parameters are ignored; the framework would answer ?format=xml with 404.
+    # Unknown query parameters are ignored; by default DRF returns 404 for ?format=xml.
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
     "COMPACT_JSON": True,
     "UNICODE_JSON": True,
 }
 
-# What api.openapi makes the document at /v1/openapi.json of.
+# Settings of drf-spectacular for the document at /v1/openapi.json (api.openapi).
 SPECTACULAR_SETTINGS = {
     "TITLE": "Postrider",
     "VERSION": "1.2",
@@ -236,13 +236,13 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": PUBLIC_URL}],
     "SCHEMA_PATH_PREFIX": "/v1/",
     "PREPROCESSING_HOOKS": ["api.openapi.resource_paths"],
-    "POSTPROCESSING_HOOKS": ["api.openapi.complete"],
+    "POSTPROCESSING_HOOKS": ["api.openapi.complete_document"],
     "SORT_OPERATIONS": False,
     "SORT_OPERATION_PARAMETERS": False,
-    # Requests and answers have serializers of their own.
+    # Requests and responses have separate serializers.
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # Docstrings speak to those who change the code.
+    # Docstrings are for developers of the service, not for API users.
     "DISABLE_DOCSTRING_DESCRIPTIONS": True,
 }
 
@@ -253,7 +253,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
-        # The request log of api.request_ids has what these would say, without the addresses.
+        # The access log of api.request_ids contains the same information, without addresses.
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
         "mail.log": {"level": "WARNING"},

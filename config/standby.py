@@ -1,8 +1,8 @@
-"""Who takes connections: a process for each core, and others in relief of those that a request holds for long.
+"""Standby web processes: one process per core serves, and others take over while a request blocks one for long.
 
-Processes that share a core push each other out of its caches: five on two cores took 640 requests a second where two
-took 1,070. Yet two are soon held, by a domain check of five seconds or a caller who sends slowly. So as many as
-there are cores serve, and of the rest one takes over for each that is held (docs/decisions/0068).
+Processes that share a core evict each other from its caches: five on two cores served 640 requests per second, two
+served 1,070. But two are soon blocked, by a domain check of five seconds or a slow client. So as many processes as
+cores serve, and one standby process takes over for each that is blocked (docs/decisions/0068).
 """
 
 import errno
@@ -15,79 +15,80 @@ from typing import Any
 
 from gunicorn.workers.sync import SyncWorker
 
-LONG_SECONDS = 0.25
-LOOK_SECONDS = 0.02
-NOBODY, IDLE = 0.0, -1.0
+BLOCKED_AFTER_SECONDS = 0.25
+POLL_SECONDS = 0.02
+EMPTY, IDLE = 0.0, -1.0
 
 
-def processes() -> tuple[int, int]:
-    """Return how many serve and how many wait in relief: of as many as somebody asked for, all serve."""
-    wanted = int(os.environ.get("WEB_CONCURRENCY") or 0)
+def process_counts() -> tuple[int, int]:
+    """Return the number of serving and of standby processes; with WEB_CONCURRENCY set, all of that number serve."""
+    configured = int(os.environ.get("WEB_CONCURRENCY") or 0)
     cores = multiprocessing.cpu_count()
-    return (wanted, 0) if wanted else (cores, cores + 1)
+    return (configured, 0) if configured else (cores, cores + 1)
 
 
-SERVING, WAITING = processes()
-# When the process in each place began what it is at, by CLOCK_MONOTONIC, which all share; or IDLE, or NOBODY. They all
-# see the same memory, for it is there before they are forked. Twice as many places: a reload starts the new ones first.
-_places = memoryview(mmap.mmap(-1, 8 * 2 * (SERVING + WAITING))).cast("d")
+SERVING, STANDBY = process_counts()
+# One slot per process: the time its current request began, by CLOCK_MONOTONIC, which all processes share; or IDLE, or
+# EMPTY. The memory is shared, since it exists before the fork. Twice as many slots as processes: a reload starts the
+# new processes first.
+_slots = memoryview(mmap.mmap(-1, 8 * 2 * (SERVING + STANDBY))).cast("d")
 
 
-class ReliefWorker(SyncWorker):  # type: ignore[misc]
-    """A sync worker with a place in the row of its server: the first that live serve."""
+class StandbyWorker(SyncWorker):  # type: ignore[misc]
+    """A sync worker with a slot; the live workers in the first slots serve."""
 
-    place: int
+    slot: int
 
     def init_process(self) -> None:
-        _places[self.place] = IDLE
+        _slots[self.slot] = IDLE
         super().init_process()
 
     def accept(self, listener: Any) -> None:
-        turn = self._turn()
-        if turn >= 0 and turn >= _held():
-            raise BlockingIOError(errno.EAGAIN, "others serve")
+        rank = self._standby_rank()
+        if rank >= 0 and rank >= _blocked_count():
+            raise BlockingIOError(errno.EAGAIN, "other processes serve")
         super().accept(listener)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        _places[self.place] = time.monotonic()
+        _slots[self.slot] = time.monotonic()
         try:
             super().handle(listener, client, addr)
         finally:
-            _places[self.place] = IDLE
+            _slots[self.slot] = IDLE
 
     def handle_request(self, listener: Any, req: Any, client: Any, addr: Any) -> None:
         super().handle_request(listener, req, client, addr)
-        # gunicorn waits up to two seconds for the caller to close, lest the kernel cuts the answer off at a body that
-        # nobody read. A request that was read to its end needs no such care, and would hold a process for a round trip.
+        # gunicorn waits up to two seconds for the client to close, because the kernel may discard the response if the
+        # body was not read. After a complete read this is unnecessary and would occupy the process for a round trip.
         if getattr(req.body.reader, "length", None) == 0:
             client.close()
 
     def wait(self, timeout: float) -> Any:
-        turn = self._turn()
-        if turn < _held():
-            return super().wait(timeout if turn < 0 else LOOK_SECONDS)
+        rank = self._standby_rank()
+        if rank < _blocked_count():
+            return super().wait(timeout if rank < 0 else POLL_SECONDS)
         self.notify()
-        # Not for the listener, which others wait for. The pipe tells of signals.
-        if select.select([self.PIPE[0]], [], [], LOOK_SECONDS)[0]:
+        # Wait for signals, which arrive through the pipe, but not for the listener, on which other processes wait.
+        if select.select([self.PIPE[0]], [], [], POLL_SECONDS)[0]:
             os.read(self.PIPE[0], 1)
         return None
 
-    def _turn(self) -> int:
-        """Return as which of those in relief this process comes, from 0; below 0 it serves."""
-        return sum(place != NOBODY for place in _places[: self.place]) - SERVING
+    def _standby_rank(self) -> int:
+        """Return the position of this process among the standby processes, from 0; negative if it serves."""
+        return sum(slot != EMPTY for slot in _slots[: self.slot]) - SERVING
 
 
-def take_place(taken: set[int]) -> int:
-    """Return the first place that nobody has; the last one is for whatever exceeds them."""
-    return next((place for place in range(len(_places)) if place not in taken), len(_places) - 1)
+def claim_slot(taken: set[int]) -> int:
+    """Return the first free slot; surplus processes share the last one."""
+    return next((slot for slot in range(len(_slots)) if slot not in taken), len(_slots) - 1)
 
 
-def leave_place(place: int) -> None:
-    """Forget a process that ended, in whatever way."""
-    _places[place] = NOBODY
+def release_slot(slot: int) -> None:
+    """Mark the slot of an ended process as empty."""
+    _slots[slot] = EMPTY
 
 
-def _held() -> int:
-    """Return how many processes a request has held for long."""
-    before = time.monotonic() - LONG_SECONDS
-    return sum(NOBODY < place < before for place in _places)
+def _blocked_count() -> int:
+    """Return the number of processes that a request has blocked for long."""
+    threshold = time.monotonic() - BLOCKED_AFTER_SECONDS
+    return sum(EMPTY < slot < threshold for slot in _slots)

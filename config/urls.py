@@ -1,4 +1,4 @@
-"""Every door of the service."""
+"""URL configuration of the service."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -11,7 +11,7 @@ from config import health, metrics
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    # The busiest first: Django tries one door after the other.
+    # Busiest first: Django tries the patterns in order.
     path("v1/", include("emails.api.urls")),
     path("v1/", include("api.urls")),
     path("v1/", include("workspaces.api.urls")),

@@ -1,4 +1,4 @@
-"""The web process: gunicorn -c config/gunicorn.py config.wsgi"""
+"""WSGI application: gunicorn -c config/gunicorn.py config.wsgi"""
 
 import os
 
@@ -11,6 +11,6 @@ from config.checks import refuse_unsafe_start
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
 refuse_unsafe_start()
-# What the first request would load is loaded before the workers fork: it is shared, and nobody waits for it.
+# Loaded before the workers fork: the memory is shared, and the first request does not wait.
 _ = get_resolver().url_patterns, celery_app.amqp.queues
 celery_app.finalize()

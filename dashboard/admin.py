@@ -1,15 +1,15 @@
-"""The sections of the owners' site. Staff's pages are in each app's own admin.py."""
+"""Sections of the workspace dashboard. The staff pages are in each app's admin.py."""
 
-from dashboard.pages.audit import AuditPages
-from dashboard.pages.deliveries import DeliveryPages
-from dashboard.pages.domains import DomainPages
-from dashboard.pages.emails import EmailPages
-from dashboard.pages.inbox import InboxPages
-from dashboard.pages.keys import KeyPages
-from dashboard.pages.members import MemberPages
-from dashboard.pages.suppressions import SuppressionPages
-from dashboard.pages.templates import TemplatePages
-from dashboard.pages.webhooks import WebhookPages
+from dashboard.pages.audit import AuditSection
+from dashboard.pages.deliveries import DeliverySection
+from dashboard.pages.domains import DomainSection
+from dashboard.pages.emails import EmailSection
+from dashboard.pages.inbox import InboxSection
+from dashboard.pages.keys import KeySection
+from dashboard.pages.members import MemberSection
+from dashboard.pages.suppressions import SuppressionSection
+from dashboard.pages.templates import TemplateSection
+from dashboard.pages.webhooks import WebhookSection
 from dashboard.site import dashboard_site
 from domains.models import Domain
 from emails.models import Email
@@ -19,13 +19,13 @@ from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery
 from workspaces.models import ApiKey, AuditEntry, Membership
 
-dashboard_site.register(Email, EmailPages)
-dashboard_site.register(CaughtMail, InboxPages)
-dashboard_site.register(Template, TemplatePages)
-dashboard_site.register(Domain, DomainPages)
-dashboard_site.register(Webhook, WebhookPages)
-dashboard_site.register(WebhookDelivery, DeliveryPages)
-dashboard_site.register(Suppression, SuppressionPages)
-dashboard_site.register(ApiKey, KeyPages)
-dashboard_site.register(Membership, MemberPages)
-dashboard_site.register(AuditEntry, AuditPages)
+dashboard_site.register(Email, EmailSection)
+dashboard_site.register(CaughtMail, InboxSection)
+dashboard_site.register(Template, TemplateSection)
+dashboard_site.register(Domain, DomainSection)
+dashboard_site.register(Webhook, WebhookSection)
+dashboard_site.register(WebhookDelivery, DeliverySection)
+dashboard_site.register(Suppression, SuppressionSection)
+dashboard_site.register(ApiKey, KeySection)
+dashboard_site.register(Membership, MemberSection)
+dashboard_site.register(AuditEntry, AuditSection)

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
 
 
-class Dashboard(AppConfig):
+class DashboardConfig(AppConfig):
     name = "dashboard"

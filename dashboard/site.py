@@ -1,4 +1,4 @@
-"""The owners' site, at /dashboard/: the Django admin, scoped to the workspace of who is signed in."""
+"""Workspace dashboard at /dashboard/: a Django admin site scoped to a workspace of the signed-in user."""
 
 from typing import Any
 
@@ -10,19 +10,18 @@ from django.urls import URLPattern, URLResolver, include, path, re_path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from dashboard.auth.access import GatedSite
-from dashboard.auth.email_confirmation import ask_for_proof, prove
+from dashboard.auth.access import TwoFactorSite
+from dashboard.auth.email_confirmation import confirm_email, resend_confirmation
 from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
 from dashboard.auth.signup import sign_up
 from dashboard.pages.overview import overview
 from dashboard.pages.usage import usage
-from dashboard.ui.current_workspace import current_workspace, workspaces_of
-from dashboard.ui.switch_workspace import switch_workspace
+from dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
 
 
-class DashboardSite(GatedSite):
-    """Lists every URL itself: what the admin brings beyond them (autocompletion, shortcuts) stays out."""
+class DashboardSite(TwoFactorSite):
+    """Lists every URL explicitly, which leaves out the admin's extra views (autocompletion, shortcuts)."""
 
     settings_name = "DASHBOARD"
     password_change_template = "dashboard/password.html"  # noqa: S105 - a template's name
@@ -36,13 +35,13 @@ class DashboardSite(GatedSite):
             path("", self.admin_view(self.index), name="index"),
             path("login/", self.login, name="login"),
             path("logout/", self.logout, name="logout"),
-            *self.gate_urls(),
+            *self.two_factor_urls(),
             path("signup/", never_cache(self.as_page(sign_up)), name="signup"),
             path("invitation/", never_cache(self.as_page(invitation)), name="invitation"),
             path("reset/", never_cache(self.as_page(reset)), name="reset"),
             path("reset/new/", never_cache(self.as_page(new_password)), name="new_password"),
-            path("proof/", never_cache(self.as_page(prove)), name="proof"),
-            path("proof/again/", self.admin_view(ask_for_proof), name="ask_for_proof"),
+            path("proof/", never_cache(self.as_page(confirm_email)), name="confirm_email"),
+            path("proof/again/", self.admin_view(resend_confirmation), name="resend_confirmation"),
             path("password/", self.admin_view(self.password_change), name="password_change"),
             path("password/done/", self.admin_view(self.password_change_done), name="password_change_done"),
             path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
@@ -54,14 +53,14 @@ class DashboardSite(GatedSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Offer no list of apps: the sidebar is dashboard.ui.navigation's."""
+        """Return no apps: dashboard.ui.navigation builds the sidebar."""
         return []
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         return {
             **super().each_context(request),
             "is_signup_open": settings.SIGNUP == "open",
-            "is_unproven": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
+            "is_unconfirmed": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
         }
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
@@ -71,9 +70,9 @@ class DashboardSite(GatedSite):
         return self.page(request, "dashboard/usage.html", title=_("Usage"), **usage(request))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Find nothing: unfold keeps what it finds per user and term, whatever the workspace.
+        """Return no results: unfold caches them per user and term, regardless of the workspace.
 
-        Its templates link the page for every member of staff, so the name must exist.
+        Unfold's templates link this page for every member of staff, so the URL name must exist.
         """
         return HttpResponse()
 

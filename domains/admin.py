@@ -1,4 +1,4 @@
-"""Staff's view of domains; the sealed keys stay out of it."""
+"""Staff admin of domains, without the sealed keys."""
 
 from django.contrib import admin
 

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
 
 
-class Domains(AppConfig):
+class DomainsConfig(AppConfig):
     name = "domains"

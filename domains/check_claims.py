@@ -1,6 +1,6 @@
-"""Claim a check, and write down what it saw. Between the two the network is asked, with no transaction open.
+"""Claims of domain checks, and the recording of results. DNS is queried in between, without an open transaction.
 
-Checks are numbered: whichever comes back late finds a newer one written down and changes nothing.
+Checks are numbered: a result that arrives after a newer one was recorded changes nothing.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
 from api.errors import RateLimitExceeded
-from domains.lifecycle import OLD_KEY_KEPT, VerificationOutcome, next_status, next_wait, outcome_of
-from domains.models import MAY_SEND, Domain
+from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
+from domains.models import SENDING_STATUSES, Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from lib.ids import from_uuid
 from lib.worker.failpoints import failpoint
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
-# A check holds a web process for up to five seconds; a few for a workspace leave the others theirs.
-AT_ONCE_A_WORKSPACE = 3
-CHECK_ENDS_AFTER = timedelta(seconds=6)
-# The due time moves first, so that a process that dies with a claim only delays it.
+# A check occupies a web process for up to 5 s; the limit leaves processes for other workspaces.
+MAX_CHECKS_PER_WORKSPACE = 3
+CHECK_TIMEOUT = timedelta(seconds=6)
+# The due time moves with the claim, so that a crash only delays the check.
 CLAIM_DUE = """
 UPDATE domains_domain SET check_due_at = statement_timestamp() + interval '5 minutes', checks_begun = checks_begun + 1
 WHERE id IN (
@@ -36,101 +36,101 @@ RETURNING id, checks_begun
 
 @dataclass(frozen=True)
 class CheckClaim:
-    """The right to write one check down, where no newer one is."""
+    """The right to record one check, unless a newer one is recorded."""
 
     domain_id: str
     number: int
 
 
 def claim_check(domain: Domain) -> CheckClaim | None:
-    """Claim a check that the owner asked for; None while another one asked for is under way.
+    """Claim a check that the owner requested; None while a requested check is running.
 
-    Raises RateLimitExceeded where too many of the workspace are.
+    Raises RateLimitExceeded if too many domains of the workspace are being checked.
     """
     with transaction.atomic():
         Workspace.objects.select_for_update(no_key=True).get(id=domain.workspace_id)
-        under_way = set(
+        running = set(
             Domain.objects.filter(workspace_id=domain.workspace_id, checking_until__gt=Now()).values_list(
                 "id", flat=True
             )
         )
-        if domain.id in under_way:
+        if domain.id in running:
             return None
-        if len(under_way) >= AT_ONCE_A_WORKSPACE:
+        if len(running) >= MAX_CHECKS_PER_WORKSPACE:
             raise RateLimitExceeded(
-                f"{len(under_way)} domains of this workspace are being checked; try again in a moment.",
+                f"{len(running)} domains of this workspace are being checked. Try again in a few seconds.",
                 headers={"Retry-After": "5"},
             )
-        mine = Domain.objects.filter(id=domain.id)
-        mine.update(checks_begun=F("checks_begun") + 1, checking_until=Now() + CHECK_ENDS_AFTER, watched_since=Now())
-        number = mine.values_list("checks_begun", flat=True).first()
+        claimed = Domain.objects.filter(id=domain.id)
+        claimed.update(checks_begun=F("checks_begun") + 1, checking_until=Now() + CHECK_TIMEOUT, watched_since=Now())
+        number = claimed.values_list("checks_begun", flat=True).first()
     return None if number is None else CheckClaim(domain.id, number)
 
 
-def claim_due(limit: int) -> list[CheckClaim]:
-    """Claim the checks that are due; any number of processes may do so at once."""
+def claim_due_checks(limit: int) -> list[CheckClaim]:
+    """Claim due checks. Any number of processes may run this at once."""
     with connection.cursor() as cursor:
         cursor.execute(CLAIM_DUE, [limit])
         return [CheckClaim(from_uuid(row, prefix="dom_"), number) for row, number in cursor.fetchall()]
 
 
 @transaction.atomic
-def record_check(ticket: CheckClaim, sight: VerificationResult) -> None:
-    """Write down what a check saw; nothing where the domain is gone or a newer check is written down."""
-    older = Domain.objects.filter(id=ticket.domain_id, checks_recorded__lt=ticket.number)
+def record_check(claim: CheckClaim, result: VerificationResult) -> None:
+    """Record the result of a check; nothing if the domain is deleted or a newer check is recorded."""
+    older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
     domain = older.select_for_update(no_key=True, of=("self",)).annotate(clock=Now()).first()
     if domain is None:
         return
-    _record_keys(domain, sight)
-    changes = _changes(domain, outcome_of(sight), domain.clock)
+    _record_keys(domain, result)
+    changes = _changes(domain, decide_outcome(result), domain.clock)
     if changes["verified_at"] != domain.verified_at:
-        note(domain.workspace, Act.DOMAIN_VERIFIED, about=domain.name)
+        record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
     Domain.objects.filter(id=domain.id).update(
-        checks_recorded=ticket.number,
+        checks_recorded=claim.number,
         last_checked_at=Now(),
         checking_until=None,
-        findings=to_json(sight),
-        return_path_seen_at=_since("return_path_seen_at", sight.return_path),
+        findings=to_json(result),
+        return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
     )
     failpoint("domains.before_record_commit")
 
 
 def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:
-    """Return status, the count of absences and the time of the next check."""
+    """Return the status, the absences and the time of the next check."""
     missing_since, absences = {
-        VerificationOutcome.PROVEN: (None, 0),
-        VerificationOutcome.REFUTED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
+        VerificationOutcome.PASSED: (None, 0),
+        VerificationOutcome.FAILED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
         VerificationOutcome.UNKNOWN: (domain.missing_since, domain.absences),
     }[outcome]
-    before = Domain.Status(domain.status)
+    before = Domain.DomainStatus(domain.status)
     status = next_status(before, outcome, missing_for=now - (missing_since or now), absences=absences)
     is_waiting = domain.dkim_keys.filter(seen_at=None, retired_at=None).exists()
-    wait = next_wait(status, outcome, watched_for=now - domain.watched_since, is_waiting=is_waiting)
-    is_newly_proven = status is Domain.Status.VERIFIED and before not in MAY_SEND
+    interval = next_interval(status, outcome, watched_for=now - domain.watched_since, is_waiting=is_waiting)
+    is_newly_verified = status is Domain.DomainStatus.VERIFIED and before not in SENDING_STATUSES
     return {
         "status": status,
         "missing_since": missing_since,
         "absences": absences,
-        "check_due_at": now + wait,
-        "verified_at": now if is_newly_proven else domain.verified_at,
+        "check_due_at": now + interval,
+        "verified_at": now if is_newly_verified else domain.verified_at,
     }
 
 
-def _record_keys(domain: Domain, sight: VerificationResult) -> None:
-    """Write down which keys are seen, retire those that a newer one replaces, and delete what was kept long enough."""
-    for selector, finding in sight.keys.items():
-        domain.dkim_keys.filter(selector=selector).update(seen_at=_since("seen_at", finding))
+def _record_keys(domain: Domain, result: VerificationResult) -> None:
+    """Record which keys are published, retire the ones replaced by a newer key, and delete expired ones."""
+    for selector, check in result.keys.items():
+        domain.dkim_keys.filter(selector=selector).update(seen_at=_seen_at("seen_at", check))
     signing = domain.dkim_keys.exclude(seen_at=None).order_by("-created_at").first()
     if signing is None:
         return
     older = domain.dkim_keys.filter(created_at__lt=signing.created_at)
-    older.filter(retired_at__lt=Now() - OLD_KEY_KEPT).delete()
+    older.filter(retired_at__lt=Now() - OLD_KEY_RETENTION).delete()
     older.filter(retired_at=None).update(retired_at=Now())
     domain.dkim_keys.filter(created_at__gte=signing.created_at).update(retired_at=None)
 
 
-def _since(field: str, finding: RecordCheck) -> Any:
-    """Return since when a thing is seen: from now on, from before, or no longer; without an answer as it was."""
-    kept = {RecordStatus.RIGHT: Coalesce(F(field), Now()), RecordStatus.UNKNOWN: F(field)}
-    return kept.get(finding.verdict)
+def _seen_at(field: str, check: RecordCheck) -> Any:
+    """Return the update of a field with the time since which a record is valid: unchanged if the lookup failed."""
+    values = {RecordStatus.VALID: Coalesce(F(field), Now()), RecordStatus.UNKNOWN: F(field)}
+    return values.get(check.status)

@@ -1,12 +1,12 @@
-"""What a domain refuses."""
+"""Errors of sending domains."""
 
 from api.errors import Problem
 
 
 class DomainAlreadyExists(Problem):
-    """The domain is registered in this workspace already.
+    """The domain is already registered in this workspace.
 
-    Find it in the list of domains.
+    Use the existing domain: `GET /v1/domains` lists it.
     """
 
     status, code, title = 409, "domain_already_exists", "Domain already exists"
@@ -22,10 +22,10 @@ class DomainNotRegistered(Problem):
 
 
 class DomainNotVerified(Problem):
-    """The domain of `from` is registered, but its DNS does not prove yet that it is yours; `domain` names it.
+    """The domain of `from` is registered but not verified; `domain` names it.
 
-    Publish the records of `missingRecords`, then call `POST /v1/domains/{id}/verify`. A domain that was verified
-    goes on sending while the DNS is out of order for less than 72 hours.
+    Publish the records of `missingRecords`, then call `POST /v1/domains/{id}/verify`. A verified domain can send
+    until its records have been missing for 72 hours.
     """
 
     status, code, title = 422, "domain_not_verified", "Domain not verified"

@@ -1,6 +1,7 @@
-"""What a check makes of a domain, and when the next one is due: two tables (docs/decisions/0039)."""
+"""The domain lifecycle: the status after a check and the time of the next one, as two tables (docs/decisions/0039)."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -8,92 +9,92 @@ from enum import Enum
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 
-Status = Domain.Status
+DomainStatus = Domain.DomainStatus
 
-# No single unlucky day ends a domain: the DNS must have said no this often, too.
-ABSENCES = 3
+# In addition to the time limit, so that one bad day in the DNS does not fail a domain.
+MIN_ABSENCES = 3
 
 
 class VerificationOutcome(Enum):
-    """proven: DKIM and SPF are right. refuted: the DNS itself says that one is not. unknown: it gave no answer."""
+    """PASSED: DKIM and SPF are valid. FAILED: one is missing or invalid, authoritatively. UNKNOWN: a lookup failed."""
 
-    PROVEN = "proven"
-    REFUTED = "refuted"
+    PASSED = "passed"
+    FAILED = "failed"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Patience:
-    """meanwhile: the status while the records are missing. after: how long until the domain has failed."""
+class FailureRule:
+    """meanwhile: the status while records are missing. after: how long they may be missing before the domain fails."""
 
-    meanwhile: Domain.Status
+    meanwhile: Domain.DomainStatus
     after: timedelta
 
 
-PATIENCE = {
-    # Whoever registers a domain may wait a while for the colleague who keeps its DNS.
-    Status.PENDING: Patience(Status.PENDING, timedelta(days=7)),
-    Status.VERIFIED: Patience(Status.TEMPORARY_FAILURE, timedelta(hours=72)),
-    Status.TEMPORARY_FAILURE: Patience(Status.TEMPORARY_FAILURE, timedelta(hours=72)),
-    Status.FAILED: Patience(Status.FAILED, timedelta(0)),
+FAILURE_RULES = {
+    # Allows time for another person to publish the records.
+    DomainStatus.PENDING: FailureRule(DomainStatus.PENDING, timedelta(days=7)),
+    DomainStatus.VERIFIED: FailureRule(DomainStatus.TEMPORARY_FAILURE, timedelta(hours=72)),
+    DomainStatus.TEMPORARY_FAILURE: FailureRule(DomainStatus.TEMPORARY_FAILURE, timedelta(hours=72)),
+    DomainStatus.FAILED: FailureRule(DomainStatus.FAILED, timedelta(0)),
 }
-# How long a domain has been watched, at most; the wait until it is looked at again.
-WATCH = (
+# (age of the watch at most, interval of checks); a watch starts when the owner changes or verifies the domain.
+WATCH_INTERVALS = (
     (timedelta(minutes=30), timedelta(minutes=1)),
     (timedelta(days=7), timedelta(hours=1)),
     (timedelta.max, timedelta(days=1)),
 )
-SETTLED = timedelta(days=1)
-BROKEN = timedelta(hours=1)
-AFTER_TROUBLE = timedelta(hours=1)
-# Mail that an old key has signed may be verified days later; after a rotation its record is kept so long.
-OLD_KEY_KEPT = timedelta(days=14)
-# Domains of one import do not stay together for ever.
-SPREAD = 0.1
+# Checks of a domain in these statuses do not depend on the age of the watch.
+STATUS_INTERVALS = {DomainStatus.VERIFIED: timedelta(days=1), DomainStatus.TEMPORARY_FAILURE: timedelta(hours=1)}
+DNS_ERROR_INTERVAL = timedelta(hours=1)
+# Messages may be verified days after they were signed, so the record of the old key stays published this long.
+OLD_KEY_RETENTION = timedelta(days=14)
+# Spreads the checks of domains that were registered together.
+INTERVAL_JITTER = 0.1
 
 
-def outcome_of(sight: VerificationResult) -> VerificationOutcome:
-    """DKIM and SPF decide. Of several keys one that is seen is enough."""
-    decisive = (_best(list(sight.keys.values())), sight.spf.verdict)
-    if all(verdict is RecordStatus.RIGHT for verdict in decisive):
-        return VerificationOutcome.PROVEN
-    if any(verdict in {RecordStatus.ABSENT, RecordStatus.WRONG} for verdict in decisive):
-        return VerificationOutcome.REFUTED
+def decide_outcome(result: VerificationResult) -> VerificationOutcome:
+    """Return the outcome of a check. DKIM and SPF decide; of several DKIM keys one valid key is enough."""
+    required = (_best_status(result.keys.values()), result.spf.status)
+    if all(status is RecordStatus.VALID for status in required):
+        return VerificationOutcome.PASSED
+    if any(status in {RecordStatus.MISSING, RecordStatus.INVALID} for status in required):
+        return VerificationOutcome.FAILED
     return VerificationOutcome.UNKNOWN
 
 
 def next_status(
-    status: Domain.Status, outcome: VerificationOutcome, *, missing_for: timedelta, absences: int
-) -> Domain.Status:
+    status: Domain.DomainStatus, outcome: VerificationOutcome, *, missing_for: timedelta, absences: int
+) -> Domain.DomainStatus:
     """Return the status after a check.
 
-    missing_for, absences: how long and how often in a row, this check included, the DNS itself has said no.
+    missing_for, absences: duration and number of consecutive failed checks, including this one.
     """
-    if outcome is VerificationOutcome.PROVEN:
-        return Status.VERIFIED
+    if outcome is VerificationOutcome.PASSED:
+        return DomainStatus.VERIFIED
     if outcome is VerificationOutcome.UNKNOWN:
         return status
-    patience = PATIENCE[status]
-    is_over = missing_for >= patience.after and absences >= ABSENCES
-    return Status.FAILED if is_over else patience.meanwhile
+    rule = FAILURE_RULES[status]
+    has_failed = missing_for >= rule.after and absences >= MIN_ABSENCES
+    return DomainStatus.FAILED if has_failed else rule.meanwhile
 
 
-def next_wait(
-    status: Domain.Status, outcome: VerificationOutcome, *, watched_for: timedelta, is_waiting: bool
+def next_interval(
+    status: Domain.DomainStatus, outcome: VerificationOutcome, *, watched_for: timedelta, is_waiting: bool
 ) -> timedelta:
     """Return the time until the next check.
 
-    watched_for: since its owner last acted on the domain. is_waiting: a new key is still to be seen.
+    watched_for: time since the owner last changed or verified the domain. is_waiting: a new key is not published yet.
     """
-    watch = next(wait for limit, wait in WATCH if watched_for < limit)
-    wait = {Status.VERIFIED: SETTLED, Status.TEMPORARY_FAILURE: BROKEN}.get(status, watch)
+    watch = next(wait for limit, wait in WATCH_INTERVALS if watched_for < limit)
+    wait = STATUS_INTERVALS.get(status, watch)
     wait = min(wait, watch) if is_waiting else wait
-    wait = min(wait, AFTER_TROUBLE) if outcome is VerificationOutcome.UNKNOWN else wait
-    return wait * random.uniform(1 - SPREAD, 1 + SPREAD)  # noqa: S311  # nothing is guarded by it
+    wait = min(wait, DNS_ERROR_INTERVAL) if outcome is VerificationOutcome.UNKNOWN else wait
+    return wait * random.uniform(1 - INTERVAL_JITTER, 1 + INTERVAL_JITTER)  # noqa: S311  # not used for security
 
 
-def _best(findings: list[RecordCheck]) -> RecordStatus:
-    """Return the verdict on the keys: unknown ones may yet be right."""
-    verdicts = {finding.verdict for finding in findings}
-    order = (RecordStatus.RIGHT, RecordStatus.UNKNOWN, RecordStatus.WRONG, RecordStatus.ABSENT)
-    return next((verdict for verdict in order if verdict in verdicts), RecordStatus.ABSENT)
+def _best_status(checks: Iterable[RecordCheck]) -> RecordStatus:
+    """Return the best status of several keys; UNKNOWN ranks second, because that key may be valid."""
+    statuses = {check.status for check in checks}
+    order = (RecordStatus.VALID, RecordStatus.UNKNOWN, RecordStatus.INVALID, RecordStatus.MISSING)
+    return next((status for status in order if status in statuses), RecordStatus.MISSING)

@@ -13,15 +13,14 @@ SEAL_PURPOSE = "dkim-private-key"
 
 
 class Domain(models.Model):
-    """A name that a workspace may send from, once registered there.
+    """A domain registered in a workspace, which can send from it once it is verified.
 
-    checks_begun numbers the checks; one is written down only where its number is above checks_recorded, so
-    that a check that comes back late never undoes a newer one. findings is what the last one saw
-    (domains.record_checks.results). missing_since and absences count checks in a row to which the DNS itself said that a
-    required record is not there.
+    checks_begun numbers the checks. A check is recorded only if its number is above checks_recorded, so that a late
+    result never replaces a newer one. findings is the last result (domains.record_checks.results). missing_since and
+    absences count consecutive checks that found a required record missing or invalid.
     """
 
-    class Status(models.TextChoices):
+    class DomainStatus(models.TextChoices):
         PENDING = "pending"
         VERIFIED = "verified"
         FAILED = "failed"
@@ -30,7 +29,7 @@ class Domain(models.Model):
     id = IdField("dom_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="domains", db_index=False)
     name = models.CharField(max_length=253)
-    status = models.CharField(max_length=20, choices=Status.choices, default=Status.PENDING)
+    status = models.CharField(max_length=20, choices=DomainStatus.choices, default=DomainStatus.PENDING)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     verified_at = models.DateTimeField(null=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, editable=False)
@@ -53,14 +52,14 @@ class Domain(models.Model):
         return self.name
 
 
-# One bad day in the DNS does not stop anybody's mail.
-MAY_SEND = frozenset({Domain.Status.VERIFIED, Domain.Status.TEMPORARY_FAILURE})
+# A temporary failure of DNS does not stop sending.
+SENDING_STATUSES = frozenset({Domain.DomainStatus.VERIFIED, Domain.DomainStatus.TEMPORARY_FAILURE})
 
 
 class DkimKey(models.Model):
-    """A selector with its RSA key pair; the private half is sealed to this row.
+    """A selector with its RSA key pair; the private key is sealed to this row.
 
-    seen_at: since when its record is in the DNS. retired_at: since when a newer key signs in its place.
+    seen_at: since when the record is published. retired_at: since when a newer key signs instead.
     """
 
     id = IdField("dkim_", primary_key=True)
@@ -79,10 +78,10 @@ class DkimKey(models.Model):
         return f"{self.selector}._domainkey.{self.domain.name}"
 
     def with_private_key(self, pem: bytes) -> Self:
-        """Seal the PEM into this row; the row is not saved."""
+        """Seal a private key in PEM into this row, without saving the row."""
         self.sealed_private_key = seal(pem, purpose=SEAL_PURPOSE, row=self.id)
         return self
 
     def private_key(self) -> bytes:
-        """Return the PEM. Raises InvalidTag when the sealed value was made for another row."""
+        """Return the private key in PEM. Raises InvalidTag if it was sealed for another row."""
         return unseal(self.sealed_private_key, purpose=SEAL_PURPOSE, row=self.id)

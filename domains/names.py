@@ -1,4 +1,4 @@
-"""Domain names as DNS and SMTP write them."""
+"""Domain names in DNS and SMTP form."""
 
 import functools
 import re
@@ -6,17 +6,46 @@ import re
 import idna
 from publicsuffixlist import PublicSuffixList
 
-from domains.providers import PROVIDERS
-
 LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 MAX_LENGTH = 253
+# Public mail providers, whose mailbox owners do not control their DNS (docs/decisions/0038). Rejected early because
+# they can never be verified; a provider missing here stays unverified. Subdomains are accepted: some are used to send.
+MAIL_PROVIDERS = frozenset(
+    """
+    gmail.com googlemail.com
+    outlook.com hotmail.com live.com msn.com passport.com hotmail.co.uk hotmail.de hotmail.es hotmail.fr hotmail.it
+    live.co.uk live.de live.fr live.it live.nl outlook.de outlook.es outlook.fr outlook.it outlook.jp
+    yahoo.com ymail.com rocketmail.com myyahoo.com yahoo.ca yahoo.co.id yahoo.co.in yahoo.co.jp yahoo.co.uk yahoo.com.ar
+    yahoo.com.au yahoo.com.br yahoo.com.mx yahoo.com.ph yahoo.com.tw yahoo.de yahoo.es yahoo.fr yahoo.in yahoo.it
+    aol.com aol.co.uk aol.de aim.com netscape.net verizon.net
+    icloud.com me.com mac.com
+    proton.me protonmail.com protonmail.ch pm.me
+    tutanota.com tutanota.de tutamail.com tuta.com tuta.io keemail.me
+    fastmail.com fastmail.fm hey.com hushmail.com mailbox.org posteo.de posteo.net runbox.com startmail.com zoho.com
+    zohomail.com disroot.org riseup.net
+    gmx.at gmx.ch gmx.com gmx.de gmx.net web.de mail.com email.com usa.com t-online.de freenet.de arcor.de
+    orange.fr wanadoo.fr free.fr laposte.net sfr.fr neuf.fr bbox.fr
+    libero.it virgilio.it tiscali.it alice.it tin.it
+    bluewin.ch telenet.be skynet.be ziggo.nl kpnmail.nl xs4all.nl home.nl telia.com
+    btinternet.com sky.com talktalk.net virginmedia.com ntlworld.com blueyonder.co.uk
+    comcast.net att.net sbcglobal.net bellsouth.net charter.net cox.net earthlink.net juno.com optonline.net
+    rogers.com shaw.ca sympatico.ca bigpond.com optusnet.com.au
+    terra.com.br uol.com.br bol.com.br ig.com.br
+    mail.ru bk.ru inbox.ru list.ru internet.ru yandex.ru yandex.com ya.ru rambler.ru ukr.net i.ua
+    seznam.cz email.cz centrum.cz wp.pl o2.pl onet.pl interia.pl abv.bg
+    qq.com foxmail.com 163.com 126.com yeah.net sina.com sina.cn sohu.com 139.com 189.cn aliyun.com
+    naver.com daum.net hanmail.net nate.com docomo.ne.jp ezweb.ne.jp softbank.ne.jp
+    rediffmail.com walla.co.il walla.com
+    mailinator.com guerrillamail.com yopmail.com 10minutemail.com temp-mail.org trashmail.com
+    """.split()  # noqa: SIM905  # 150 quoted names are harder to read
+)
 
 
 class InvalidDomainName(ValueError):
-    """Raised with a sentence for a text that is not a full domain name."""
+    """Raised for a text that is not a complete domain name; the message explains why."""
 
 
-def a_label(text: str) -> str:
+def to_a_label(text: str) -> str:
     """Return the lower-case ASCII form of a domain name (IDNA 2008, UTS 46). Raises InvalidDomainName."""
     try:
         name = idna.encode(text.strip().rstrip("."), uts46=True).decode().lower()
@@ -26,22 +55,22 @@ def a_label(text: str) -> str:
     if len(name) > MAX_LENGTH or len(labels) < 2 or not all(LABEL.fullmatch(label) for label in labels):
         raise InvalidDomainName(f"{text[:80]!r} is not a domain name such as mail.example.com.")
     if labels[-1].isdigit():
-        raise InvalidDomainName(f"{text[:80]!r} is an address, not a domain name.")
+        raise InvalidDomainName(f"{text[:80]!r} is an IP address, not a domain name.")
     return name
 
 
-def registrable_name(text: str) -> str:
-    """Return the A-label of a domain that somebody can own and send from. Raises InvalidDomainName."""
-    name = a_label(text)
+def parse_registrable_name(text: str) -> str:
+    """Return the A-label of a domain that can be registered. Raises InvalidDomainName."""
+    name = to_a_label(text)
     if _suffixes().is_public(name):
-        raise InvalidDomainName(f"{name} is a public suffix, below which others register; register a name of your own.")
-    if name in PROVIDERS:
-        raise InvalidDomainName(f"{name} is a public mail provider; register a domain whose DNS you keep.")
+        raise InvalidDomainName(f"{name} is a public suffix. Register a domain that you own.")
+    if name in MAIL_PROVIDERS:
+        raise InvalidDomainName(f"{name} is a public mail provider. Register a domain whose DNS you control.")
     return name
 
 
-def organisational_domain(name: str) -> str:
-    """Return the name right below the public suffix: whoever has it keeps the DNS of all names below it."""
+def organizational_domain(name: str) -> str:
+    """Return the name directly below the public suffix, whose owner controls all names below it."""
     return _suffixes().privatesuffix(name) or name
 
 

@@ -1,33 +1,33 @@
-"""The DNS records that a domain's owner publishes, with what the last check saw of each."""
+"""DNS records to publish for a domain, each with the result of the last check."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from domains.lifecycle import OLD_KEY_KEPT
+from domains.lifecycle import OLD_KEY_RETENTION
 from domains.models import DkimKey, Domain
-from domains.record_checks.dkim import key_value
-from domains.record_checks.dmarc import dmarc_record
+from domains.record_checks.dkim import build_dkim_record
+from domains.record_checks.dmarc import build_dmarc_record
 from domains.record_checks.results import RecordCheck, RecordStatus, from_json
-from domains.record_checks.spf import parse_mechanisms, spf_record
+from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
 
 TTL_SECONDS = 3600
-STATUSES = {
-    RecordStatus.RIGHT: Domain.Status.VERIFIED,
-    RecordStatus.ABSENT: Domain.Status.PENDING,
-    RecordStatus.WRONG: Domain.Status.FAILED,
-    RecordStatus.UNKNOWN: Domain.Status.TEMPORARY_FAILURE,
+STATUS_BY_CHECK = {
+    RecordStatus.VALID: Domain.DomainStatus.VERIFIED,
+    RecordStatus.MISSING: Domain.DomainStatus.PENDING,
+    RecordStatus.INVALID: Domain.DomainStatus.FAILED,
+    RecordStatus.UNKNOWN: Domain.DomainStatus.TEMPORARY_FAILURE,
 }
 
 
 @dataclass(frozen=True)
-class Record:
+class DnsRecord:
     """One record to publish.
 
-    name is relative to the domain, @ for the domain itself; fqdn is whole. found is what DNS answered, error what
-    to change, note what is worth knowing. Whether the domain is verified without it says required.
+    name is relative to the domain, @ for the domain itself; fqdn is the full name. found is the DNS answer, error the
+    problem and its fix, note additional information. required: the domain is not verified without this record.
     """
 
     record: str
@@ -38,99 +38,104 @@ class Record:
     ttl: int = TTL_SECONDS
     priority: int | None = None
     required: bool = True
-    status: str = Domain.Status.PENDING.value
+    status: str = Domain.DomainStatus.PENDING.value
     found: str | None = None
     error: str | None = None
     note: str | None = None
 
 
-def records_of(domain: Domain) -> list[Record]:
-    """Return the records, DKIM keys first, the oldest of them first. Reads the keys, and nothing else."""
-    sight = from_json(domain.findings)
+def list_records(domain: Domain) -> list[DnsRecord]:
+    """Return the records, starting with the DKIM keys, oldest first. Queries only the keys."""
+    result = from_json(domain.findings)
     keys = sorted(domain.dkim_keys.all(), key=lambda key: (key.created_at, key.id))
-    dkim = [_dkim(domain, key, signing_key(keys)) for key in keys]
+    dkim = [_dkim(domain, key, select_signing_key(keys)) for key in keys]
     records = [*dkim, _spf(domain), _dmarc(domain), _return_path(domain)]
-    if sight is None:
+    if result is None:
         return records
-    findings = [sight.keys.get(key.selector) for key in keys] + [sight.spf, sight.dmarc, sight.return_path]
-    return [_checked(record, finding, domain) for record, finding in zip(records, findings, strict=True)]
+    checks = [result.keys.get(key.selector) for key in keys] + [result.spf, result.dmarc, result.return_path]
+    return [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
 
 
-def missing_records(domain: Domain) -> list[Record]:
-    """Return the records that keep a domain from being verified."""
-    return [one for one in records_of(domain) if one.required and one.status != Domain.Status.VERIFIED]
+def list_missing_records(domain: Domain) -> list[DnsRecord]:
+    """Return the required records that are not verified."""
+    return [
+        record for record in list_records(domain) if record.required and record.status != Domain.DomainStatus.VERIFIED
+    ]
 
 
-def warnings_of(domain: Domain) -> list[dict[str, str]]:
-    """Return what the last check saw that no record of ours can mend."""
-    sight = from_json(domain.findings)
-    return [{"code": "null_mx", "message": sight.mail.error}] if sight and sight.mail.error else []
+def list_warnings(domain: Domain) -> list[dict[str, str]]:
+    """Return the problems found by the last check that no record of the list can fix."""
+    result = from_json(domain.findings)
+    return [{"code": "null_mx", "message": result.mail.error}] if result and result.mail.error else []
 
 
-def signing_key(keys: Sequence[DkimKey]) -> DkimKey:
-    """Return which of a domain's keys signs, as domains.signing_identities chooses. keys: oldest first."""
+def select_signing_key(keys: Sequence[DkimKey]) -> DkimKey:
+    """Return the key that signs, by the rule of domains.signing_identities. keys: oldest first."""
     seen = [key for key in keys if key.seen_at]
     return seen[-1] if seen else keys[0]
 
 
-def _checked(record: Record, finding: RecordCheck | None, domain: Domain) -> Record:
-    """Return a record with what was found of it."""
-    if finding is None:
+def _with_check(record: DnsRecord, check: RecordCheck | None, domain: Domain) -> DnsRecord:
+    """Return a record with the result of its check."""
+    if check is None:
         return record
-    status = STATUSES[finding.verdict]
-    if status is Domain.Status.PENDING and record.required and domain.status in {"failed", "temporary_failure"}:
-        status = Domain.Status.FAILED
-    notes = [note for note in (record.note, finding.note) if note]
+    status = STATUS_BY_CHECK[check.status]
+    if status is Domain.DomainStatus.PENDING and record.required and domain.status in {"failed", "temporary_failure"}:
+        status = Domain.DomainStatus.FAILED
+    notes = [note for note in (record.note, check.note) if note]
     return replace(
         record,
-        value=finding.value or record.value,
+        value=check.value or record.value,
         status=status.value,
-        found=finding.found,
-        error=finding.error,
+        found=check.found,
+        error=check.error,
         note=" ".join(notes) or None,
     )
 
 
-def _dkim(domain: Domain, key: DkimKey, signing: DkimKey) -> Record:
+def _dkim(domain: Domain, key: DkimKey, signing: DkimKey) -> DnsRecord:
     name = f"{key.selector}._domainkey"
-    return Record(
+    return DnsRecord(
         record="DKIM",
         type="TXT",
         name=name,
         fqdn=f"{name}.{domain.name}",
-        value=key_value(key.public_key),
+        value=build_dkim_record(key.public_key),
         required=key == signing,
-        note=_rotation(key, signing),
+        note=_rotation_note(key, signing),
     )
 
 
-def _rotation(key: DkimKey, signing: DkimKey) -> str | None:
+def _rotation_note(key: DkimKey, signing: DkimKey) -> str | None:
     if key.retired_at:
-        day = f"{key.retired_at + OLD_KEY_KEPT:%Y-%m-%d}"
-        return f"Keep this record until {day}: mail that it has signed may still be on its way. Then delete it."
+        day = f"{key.retired_at + OLD_KEY_RETENTION:%Y-%m-%d}"
+        return f"Keep this record until {day}: messages signed with it may still be in transit. Then delete it."
     if key != signing:
-        return f"Publish this one, too, and keep the other: {signing.selector} signs until this one is seen."
+        return (
+            f"Publish this record and keep the existing one: {signing.selector} keeps signing until this record is "
+            "found."
+        )
     return None
 
 
-def _spf(domain: Domain) -> Record:
-    value = spf_record(parse_mechanisms(settings.SPF_MECHANISMS))
-    return Record(record="SPF", type="TXT", name="@", fqdn=domain.name, value=value)
+def _spf(domain: Domain) -> DnsRecord:
+    value = build_spf_record(parse_mechanisms(settings.SPF_MECHANISMS))
+    return DnsRecord(record="SPF", type="TXT", name="@", fqdn=domain.name, value=value)
 
 
-def _dmarc(domain: Domain) -> Record:
-    return Record(
+def _dmarc(domain: Domain) -> DnsRecord:
+    return DnsRecord(
         record="DMARC",
         type="TXT",
         name="_dmarc",
         fqdn=f"_dmarc.{domain.name}",
-        value=dmarc_record(settings.DMARC_RUA),
+        value=build_dmarc_record(settings.DMARC_RUA),
         required=False,
     )
 
 
-def _return_path(domain: Domain) -> Record:
+def _return_path(domain: Domain) -> DnsRecord:
     fqdn = return_path_name(domain.name)
     name = fqdn.removesuffix(f".{domain.name}")
     value = settings.RETURN_PATH_DOMAIN
-    return Record(record="ReturnPath", type="CNAME", name=name, fqdn=fqdn, value=value, required=False)
+    return DnsRecord(record="ReturnPath", type="CNAME", name=name, fqdn=fqdn, value=value, required=False)

@@ -1,4 +1,4 @@
-"""`/v1/domains` in the OpenAPI document."""
+"""OpenAPI schema of `/v1/domains`."""
 
 from typing import Any
 
@@ -10,23 +10,25 @@ from api.schema import (
     TEXT,
     VALIDATION_ERROR,
     DeletedSerializer,
-    answer,
     array_of,
-    known,
+    describe_problem,
     object_of,
     page_of,
     paging,
+    response,
 )
-from api.schema_fields import refine
+from api.schema_fields import refine_schema
 from domains import errors
 from domains.models import Domain
 from domains.serializers import DomainInput, DomainSerializer
 from workspaces.api.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
 
-DOMAIN_ALREADY_EXISTS = known(errors.DomainAlreadyExists, "demo.example is registered in this workspace already.")
-DOMAIN_NOT_REGISTERED = known(
+DOMAIN_ALREADY_EXISTS = describe_problem(
+    errors.DomainAlreadyExists, "demo.example is already registered in this workspace."
+)
+DOMAIN_NOT_REGISTERED = describe_problem(
     errors.DomainNotRegistered,
-    "demo.example is not registered in this workspace; register it first.",
+    "demo.example is not registered in this workspace. Register it first.",
     members={"domain": TEXT},
     example={"domain": "demo.example"},
 )
@@ -37,39 +39,39 @@ MISSING_RECORD = {
     "value": "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…",
     "status": "pending",
 }
-DOMAIN_NOT_VERIFIED = known(
+DOMAIN_NOT_VERIFIED = describe_problem(
     errors.DomainNotVerified,
-    "demo.example is not verified in this workspace; publish its DNS records, then verify it.",
+    "demo.example is not verified in this workspace. Publish its DNS records, then verify it.",
     members={"domain": TEXT, "missingRecords": array_of(object_of(dict.fromkeys(MISSING_RECORD, TEXT)))},
     example={"domain": "demo.example", "missingRecords": [MISSING_RECORD]},
 )
 
-refine(
+refine_schema(
     DomainInput,
     properties={"name": {"format": "idn-hostname", "description": "A domain such as `mail.example.com`."}},
 )
-refine(DomainSerializer, properties={"status": {"enum": Domain.Status.values}})
+refine_schema(DomainSerializer, properties={"status": {"enum": Domain.DomainStatus.values}})
 
 
 class RecordSerializer(serializers.Serializer[Any]):
     """One DNS record to publish."""
 
-    record = serializers.ChoiceField(["DKIM", "SPF", "DMARC", "ReturnPath"], help_text="What it is for.")
-    type = serializers.CharField(help_text="The type of DNS record.")
-    name = serializers.CharField(help_text="Its name, relative to the domain.")
-    fqdn = serializers.CharField(help_text="Its whole name.")
-    value = serializers.CharField(help_text="What to publish.")
-    ttl = serializers.IntegerField(help_text="Seconds.")
-    priority = serializers.IntegerField(allow_null=True, help_text="Of an MX record.")
-    locals()["required"] = serializers.BooleanField(help_text="Whether the domain is verified without it.")
-    status = serializers.ChoiceField(Domain.Status.values)
-    found = serializers.CharField(allow_null=True, help_text="What DNS answered.")
-    error = serializers.CharField(allow_null=True, help_text="What to change.")
-    note = serializers.CharField(allow_null=True, help_text="What is worth knowing.")
+    record = serializers.ChoiceField(["DKIM", "SPF", "DMARC", "ReturnPath"], help_text="Purpose of the record.")
+    type = serializers.CharField(help_text="DNS record type.")
+    name = serializers.CharField(help_text="Record name relative to the domain; `@` for the domain itself.")
+    fqdn = serializers.CharField(help_text="Full record name.")
+    value = serializers.CharField(help_text="Value to publish.")
+    ttl = serializers.IntegerField(help_text="Time to live in seconds.")
+    priority = serializers.IntegerField(allow_null=True, help_text="Priority of an MX record.")
+    locals()["required"] = serializers.BooleanField(help_text="Whether this record is required for verification.")
+    status = serializers.ChoiceField(Domain.DomainStatus.values)
+    found = serializers.CharField(allow_null=True, help_text="Value found in DNS.")
+    error = serializers.CharField(allow_null=True, help_text="Problem with the record, and how to fix it.")
+    note = serializers.CharField(allow_null=True, help_text="Additional information.")
 
 
 class DomainWarningSerializer(serializers.Serializer[Any]):
-    """Something that no record of this list can mend."""
+    """A problem that none of the listed records can fix."""
 
     code = serializers.ChoiceField(["null_mx"])
     message = serializers.CharField()
@@ -108,8 +110,8 @@ DOMAIN = {
             "required": True,
             "status": "failed",
             "found": "v=spf1 mx ~all",
-            "error": "include:_spf.example.com is missing, or stands where it never counts; put the record shown in "
-            "its place. With it the record takes 3 of 10 DNS look-ups.",
+            "error": "include:_spf.example.com is missing or has no effect in its position. Replace the record with "
+            "the one shown here. It will use 3 of the 10 DNS lookups.",
             "note": None,
         },
     ],
@@ -123,10 +125,10 @@ domains_schema = extend_schema_view(
     list=keyed_operation(
         "listDomains",
         "List domains",
-        "Returns the domains that are registered in this workspace, newest first.",
+        "Returns the domains registered in this workspace, newest first.",
         scope=ANY,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 page_of(DomainSerializer, name="DomainPage"),
                 "A page of domains.",
@@ -139,13 +141,13 @@ domains_schema = extend_schema_view(
     create=keyed_operation(
         "createDomain",
         "Register a domain",
-        "Registers a domain to send from, and makes its DKIM key. The answer lists the DNS records to publish. The "
-        "domain of an email's `from` must be registered exactly so: `example.com` does not stand for "
+        "Registers a domain to send from, and creates its DKIM key. The response lists the DNS records to publish. "
+        "The domain of an email's `from` must be registered exactly: registering `example.com` does not allow "
         "`mail.example.com`.",
         scope=FULL,
         body=DomainInput,
         bodies={"A domain": {"name": "demo.example"}},
-        answers=[answer(201, DomainSerializer, "The domain is registered.", example=DOMAIN)],
+        responses=[response(201, DomainSerializer, "The domain is registered.", example=DOMAIN)],
         problems=[DOMAIN_ALREADY_EXISTS, PLAN_LIMIT_REACHED],
     ),
     retrieve=keyed_operation(
@@ -153,39 +155,41 @@ domains_schema = extend_schema_view(
         "Get a domain",
         "Returns one domain with its DNS records.",
         scope=ANY,
-        answers=[answer(200, DomainSerializer, "The domain.", example=DOMAIN)],
+        responses=[response(200, DomainSerializer, "The domain.", example=DOMAIN)],
         problems=[NOT_FOUND],
     ),
     destroy=keyed_operation(
         "deleteDomain",
         "Delete a domain",
-        "Deletes the domain with its DKIM keys. Registered again it gets new keys, and new records to publish.",
+        "Deletes the domain and its DKIM keys. If it is registered again, it gets new keys and new records to publish.",
         scope=FULL,
-        answers=[answer(200, DeletedSerializer, "The domain is gone.", example={"id": DOMAIN["id"], "deleted": True})],
+        responses=[
+            response(200, DeletedSerializer, "The domain is deleted.", example={"id": DOMAIN["id"], "deleted": True})
+        ],
         problems=[NOT_FOUND],
     ),
     verify=keyed_operation(
         "verifyDomain",
         "Verify a domain",
-        "Asks the DNS for all records of the domain, within five seconds, and returns the whole domain. For each "
-        "record `found` is what the DNS answered, `error` what to change; `value` is what to publish, given what is "
-        "there: an SPF record of yours is kept, with ours put in. DKIM and SPF decide. A DNS server that does not "
-        "answer changes nothing, and a verified domain fails only after its records were missing for 72 hours. "
-        "Domains are checked again by themselves; this call need not be repeated. While the domain is being checked "
-        "already, the answer is the last known state. The call takes no body.",
+        "Looks up all DNS records of the domain, within five seconds, and returns the domain. For each record, "
+        "`found` is the value in DNS, `error` explains the problem and its fix, and `value` is the value to publish: "
+        "an existing SPF record is kept and extended. DKIM and SPF are required. A failed DNS lookup does not change "
+        "the status, and a verified domain fails only after its records have been missing for 72 hours. Domains are "
+        "checked periodically, so there is no need to repeat this call. If a check is already running, the response is "
+        "the last known state. The request has no body.",
         scope=FULL,
-        answers=[answer(200, DomainSerializer, "The domain, checked.", example=DOMAIN)],
+        responses=[response(200, DomainSerializer, "The domain with the results of the check.", example=DOMAIN)],
         problems=[NOT_FOUND],
     ),
     rotate_dkim=keyed_operation(
         "rotateDkimKey",
         "Rotate the DKIM key",
-        "Makes a new DKIM key with a selector of its own. Publish its record beside the old one: the old key signs "
-        "until the new one is seen in the DNS. The old record is then to be kept for 14 days more, for mail that is "
-        "still on its way, and leaves the list after them. Nothing is changed while a key is still to be seen. The "
-        "call takes no body.",
+        "Creates a new DKIM key with a new selector. Publish its record in addition to the existing one: the old key "
+        "signs until the new one is found in DNS. Then keep the old record for 14 more days, for messages still in "
+        "transit; it is removed from the list afterwards. If a new key is not published yet, the call changes "
+        "nothing. The request has no body.",
         scope=FULL,
-        answers=[answer(200, DomainSerializer, "The domain with its new record.", example=DOMAIN)],
+        responses=[response(200, DomainSerializer, "The domain, including the new record.", example=DOMAIN)],
         problems=[NOT_FOUND],
     ),
 )

@@ -1,14 +1,14 @@
-"""Domains on the wire."""
+"""Serializers of sending domains."""
 
 from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import StrictSerializer, TextField, WireTimeField
+from api.fields import StrictSerializer, TextField, UtcDateTimeField
 from domains.models import Domain
-from domains.names import InvalidDomainName, registrable_name
-from domains.records import records_of, warnings_of
+from domains.names import InvalidDomainName, parse_registrable_name
+from domains.records import list_records, list_warnings
 
 
 class DomainInput(StrictSerializer):
@@ -16,7 +16,7 @@ class DomainInput(StrictSerializer):
 
     def validate_name(self, name: str) -> str:
         try:
-            return registrable_name(name)
+            return parse_registrable_name(name)
         except InvalidDomainName as error:
             raise serializers.ValidationError(str(error), code="invalid_domain") from error
 
@@ -27,12 +27,12 @@ class DomainSerializer(serializers.Serializer[Domain]):
     status = serializers.CharField()
     records = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
-    verifiedAt = WireTimeField(source="verified_at", allow_null=True)  # noqa: N815
-    lastCheckedAt = WireTimeField(source="last_checked_at", allow_null=True)  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    verifiedAt = UtcDateTimeField(source="verified_at", allow_null=True)  # noqa: N815
+    lastCheckedAt = UtcDateTimeField(source="last_checked_at", allow_null=True)  # noqa: N815
 
     def get_records(self, domain: Domain) -> list[dict[str, Any]]:
-        return [asdict(record) for record in records_of(domain)]
+        return [asdict(record) for record in list_records(domain)]
 
     def get_warnings(self, domain: Domain) -> list[dict[str, str]]:
-        return warnings_of(domain)
+        return list_warnings(domain)

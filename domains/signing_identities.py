@@ -1,6 +1,6 @@
-"""What a message carries of its sending domain: the key that signs it and where its bounces go to.
+"""Signing identities: the DKIM key and the return path domain of each sending domain.
 
-The newest key that the DNS has shown signs; before any was seen, the first one does.
+The newest published key signs; before any key was found in DNS, the first one does.
 """
 
 import functools
@@ -19,15 +19,15 @@ from domains.models import SEAL_PURPOSE
 from lib.ids import from_uuid, to_uuid
 from lib.keyring import UnknownKey
 from lib.sealed import unseal
-from lib.sql import run_planned
+from lib.sql import run_replanned
 
 log = logging.getLogger("postrider.domains")
 
 # (workspace id, domain name)
-Pair = tuple[str, str]
+WorkspaceDomain = tuple[str, str]
 
-KEYS_AT_HAND = 1000
-# Each pair is looked up by the unique index: a plain join reads the whole table until it is very large.
+KEY_CACHE_SIZE = 1000
+# LATERAL uses the unique index for each pair; a plain join reads the whole table until it is very large.
 IDENTITIES = """
 SELECT pair.place, found.*
 FROM unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS pair (workspace_id, name, place)
@@ -42,28 +42,28 @@ CROSS JOIN LATERAL (
 
 
 @dataclass(frozen=True)
-class Identity:
-    """key is None where it cannot be unsealed: its entry has left APP_KEYS, or the row is damaged."""
+class SigningIdentity:
+    """key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged."""
 
     key: SigningKey | None
     return_path_domain: str
 
 
-def identities(pairs: Collection[Pair]) -> dict[Pair, Identity]:
-    """Return the identity of each registered domain, with one query; a domain that is gone is left out."""
+def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain, SigningIdentity]:
+    """Return the identity of each registered domain, in one query. Deleted domains are left out."""
     wanted = sorted(pairs)
     workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
-    rows = run_planned(IDENTITIES, [workspaces, [name for _, name in wanted]])
+    rows = run_replanned(IDENTITIES, [workspaces, [name for _, name in wanted]])
     return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in rows}
 
 
-def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> Identity:  # noqa: FBT001
+def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> SigningIdentity:  # noqa: FBT001
     domain = return_path_name(name) if is_return_path_seen else settings.RETURN_PATH_DOMAIN
-    return Identity(_signing_key(name, key_id, selector, sealed), domain)
+    return SigningIdentity(_signing_key(name, key_id, selector, sealed), domain)
 
 
 def return_path_name(domain_name: str) -> str:
-    """Return the name that a domain's owner may point at RETURN_PATH_DOMAIN."""
+    """Return the name for a CNAME to RETURN_PATH_DOMAIN."""
     return f"bounce.{domain_name}"
 
 
@@ -71,15 +71,15 @@ def _signing_key(name: str, key_id: UUID, selector: str, sealed: str) -> Signing
     try:
         return SigningKey(name, selector, _private_key(key_id, sealed))
     except (InvalidTag, UnknownKey, ValueError) as error:
-        known = {"domain": name, "key": from_uuid(key_id, prefix="dkim_"), "error": type(error).__name__}
-        log.error("a DKIM key cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
+        data = {"domain": name, "key": from_uuid(key_id, prefix="dkim_"), "error": type(error).__name__}
+        log.error("a DKIM key cannot be unsealed", extra={"data": data})  # noqa: TRY400  # a traceback adds nothing
         return None
 
 
-@functools.lru_cache(maxsize=KEYS_AT_HAND)
+@functools.lru_cache(maxsize=KEY_CACHE_SIZE)
 def _private_key(key_id: UUID, sealed: str) -> RSAPrivateKey:
     pem = unseal(sealed, purpose=SEAL_PURPOSE, row=from_uuid(key_id, prefix="dkim_"))
-    # Checking the primes again takes longer than a hundred signatures; the seal proves that they are ours.
+    # Validating the primes takes longer than 100 signatures; the seal already proves that the key is unchanged.
     key = load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     assert isinstance(key, RSAPrivateKey)
     return key

@@ -1,4 +1,4 @@
-"""`/v1/domains`: register, list, look at one, verify, rotate its key, delete."""
+"""`/v1/domains`: register, list, retrieve, verify, rotate the DKIM key, delete."""
 
 from rest_framework import status
 from rest_framework.decorators import action

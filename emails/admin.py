@@ -1,4 +1,4 @@
-"""Staff's view of emails: whether mail flows; what it says stays closed."""
+"""Emails in the staff admin: delivery status and addresses, never content."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from unfold.paginator import InfinitePaginator
 
 from emails.models import Email
 from workspaces.admin import ReadOnlyAdmin
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 
 
 @admin.register(Email)
 class EmailAdmin(ReadOnlyAdmin):
-    # Counting millions of rows for a page number would take seconds.
+    # Counting millions of rows for page numbers takes seconds.
     paginator = InfinitePaginator
     show_full_result_count = False
     list_display = ("subject", "workspace", "from_domain", "status", "created_at")
     list_filter = ("status",)
     list_select_related = ("workspace",)
     sortable_by = ()
-    # The ids begin with the time, and theirs is the index that is not a workspace's.
+    # Ids begin with the time, and only their index spans all workspaces.
     ordering = ("-id",)
     fields = (
         "id",
@@ -39,9 +39,9 @@ class EmailAdmin(ReadOnlyAdmin):
     )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Who is written to, and about what, is the owner's: he can read who of the staff has looked."""
+        """Show an email and record the view in the audit log, which the workspace's owner can read."""
         email = self.get_object(request, object_id)
         if email:
-            note(email.workspace, Act.EMAIL_LOOKED_AT, about=email.id)
-        shown: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)
-        return shown
+            record_action(email.workspace, AuditAction.EMAIL_VIEWED, about=email.id)
+        response: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)
+        return response

@@ -1,64 +1,64 @@
-"""What accepting an email refuses."""
+"""Problems of the email endpoints."""
 
 from api.errors import Problem
 
 
 class InvalidIdempotencyKey(Problem):
-    """The `Idempotency-Key` header cannot be used, or differs from the body's `idempotencyKey`.
+    """The `Idempotency-Key` header is invalid, or differs from `idempotencyKey` in the body.
 
-    Send 1 to 255 printable ASCII characters, in one of the two places.
+    Send 1 to 255 printable ASCII characters, in only one of the two places.
     """
 
     status, code, title = 400, "invalid_idempotency_key", "Invalid idempotency key"
 
 
 class IdempotencyKeyReuse(Problem):
-    """The idempotency key was used before, for another request.
+    """The idempotency key was used before, for a different request.
 
-    Take a new key for each new email. Repeat a request with exactly the same body, to the same path.
+    Use a new key for each new email. To repeat a request, send the same body to the same path.
     """
 
     status, code, title = 409, "idempotency_key_reuse", "Idempotency key used before"
 
 
 class IdempotencyInProgress(Problem):
-    """Another request with this idempotency key is being accepted in this moment.
+    """Another request with this idempotency key is still in progress.
 
-    Send the same request again after `Retry-After`: it gets the answer of the first.
+    Repeat it after the number of seconds in `Retry-After`: you receive the response to the first request.
     """
 
     status, code, title = 409, "idempotency_in_progress", "Request in progress"
 
 
 class EmailAlreadySent(Problem):
-    """The email was handed over already; it cannot be cancelled.
+    """The email has already been sent and cannot be cancelled.
 
-    Nothing can be done about this email.
+    A sent email cannot be recalled.
     """
 
     status, code, title = 409, "email_already_sent", "Email already sent"
 
 
 class EmailNotCancellable(Problem):
-    """The email is not scheduled any more: it is queued, or it bounced or failed.
+    """The email is no longer scheduled: it is queued, bounced or failed.
 
-    Only a scheduled email can be cancelled, until its time comes.
+    Only a scheduled email can be cancelled, until its scheduled time.
     """
 
     status, code, title = 409, "email_not_cancellable", "Email not cancellable"
 
 
 class EmailNotScheduled(Problem):
-    """The email is not scheduled, or not any more; it cannot be moved.
+    """The email is not scheduled, or no longer scheduled, and cannot be rescheduled.
 
-    Send a new one, or resend this one.
+    Send a new email, or resend this one.
     """
 
     status, code, title = 409, "email_not_scheduled", "Email not scheduled"
 
 
 class AttachmentsTooLarge(Problem):
-    """The attachments have more than 10 MiB (10,485,760 bytes) in all, once decoded.
+    """The attachments exceed 10 MiB (10,485,760 bytes) in total after decoding.
 
     Send fewer or smaller files, or links to them.
     """
@@ -69,16 +69,16 @@ class AttachmentsTooLarge(Problem):
 class TooManyAttachments(Problem):
     """The email has more than 10 attachments.
 
-    Send fewer, or put them into one archive.
+    Send fewer files, or combine them into one archive.
     """
 
     status, code, title = 422, "too_many_attachments", "Too many attachments"
 
 
 class TooManyRecipients(Problem):
-    """A list of recipients is too long: `to`, `cc` and `bcc` take 50 each, a batch 500.
+    """A list of recipients is too long: at most 50 each in `to`, `cc` and `bcc`, and 500 in a batch.
 
-    `field` and `limit` tell which. For many separate emails, use a batch and send several of them.
+    `field` names the list and `limit` its maximum. For more separate emails, send several batches.
     """
 
     status, code, title = 422, "too_many_recipients", "Too many recipients"

@@ -1,7 +1,7 @@
-"""An email, its content, its recipients, the queue and the timeline.
+"""Emails, their content and recipients, the queue and the timeline.
 
-Status, times and errors of an Email are derived from its recipients (emails.status_rollup); the queue's rows
-are moved by emails.sending.queue alone.
+The status, times and error of an Email are rolled up from its recipients (emails.status_rollup). Only
+emails.sending.queue moves queue entries.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
-from emails.states import State
+from emails.states import EmailStatus
 from lib.model_fields import IdField
 from templates_app.models import TemplateVersion
 from webhooks.models import WebhookDelivery
@@ -20,7 +20,7 @@ from workspaces.models import Workspace
 
 
 class Acceptance(models.Model):
-    """A used idempotency key with the answer that it got; kept for good."""
+    """A used idempotency key with its stored response; never deleted."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     key = models.CharField(max_length=255)
@@ -37,7 +37,7 @@ class Acceptance(models.Model):
 
 
 class Content(models.Model):
-    """What an email says, as it was accepted; never changed, shared by the emails of a batch."""
+    """The HTML and text of an email as accepted: immutable, and shared with resent copies."""
 
     id = IdField("con_", primary_key=True)
     html = models.TextField()
@@ -48,7 +48,7 @@ class Content(models.Model):
 
 
 class Attachment(models.Model):
-    """A file of a content; its bytes are read when it is sent, never by a list."""
+    """A file attached to a content. Its bytes are read for sending, never for a list."""
 
     content = models.ForeignKey(Content, on_delete=models.CASCADE, related_name="attachments", db_index=False)
     position = models.PositiveSmallIntegerField()
@@ -67,18 +67,18 @@ class Attachment(models.Model):
 
 
 class Email(models.Model):
-    """One accepted request: one id, one or many recipients.
+    """One accepted email: one id, one or many recipients.
 
-    What it says is its content, or a version of a template with this email's data, or both: then the
-    content holds the attachments alone.
+    Its text comes from its content, or from a template version and template_data. With a template, the content
+    has only the attachments.
     """
 
     id = IdField(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     content = models.ForeignKey(Content, on_delete=models.PROTECT, null=True)
     template_version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, null=True)
-    template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - survives the template
-    # The text of the JSON: jsonb would sort keys and spell numbers anew, and the email would say something else.
+    template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - outlives the template
+    # JSON text: jsonb would reorder keys and normalize numbers, which changes the rendered email.
     template_data = models.TextField(null=True)  # noqa: DJ001 - null without a template
     sender = models.TextField(help_text="the From address, with its name")
     from_domain = models.CharField(max_length=253)
@@ -95,8 +95,8 @@ class Email(models.Model):
     track_clicks = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     scheduled_for = models.DateTimeField(null=True)
-    # Derived from the recipients.
-    status = models.CharField(max_length=16, choices=State.choices)
+    # Rolled up from the recipients.
+    status = models.CharField(max_length=16, choices=EmailStatus.choices)
     sent_at = models.DateTimeField(null=True)
     delivered_at = models.DateTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
@@ -104,7 +104,9 @@ class Email(models.Model):
     clicked_at = models.DateTimeField(null=True)
     error_message = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
     retry_count = models.PositiveSmallIntegerField(default=0)
-    finished_at = models.DateTimeField(null=True, help_text="of the last recipient; retention counts from here")
+    finished_at = models.DateTimeField(
+        null=True, help_text="time the last recipient finished; retention counts from here"
+    )
 
     class Meta:
         indexes = [
@@ -118,51 +120,51 @@ class Email(models.Model):
 
     @property
     def addressees(self) -> str:
-        """The To addresses as one string (CONTRACT section 3, "Detail")."""
+        """The To addresses as one string (docs/specification.md, Sending an email)."""
         return ", ".join(self.to)
 
     @property
-    def units(self) -> int:
-        """What it cost of the quota (QUOTA_UNIT)."""
+    def quota_units(self) -> int:
+        """The quota units that the email used (QUOTA_UNIT)."""
         return len(self.to) + len(self.cc) + len(self.bcc) if settings.QUOTA_UNIT == "recipient" else 1
 
     @property
     def date(self) -> datetime:
-        """The moment of the Date header: the same on every attempt, and not that of an early acceptance."""
+        """The time in the Date header: the same on every attempt, and the scheduled time of a scheduled email."""
         return self.scheduled_for or self.created_at
 
 
 class Recipient(models.Model):
-    """One envelope recipient. No index on anything that changes, so that updates stay in their page."""
+    """One envelope recipient. Columns that change have no index, so that updates stay in their page (HOT)."""
 
-    class Kind(models.TextChoices):
+    class RecipientType(models.TextChoices):
         TO = "to"
         CC = "cc"
         BCC = "bcc"
 
     id = IdField(primary_key=True)
     email = models.ForeignKey(Email, on_delete=models.CASCADE, related_name="recipients")
-    kind = models.CharField(max_length=3, choices=Kind.choices)
+    kind = models.CharField(max_length=3, choices=RecipientType.choices)
     position = models.PositiveSmallIntegerField()
     address = models.CharField(max_length=254)
-    state = models.CharField(max_length=16, choices=State.choices)
+    state = models.CharField(max_length=16, choices=EmailStatus.choices)
     attempts = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     delivered_at = models.DateTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
     opened_at = models.DateTimeField(null=True)
     clicked_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True, help_text="when it left the queue for good")
-    # The last reply that was not an acceptance.
+    finished_at = models.DateTimeField(null=True, help_text="time it left the queue for the last time")
+    # The last SMTP reply that was not an acceptance.
     replied_at = models.DateTimeField(null=True)
     reply_code = models.PositiveSmallIntegerField(null=True)
     enhanced_code = models.CharField(max_length=12, null=True)  # noqa: DJ001
     error_message = models.TextField(null=True)  # noqa: DJ001
     reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
-    provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - null but for a provider's mail
+    provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
 
     class Meta:
-        # Set once and by one transport alone; the updates of all others stay in their page.
+        # Set once, and only by the provider transport; the updates of the others stay in their page.
         indexes = [
             models.Index(
                 fields=["provider_message_id"],
@@ -176,10 +178,10 @@ class Recipient(models.Model):
         return self.address
 
 
-class Pending(models.Model):
-    """The queue: one narrow row while a recipient has work left, deleted at its final state."""
+class QueueEntry(models.Model):
+    """A queue entry: one narrow row while a recipient has work left, deleted at its final status."""
 
-    class Stage(models.IntegerChoices):
+    class QueueStage(models.IntegerChoices):
         WAITING = 0
         READY = 1
         LEASED = 2
@@ -187,20 +189,21 @@ class Pending(models.Model):
 
     recipient = models.OneToOneField(Recipient, primary_key=True, on_delete=models.CASCADE)
     workspace_id = IdField("ws_")
-    domain = models.CharField(max_length=253, help_text="where the mail goes")
-    stage = models.PositiveSmallIntegerField(choices=Stage.choices)
-    due_at = models.DateTimeField(help_text="when a wait or a lease ends")
-    since = models.DateTimeField(help_text="when it was first due; its age counts from here")
-    fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
+    domain = models.CharField(max_length=253, help_text="domain of the recipient")
+    stage = models.PositiveSmallIntegerField(choices=QueueStage.choices)
+    due_at = models.DateTimeField(help_text="end of the wait or the lease")
+    since = models.DateTimeField(help_text="time it was first due; its age counts from here")
+    fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
     attempts = models.PositiveSmallIntegerField(default=0)
-    lost = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that ended without an outcome")
-    parked = models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that found no room")
+    lost = models.PositiveSmallIntegerField(db_default=0, help_text="consecutive claims that ended without an outcome")
+    parked = models.PositiveSmallIntegerField(db_default=0, help_text="consecutive claims that were parked by a limit")
 
     class Meta:
+        db_table = "emails_pending"
         indexes = [
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
             models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
-            # For emails.queue_stats alone. Of a scheduled email the first row alone has its time in due_at, all in since.
+            # For emails.queue_stats only. A scheduled email has its time in the first row's due_at and in every since.
             models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
             models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=0), name="pending_waiting"),
             models.Index(fields=["workspace_id", "since"], condition=models.Q(stage=3), name="pending_scheduled"),
@@ -212,15 +215,15 @@ class Pending(models.Model):
 
 class EventQuerySet(models.QuerySet["Event"]):
     def with_webhooks(self) -> Self:
-        """Add sent_to_webhook: whether an endpoint has taken the event."""
-        taken = WebhookDelivery.objects.filter(event=models.OuterRef("id"), succeeded_at__isnull=False)
-        return self.annotate(sent_to_webhook=models.Exists(taken))
+        """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
+        accepted = WebhookDelivery.objects.filter(event=models.OuterRef("id"), succeeded_at__isnull=False)
+        return self.annotate(sent_to_webhook=models.Exists(accepted))
 
 
 class Event(models.Model):
-    """The timeline, append only. The number orders it; the id is what callers see."""
+    """An event of the append-only timeline, ordered by number. The API shows the id."""
 
-    class Kind(models.TextChoices):
+    class EventKind(models.TextChoices):
         QUEUED = "queued"
         SCHEDULED = "scheduled"
         SENT = "sent"
@@ -238,7 +241,7 @@ class Event(models.Model):
     id = IdField("evt_")
     email = models.ForeignKey(Email, on_delete=models.CASCADE, related_name="events", db_index=False)
     recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, null=True, db_index=False, db_constraint=False)
-    kind = models.CharField(max_length=16, choices=Kind.choices)
+    kind = models.CharField(max_length=16, choices=EventKind.choices)
     payload = models.JSONField()
     created_at = models.DateTimeField()
 
@@ -253,26 +256,27 @@ class Event(models.Model):
 
 
 class HitCount(models.Model):
-    """How often a recipient loaded the pixel, or followed one link. The first of them are events, too."""
+    """The number of times a recipient loaded the pixel or followed one link. The first ones are also events."""
 
     pk = models.CompositePrimaryKey("recipient_id", "link")
-    # The database's own constraint cascades (migration 0004): whoever deletes recipients need not know of this.
+    # A database constraint cascades (migration 0005), so raw SQL that deletes recipients deletes these rows, too.
     recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    link = models.UUIDField(help_text="made of the target; of nothing for the pixel")
+    link = models.UUIDField(help_text="hash of the target URL; of an empty string for the pixel")
     hits = models.PositiveIntegerField()
 
     def __str__(self) -> str:
         return f"{self.recipient_id} {self.hits}"
 
 
-class Hold(models.Model):
-    """While there is a row, no worker claims an email (docs/decisions/0060)."""
+class SendingPause(models.Model):
+    """A row that stops every worker from claiming emails while it exists (docs/decisions/0060)."""
 
-    # One row at most.
+    # At most one row.
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     since = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
+        db_table = "emails_hold"
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_hold")]
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
-"""The queue's counters: what `/v1/queue/stats` tells (CONTRACT section 9, docs/decisions/0043).
+"""Queue statistics of `/v1/queue/stats` (docs/specification.md, Analytics and queue statistics; docs/decisions/0043).
 
-A million waiting rows take a tenth of a second to count. So nothing large is counted: who came, went and
-waits for a time of its own is in the tallies, written in the transaction that moved the rows, and only what
-is claimed, or due and not yet promoted, is counted where it lies.
+Counting a million waiting rows takes 0.1 s, so large sets are never counted. Accepted, finished and delayed
+recipients are in the counters, updated in the transaction that moves the rows. Only claimed entries, and entries
+that are due but not yet promoted, are counted from the queue.
 """
 
 import json
@@ -14,16 +14,15 @@ from typing import Any
 from django.db import connection, transaction
 
 from analytics import counters
-from emails.states import HANDED_OVER, State
+from analytics.counters import CounterChange
+from emails.states import SENT_STATUSES, EmailStatus
 from lib.ids import to_uuid
-from lib.ttl_cache import Recent
+from lib.ttl_cache import TTLCache
 from workspaces.models import Workspace
 
-Change = tuple[counters.CounterKey, int]
 
-
-class Count(StrEnum):
-    """Recipients of a workspace since it began; delayed are those whose row is scheduled or waiting now."""
+class RecipientCounter(StrEnum):
+    """Counters of a workspace's recipients over all time; DELAYED counts entries now scheduled or waiting."""
 
     ACCEPTED = "recipients.accepted"
     COMPLETED = "recipients.completed"
@@ -32,12 +31,12 @@ class Count(StrEnum):
     DELAYED = "recipients.delayed"
 
 
-# Beside a million rows that are not due, the planner expects many that are, and workers to help with them: starting
-# those takes 30 ms, the count 0.02.
-ALONE = "SET LOCAL max_parallel_workers_per_gather = 0"
-# One statement, so that the parts belong to one moment.
+# With a million rows not due the planner expects many due ones and starts parallel workers: that takes 30 ms, the
+# count itself 0.02 ms.
+DISABLE_PARALLEL_QUERY = "SET LOCAL max_parallel_workers_per_gather = 0"
+# One statement, so that all counts come from one snapshot.
 STATS = f"""
-SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.SINCE_EVER}) counted),
+SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.ALL_TIME_COUNTS}) counted),
        (SELECT count(*) FROM emails_pending WHERE stage = 2 AND workspace_id = %(workspace)s),
        (SELECT count(*) FROM emails_pending WHERE stage = 0 AND workspace_id = %(workspace)s AND due_at <= now())
      + (SELECT count(*) FROM emails_pending WHERE stage = 3 AND workspace_id = %(workspace)s AND since <= now()),
@@ -46,8 +45,8 @@ SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.SINCE_EVER}) counte
 
 
 @dataclass(frozen=True)
-class Stats:
-    """Recipients by what becomes of them now, or became of them since the workspace began."""
+class QueueStats:
+    """Recipients by queue state: completed and failed over all time, the others now."""
 
     waiting: int
     active: int
@@ -57,61 +56,65 @@ class Stats:
     paused: int
 
 
-recent: Recent[str, Stats] = Recent()
+stats_cache: TTLCache[str, QueueStats] = TTLCache()
 
 
-def read_stats(workspace: Workspace) -> Stats:
-    """Return the counters of a workspace, at most a second old."""
-    found = recent.get(workspace.id)
-    if found is None:
-        found = _read(workspace.id)
-        recent.keep(workspace.id, found)
-    return found
+def read_queue_stats(workspace: Workspace) -> QueueStats:
+    """Return the queue statistics of a workspace, at most one second old."""
+    stats = stats_cache.get(workspace.id)
+    if stats is None:
+        stats = _read(workspace.id)
+        stats_cache.set(workspace.id, stats)
+    return stats
 
 
-def accepted(workspace_id: str, recipients: int, *, status: State) -> Iterator[Change]:
-    yield change(Count.ACCEPTED, workspace_id, by=recipients)
-    if status is State.SCHEDULED:
-        yield change(Count.DELAYED, workspace_id, by=recipients)
+def accepted_changes(workspace_id: str, recipients: int, *, status: EmailStatus) -> Iterator[CounterChange]:
+    yield counter_change(RecipientCounter.ACCEPTED, workspace_id, by=recipients)
+    if status is EmailStatus.SCHEDULED:
+        yield counter_change(RecipientCounter.DELAYED, workspace_id, by=recipients)
 
 
-def cancelled(workspace_id: str, recipients: int) -> Iterator[Change]:
-    yield change(Count.CANCELLED, workspace_id, by=recipients)
-    yield change(Count.DELAYED, workspace_id, by=-recipients)
+def cancelled_changes(workspace_id: str, recipients: int) -> Iterator[CounterChange]:
+    yield counter_change(RecipientCounter.CANCELLED, workspace_id, by=recipients)
+    yield counter_change(RecipientCounter.DELAYED, workspace_id, by=-recipients)
 
 
-def due(workspace_ids: Iterable[str]) -> Iterator[Change]:
-    """Count rows whose schedule or wait has ended, each by its workspace."""
-    return (change(Count.DELAYED, workspace_id, by=-1) for workspace_id in workspace_ids)
+def due_changes(workspace_ids: Iterable[str]) -> Iterator[CounterChange]:
+    """Return the changes for entries whose schedule or wait has ended; one workspace id per entry."""
+    return (counter_change(RecipientCounter.DELAYED, workspace_id, by=-1) for workspace_id in workspace_ids)
 
 
-def later(workspace_ids: Iterable[str]) -> Iterator[Change]:
-    """Count rows that begin to wait, each by its workspace."""
-    return (change(Count.DELAYED, workspace_id) for workspace_id in workspace_ids)
+def delayed_changes(workspace_ids: Iterable[str]) -> Iterator[CounterChange]:
+    """Return the changes for entries that begin to wait; one workspace id per entry."""
+    return (counter_change(RecipientCounter.DELAYED, workspace_id) for workspace_id in workspace_ids)
 
 
-def finished(state: State) -> Count:
-    """Return what a recipient without work left counts as, by the state that it is in."""
-    return Count.COMPLETED if state in HANDED_OVER else Count.FAILED
+def finished_counter(status: EmailStatus) -> RecipientCounter:
+    """Return the counter of a recipient that has left the queue with this status."""
+    return RecipientCounter.COMPLETED if status in SENT_STATUSES else RecipientCounter.FAILED
 
 
-def change(count: Count, workspace_id: str, *, by: int = 1) -> Change:
-    return counters.CounterKey(workspace_id, counters.ALL_TIME, count.value), by
+def counter_change(counter: RecipientCounter, workspace_id: str, *, by: int = 1) -> CounterChange:
+    return counters.CounterKey(workspace_id, counters.ALL_TIME, counter.value), by
 
 
-def _read(workspace_id: str) -> Stats:
-    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.ALL_TIME}
+def _read(workspace_id: str) -> QueueStats:
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "all_time": counters.ALL_TIME}
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(ALONE)
+        cursor.execute(DISABLE_PARALLEL_QUERY)
         cursor.execute(STATS, values)
         counts, active, overdue, is_suspended = cursor.fetchone()
     return _stats(json.loads(counts or "{}"), active=active, overdue=overdue, is_suspended=is_suspended)
 
 
-def _stats(counts: dict[str, int], *, active: int, overdue: int, is_suspended: bool) -> Stats:
-    n = {count: counts.get(count, 0) for count in Count}
-    completed, failed, delayed = n[Count.COMPLETED], n[Count.FAILED], n[Count.DELAYED] - overdue
-    held = n[Count.ACCEPTED] - n[Count.CANCELLED] - completed - failed - active
+def _stats(counts: dict[str, int], *, active: int, overdue: int, is_suspended: bool) -> QueueStats:
+    n = {count: counts.get(count, 0) for count in RecipientCounter}
+    completed, failed, delayed = (
+        n[RecipientCounter.COMPLETED],
+        n[RecipientCounter.FAILED],
+        n[RecipientCounter.DELAYED] - overdue,
+    )
+    queued = n[RecipientCounter.ACCEPTED] - n[RecipientCounter.CANCELLED] - completed - failed - active
     if is_suspended:
-        return Stats(waiting=0, active=active, delayed=0, completed=completed, failed=failed, paused=held)
-    return Stats(held - delayed, active, delayed, completed, failed, paused=0)
+        return QueueStats(waiting=0, active=active, delayed=0, completed=completed, failed=failed, paused=queued)
+    return QueueStats(queued - delayed, active, delayed, completed, failed, paused=0)

@@ -1,12 +1,12 @@
-"""The states of a recipient and the only moves between them (CONTRACT section 3, "States").
+"""Statuses of recipients and emails, and the transitions between them (docs/specification.md, States).
 
-Nothing assigns a status: an update names the state it wants, and `sources` the states it may come from.
+Code never assigns a status: a conditional update names the target, and `source_statuses` the statuses it may replace.
 """
 
 from django.db import models
 
 
-class State(models.TextChoices):
+class EmailStatus(models.TextChoices):
     SCHEDULED = "scheduled"
     QUEUED = "queued"
     SENT = "sent"
@@ -18,38 +18,42 @@ class State(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-MOVES: dict[State, frozenset[State]] = {
-    State.SCHEDULED: frozenset({State.QUEUED, State.CANCELLED}),
-    # A pixel may load before the worker has written down that the mail was accepted.
-    State.QUEUED: frozenset({State.SENT, State.BOUNCED, State.FAILED, State.OPENED, State.CLICKED}),
-    # failed: a delivery report that gave up on a 4xx.
-    State.SENT: frozenset({State.DELIVERED, State.BOUNCED, State.FAILED, State.OPENED, State.CLICKED}),
-    # bounced: a host that accepted the mail and sent a report later.
-    State.DELIVERED: frozenset({State.BOUNCED, State.OPENED, State.CLICKED}),
-    State.OPENED: frozenset({State.CLICKED}),
-    State.BOUNCED: frozenset(),
-    State.FAILED: frozenset(),
-    State.CLICKED: frozenset(),
-    State.CANCELLED: frozenset(),
+TRANSITIONS: dict[EmailStatus, frozenset[EmailStatus]] = {
+    EmailStatus.SCHEDULED: frozenset({EmailStatus.QUEUED, EmailStatus.CANCELLED}),
+    # opened, clicked: the pixel may load before the worker has recorded that the message was accepted.
+    EmailStatus.QUEUED: frozenset(
+        {EmailStatus.SENT, EmailStatus.BOUNCED, EmailStatus.FAILED, EmailStatus.OPENED, EmailStatus.CLICKED}
+    ),
+    # failed: a DSN about a 4xx that was never resolved.
+    EmailStatus.SENT: frozenset(
+        {EmailStatus.DELIVERED, EmailStatus.BOUNCED, EmailStatus.FAILED, EmailStatus.OPENED, EmailStatus.CLICKED}
+    ),
+    # bounced: a server that accepted the message and sent a DSN later.
+    EmailStatus.DELIVERED: frozenset({EmailStatus.BOUNCED, EmailStatus.OPENED, EmailStatus.CLICKED}),
+    EmailStatus.OPENED: frozenset({EmailStatus.CLICKED}),
+    EmailStatus.BOUNCED: frozenset(),
+    EmailStatus.FAILED: frozenset(),
+    EmailStatus.CLICKED: frozenset(),
+    EmailStatus.CANCELLED: frozenset(),
 }
 
-# Some host has taken the mail, and has not said since that it could not be delivered.
-HANDED_OVER = frozenset({State.SENT, State.DELIVERED, State.OPENED, State.CLICKED})
+# A server accepted the message and has not bounced it since.
+SENT_STATUSES = frozenset({EmailStatus.SENT, EmailStatus.DELIVERED, EmailStatus.OPENED, EmailStatus.CLICKED})
 
-# The status of an email: the first of these that one of its recipients has.
+# The status of an email is the first of these that any of its recipients has.
 PRECEDENCE = (
-    State.CLICKED,
-    State.OPENED,
-    State.DELIVERED,
-    State.SENT,
-    State.QUEUED,
-    State.SCHEDULED,
-    State.BOUNCED,
-    State.FAILED,
-    State.CANCELLED,
+    EmailStatus.CLICKED,
+    EmailStatus.OPENED,
+    EmailStatus.DELIVERED,
+    EmailStatus.SENT,
+    EmailStatus.QUEUED,
+    EmailStatus.SCHEDULED,
+    EmailStatus.BOUNCED,
+    EmailStatus.FAILED,
+    EmailStatus.CANCELLED,
 )
 
 
-def sources(target: State) -> list[str]:
-    """Return the states from which a recipient may move to target."""
-    return [source.value for source, targets in MOVES.items() if target in targets]
+def source_statuses(target: EmailStatus) -> list[str]:
+    """Return the statuses from which a recipient may move to target."""
+    return [source.value for source, targets in TRANSITIONS.items() if target in targets]

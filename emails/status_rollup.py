@@ -1,7 +1,7 @@
-"""An email's status, times and error follow from its recipients; so do the counters.
+"""Status rollup: the status, times and error of an email are computed from its recipients, and so are its counters.
 
-Called in the transaction that changed recipients, after the change: the emails are locked in the order
-of their ids, then read with a fresh snapshot, so that two writers cannot both miss the other's recipient.
+Call it after the change, in the transaction that changed the recipients. It locks the emails in the order of their
+ids, then reads with a fresh snapshot, so that two writers cannot both miss the other's recipient.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -10,20 +10,21 @@ from datetime import datetime
 from typing import Any
 
 from analytics import counters
+from analytics.counters import CounterChange
 from emails.states import PRECEDENCE
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_planned
+from lib.sql import run_replanned
 
-FIRST_TIMES = ("delivered", "bounced", "opened", "clicked")
-# What an event takes for granted: a clicked email counts as opened and as delivered, too.
-IMPLIED = {"opened": {"delivered"}, "clicked": {"delivered", "opened"}}
+COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
+# Events implied by another: a clicked email also counts as opened and delivered.
+IMPLIED_EVENTS = {"opened": {"delivered"}, "clicked": {"delivered", "opened"}}
 
 LOCK = """
 SELECT id, workspace_id, created_at, status, delivered_at, bounced_at, opened_at, clicked_at
   FROM emails_email WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
-# PRECEDENCE picks the status; an error is told while its recipient has not been sent to.
-DERIVE = """
+# PRECEDENCE picks the status. error_message is that of a recipient not yet sent to, or of a bounced or failed one.
+ROLL_UP = """
 UPDATE emails_email e
    SET status = (%(precedence)s::text[])[d.rank], sent_at = d.sent_at, delivered_at = d.delivered_at,
        bounced_at = d.bounced_at, opened_at = d.opened_at, clicked_at = d.clicked_at,
@@ -46,47 +47,44 @@ RETURNING e.id, e.status, e.delivered_at, e.bounced_at, e.opened_at, e.clicked_a
 """
 
 
-Change = tuple[counters.CounterKey, int]
-
-
 @dataclass(frozen=True)
-class _Before:
+class _EmailBefore:
     workspace_id: str
     created_at: datetime
     status: str
     times: tuple[Any, ...]
 
 
-def derive_emails(email_ids: Collection[str]) -> None:
-    """Bring emails up to date with their recipients, and count what that changed."""
-    counters.add(derived(email_ids))
+def roll_up_and_count(email_ids: Collection[str]) -> None:
+    """Update emails from their recipients and add the changes to the counters."""
+    counters.add(roll_up(email_ids))
 
 
-def derived(email_ids: Collection[str]) -> list[Change]:
-    """Bring emails up to date with their recipients; return what that changed, to be counted."""
+def roll_up(email_ids: Collection[str]) -> list[CounterChange]:
+    """Update emails from their recipients. Return the counter changes, which the caller adds."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
         return []
     precedence = [state.value for state in PRECEDENCE]
-    # Two statements: the second sees what was committed while the first waited for its locks.
-    locked = run_planned(LOCK, [ids])
-    changed = run_planned(DERIVE, {"ids": ids, "precedence": precedence})
+    # Two statements: the second sees commits made while the first waited for its locks.
+    locked = run_replanned(LOCK, [ids])
+    changed = run_replanned(ROLL_UP, {"ids": ids, "precedence": precedence})
     before = {
-        id_: _Before(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
+        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
         for id_, workspace, created_at, status, *times in locked
     }
     return [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
 
 
-def _changes(before: _Before, status: str, times: list[Any]) -> Iterator[Change]:
+def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:
     if status != before.status:
         yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{before.status}"), -1
         yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{status}"), 1
-    for name in reached(times) - reached(before.times):
+    for name in events_reached(times) - events_reached(before.times):
         yield counters.CounterKey(before.workspace_id, before.created_at, f"reached.{name}"), 1
 
 
-def reached(times: Sequence[Any]) -> set[str]:
-    """Return what an email with these FIRST_TIMES counts as having reached."""
-    happened = {name for name, time in zip(FIRST_TIMES, times, strict=True) if time is not None}
-    return happened.union(*(IMPLIED.get(name, set()) for name in happened))
+def events_reached(times: Sequence[Any]) -> set[str]:
+    """Return the events that an email counts for, given the times of its COUNTED_EVENTS."""
+    happened = {name for name, time in zip(COUNTED_EVENTS, times, strict=True) if time is not None}
+    return happened.union(*(IMPLIED_EVENTS.get(name, set()) for name in happened))

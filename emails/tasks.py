@@ -1,20 +1,20 @@
-"""The bell's task and the sweep: they carry nothing and may be lost or doubled."""
+"""Email tasks: the wake-up and the retention sweep. They take no arguments and may be lost or run twice."""
 
 from celery import shared_task
 
-from emails.sending.sending import emails_drain
-from emails.upkeep.retention import expired_emails, unused_versions
-from workspaces.retention import rested, sweep
+from emails.sending.sending import emails_processor
+from emails.upkeep.retention import delete_expired_emails, delete_unused_versions
+from workspaces.retention import run_batches, sweep
 
 
 @shared_task(name="emails.tasks.drain", ignore_result=True)
 def drain() -> None:
-    """Send everything that is due."""
-    emails_drain().run()
+    """Send all due emails."""
+    emails_processor().run()
 
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete what the plans keep no longer."""
-    sweep("emails", expired_emails)
-    rested(unused_versions())
+    """Delete the emails that are past the retention of their plan."""
+    sweep("emails", delete_expired_emails)
+    run_batches(delete_unused_versions())

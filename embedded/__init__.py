@@ -1,12 +1,12 @@
-"""Run Postrider on one machine, with a PostgreSQL and a Redis of its own.
+"""Launcher that runs Postrider on one machine with an embedded PostgreSQL and Redis.
 
-Behind `bin/run`, `bin/test` and `bin/manage`. Standard library only, and no Django: it works before
-anything is installed. Tests may start servers of their own:
+It implements `bin/run`, `bin/test` and `bin/manage`. It uses only the standard library, so it works before
+anything is installed. Tests may start additional servers:
 
     server = embedded.servers.postgres.start(directory, settings=embedded.servers.postgres.THROW_AWAY)
     server = embedded.servers.redis.start(directory)
 
-Both return a `Server` with `url`, `port`, `pid`, `is_alive`, and `stop()`, and both end with the
-process that started them, however that ends. `start_throw_away()` of either module needs no
-directory: it makes one and stop() removes it.
+Both return a `ManagedServer` with `url`, `port`, `pid`, `is_alive` and `stop()`. A server always exits with the
+process that started it, even if that process is killed. `start_throw_away()` of either module creates a
+temporary directory, which `stop()` removes.
 """

@@ -1,4 +1,4 @@
-"""Run a command of the project to its end."""
+"""Management commands that the launcher runs to completion."""
 
 import signal
 import subprocess
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
-from embedded.processes.processes import end_with_parent
+from embedded.processes.processes import signal_on_parent_exit
 
 
 def run_command(arguments: Sequence[str], *, environment: Mapping[str, str], failure: str) -> str:
-    """Return what `python ARGUMENTS` prints.
+    """Run `python ARGUMENTS` and return its output.
 
-    failure: the sentence that goes before the command's own words when it fails.
+    Raises CannotStart when it fails; the message is `failure` and the last lines of the command's output.
     """
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -23,9 +23,9 @@ def run_command(arguments: Sequence[str], *, environment: Mapping[str, str], fai
         text=True,
         env=dict(environment),
         cwd=REPOSITORY,
-        preexec_fn=end_with_parent(signal.SIGTERM),
+        preexec_fn=signal_on_parent_exit(signal.SIGTERM),
     )
     if done.returncode == 0:
         return done.stdout
-    words = (done.stderr or done.stdout).strip().splitlines()
-    raise CannotStart("\n".join([failure, *words[-15:]]))
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    raise CannotStart("\n".join([failure, *lines[-15:]]))

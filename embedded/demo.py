@@ -1,4 +1,4 @@
-"""The demo account: made once, shown at every start."""
+"""Demo account, created at the first start."""
 
 import json
 import shlex
@@ -11,28 +11,28 @@ from embedded.errors import CannotStart
 from embedded.locations import DataDirectory, write_private
 from embedded.processes.programs import CREATE_DEMO
 
-ACCOUNT = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
+ACCOUNT_KEYS = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
 
 
 @dataclass(frozen=True)
-class Demo:
-    """Every login of the demo, and where it lives."""
+class DemoAccount:
+    """The logins of the demo and the base URL of the service."""
 
     base_url: str
     logins: dict[str, str]
 
     @property
     def inbox_url(self) -> str:
-        """Where the emails sent here can be read."""
+        """The dashboard's inbox, which shows the emails sent from this service."""
         return f"{self.base_url}/dashboard/inbox/"
 
     def as_json(self) -> dict[str, str]:
-        """Return the members of demo.json."""
-        account = {name: self.logins[name] for name in ACCOUNT}
+        """Return the content of demo.json."""
+        account = {name: self.logins[name] for name in ACCOUNT_KEYS}
         return {"baseUrl": self.base_url, **account, "inboxUrl": self.inbox_url}
 
     def curl(self) -> str:
-        """Return a command that sends an email, ready for a shell."""
+        """Return a shell command that sends an email."""
         email = {
             "from": self.logins["from"],
             "to": "ada@example.com",
@@ -43,43 +43,43 @@ class Demo:
             f"Authorization: Bearer {self.logins['apiKey']}",
             "Content-Type: application/json",
         )
-        words = ["curl", "-sS", f"{self.base_url}/v1/emails/send"]
+        arguments = ["curl", "-sS", f"{self.base_url}/v1/emails/send"]
         for header in headers:
-            words += ["-H", header]
+            arguments += ["-H", header]
         body = json.dumps(email, separators=(",", ":"), ensure_ascii=False)
-        return shlex.join([*words, "-d", body])
+        return shlex.join([*arguments, "-d", body])
 
 
-def prepare_demo(data: DataDirectory, base_url: str, environment: Mapping[str, str]) -> Demo:
-    """Return the demo account, made now when there is no demo.json; its URL is the one of today."""
+def prepare_demo(data: DataDirectory, base_url: str, environment: Mapping[str, str]) -> DemoAccount:
+    """Return the demo account, created when demo.json is missing; demo.json gets the current URL."""
     if not data.demo.exists():
         write_private(data.logins, _as_text(_create(environment)))
-    demo = Demo(base_url, _read(data))
+    demo = DemoAccount(base_url, _read(data))
     write_private(data.demo, _as_text(demo.as_json()))
     return demo
 
 
 def _create(environment: Mapping[str, str]) -> dict[str, str]:
-    failure = "The demo account could not be made:"
-    answer = run_command(CREATE_DEMO, environment=environment, failure=failure)
+    failure = "Could not create the demo account:"
+    output = run_command(CREATE_DEMO, environment=environment, failure=failure)
     try:
-        logins: dict[str, str] = json.loads(answer)
+        logins: dict[str, str] = json.loads(output)
     except ValueError:
-        raise CannotStart(f"{failure}\n{answer.strip()}") from None
+        raise CannotStart(f"{failure}\n{output.strip()}") from None
     return logins
 
 
 def _read(data: DataDirectory) -> dict[str, str]:
-    """Read the logins; a demo.json whose companion is lost still serves, without the staff's."""
+    """Read the logins; without logins.json, demo.json still has all but the staff login."""
     for path in (data.logins, data.demo):
         try:
-            found: dict[str, Any] = json.loads(path.read_text())
+            logins: dict[str, Any] = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):
             continue
-        if all(name in found for name in ACCOUNT):
-            return found
-    raise CannotStart(f"{data.demo} cannot be read: remove it to have a new demo account made.")
+        if all(name in logins for name in ACCOUNT_KEYS):
+            return logins
+    raise CannotStart(f"Could not read {data.demo}. Remove it to create a new demo account.")
 
 
-def _as_text(facts: Mapping[str, str]) -> str:
-    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+def _as_text(values: Mapping[str, str]) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

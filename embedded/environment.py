@@ -1,4 +1,4 @@
-"""The virtual environment in .venv: made, filled from a lock file, and left alone when it fits."""
+"""Virtual environment in .venv, created and installed from a lock file when it is missing or outdated."""
 
 import fcntl
 import hashlib
@@ -17,18 +17,18 @@ from typing import Any
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, VENV
 from embedded.packages import install_package
-from embedded.processes.processes import end_with_parent
-from embedded.terminal import say
+from embedded.processes.processes import signal_on_parent_exit
+from embedded.terminal import print_status
 
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.json"
-# What else is installed once a lock file is: the locks are made one on top of the other.
+# Lock files that are included in another one.
 INCLUDED = {"requirements-dev.txt": ("requirements-embedded.txt",)}
 
 
 def enter_environment(lock_file: str) -> None:
-    """Go on in .venv with all of the lock file installed; replaces this process if it must."""
-    with _only_one_at_a_time():
+    """Continue in .venv with the lock file installed; re-executes this process unless it already runs there."""
+    with _installation_lock():
         if not _is_installed(lock_file):
             _install(lock_file)
     if Path(sys.prefix).resolve() != VENV.resolve():
@@ -36,8 +36,8 @@ def enter_environment(lock_file: str) -> None:
 
 
 @contextmanager
-def _only_one_at_a_time() -> Iterator[None]:
-    """Keep two launchers from filling .venv at once; the lock is on this package's directory."""
+def _installation_lock() -> Iterator[None]:
+    """Let one launcher at a time install into .venv, by a lock on this package's directory."""
     descriptor = os.open(Path(__file__).parent, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -51,15 +51,15 @@ def _is_installed(lock_file: str) -> bool:
     return (
         stamp.get(lock_file) == _fingerprint(lock_file)
         and stamp.get("python") == _version_of_venv()
-        and _is_wanted(stamp["python"])
+        and _is_acceptable(stamp["python"])
     )
 
 
 def _install(lock_file: str) -> None:
     version = _version_of_venv()
-    if version is None or not _is_wanted(version) or _read_stamp().get("python", version) != version:
-        _create()
-    say(f"Installing what {lock_file} lists into .venv (a minute or two the first time) …")
+    if version is None or not _is_acceptable(version) or _read_stamp().get("python", version) != version:
+        _create_venv()
+    print_status(f"Installing {lock_file} into .venv (this takes a minute or two the first time) …")
     _run_pip(lock_file)
     stamp = _read_stamp() | {"python": _version_of_venv()}
     for name in (lock_file, *INCLUDED.get(lock_file, ())):
@@ -67,15 +67,14 @@ def _install(lock_file: str) -> None:
     STAMP.write_text(json.dumps(stamp, indent=1) + "\n")
 
 
-def _is_wanted(version: str) -> bool:
-    """Say whether the environment's Python will do: any that works, unless PYTHON names another."""
+def _is_acceptable(version: str) -> bool:
+    """Return whether the environment's Python can be used: any working one, unless PYTHON names another version."""
     return not os.environ.get("PYTHON") or version == platform.python_version()
 
 
 def _version_of_venv() -> str | None:
     """Return the version of the environment's Python, None when it does not work."""
-    # The interpreter may be newer than its environment, after an upgrade of the system: then
-    # pip is not there for it.
+    # After a system upgrade, the interpreter may be newer than its environment and have no pip.
     code = "import pip, platform, sys; assert sys.version_info >= (3, 11)"
     try:
         done = subprocess.run(
@@ -89,9 +88,9 @@ def _version_of_venv() -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _create() -> None:
-    say(f"Creating .venv for Python {platform.python_version()} …")
-    _need_venv_module()
+def _create_venv() -> None:
+    print_status(f"Creating .venv for Python {platform.python_version()} …")
+    _require_venv_module()
     if VENV.is_symlink():
         VENV.unlink()
     shutil.rmtree(VENV, ignore_errors=True)
@@ -100,17 +99,17 @@ def _create() -> None:
         raise CannotStart(f"{sys.executable} could not create .venv: {(done.stderr or done.stdout).strip()}")
 
 
-def _need_venv_module() -> None:
-    """Debian keeps the half of venv that installs pip in a package of its own."""
+def _require_venv_module() -> None:
+    """Install the venv module if missing: Debian packages the part that installs pip separately."""
     if _has_venv_module():
         return
-    own_package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-    for package in (own_package, "python3-venv"):
+    versioned_package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+    for package in (versioned_package, "python3-venv"):
         if install_package(package) and _has_venv_module():
             return
     raise CannotStart(
-        f"{sys.executable} cannot create virtual environments: install the package {own_package}"
-        f" (Debian, Ubuntu: apt install {own_package}), or set PYTHON to another Python."
+        f"{sys.executable} cannot create virtual environments. Install the package {versioned_package}"
+        f" (Debian, Ubuntu: apt install {versioned_package}), or set PYTHON to another Python."
     )
 
 
@@ -127,13 +126,13 @@ def _run_pip(lock_file: str) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        preexec_fn=end_with_parent(signal.SIGTERM),
-        # A user's own pip settings may ask for --user, which no virtual environment allows.
+        preexec_fn=signal_on_parent_exit(signal.SIGTERM),
+        # A user's pip configuration may set --user, which virtual environments do not allow.
         env={**os.environ, "PIP_USER": "0"},
     )
     if done.returncode != 0:
-        words = "\n".join(done.stderr.strip().splitlines()[-8:])
-        raise CannotStart(f"pip could not install {lock_file} (is the network there?):\n{words}")
+        output = "\n".join(done.stderr.strip().splitlines()[-8:])
+        raise CannotStart(f"pip could not install {lock_file} (check the network connection):\n{output}")
 
 
 def _read_stamp() -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What the launcher raises when it must give up."""
+"""Errors of the launcher."""
 
 
 class CannotStart(Exception):
-    """Raised with one sentence that says what is wrong and what to do about it."""
+    """Raised when the launcher must give up; the message explains the problem and how to fix it."""

@@ -1,4 +1,4 @@
-"""Where things are: the repository, and the files of a DATA_DIR."""
+"""Paths of the repository and of the files in a DATA_DIR."""
 
 import os
 from collections.abc import Mapping
@@ -11,43 +11,43 @@ VENV = REPOSITORY / ".venv"
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """The files that one embedded service keeps."""
+    """The files of one embedded service."""
 
     path: Path
 
     @property
     def demo(self) -> Path:
-        """What a script needs to use the demo account."""
+        """The demo account, for scripts."""
         return self.path / "demo.json"
 
     @property
     def logs(self) -> Path:
-        """One log per process."""
+        """The directory of the log files, one per process."""
         return self.path / "log"
 
     @property
     def private(self) -> Path:
-        """Closed to everybody else."""
+        """A directory that only the owner can read."""
         return self.path / "private"
 
     @property
     def secrets(self) -> Path:
-        """The keys made at the first start."""
+        """The keys generated at the first start."""
         return self.private / "secrets.json"
 
     @property
     def logins(self) -> Path:
-        """Every login of the demo, to be printed again at each start."""
+        """All logins of the demo, printed at each start."""
         return self.private / "logins.json"
 
     @property
     def runtime(self) -> Path:
-        """What `bin/manage` must know of the servers that run now."""
+        """The runtime of the running launcher, read by `bin/manage`."""
         return self.private / "runtime.json"
 
     def create(self) -> None:
-        """Make the directories, closed to other users."""
-        # Root's servers run as somebody else and must pass through to their home.
+        """Create the directories, without access for other users."""
+        # Servers started by root run as another user, who must be able to enter their directory.
         self.path.mkdir(parents=True, exist_ok=True, mode=0o711 if os.geteuid() == 0 else 0o700)
         for directory in (self.private, self.logs):
             directory.mkdir(exist_ok=True, mode=0o700)
@@ -55,7 +55,7 @@ class DataDirectory:
 
 
 def data_directory(environment: Mapping[str, str]) -> DataDirectory:
-    """Return the DATA_DIR: a relative one counts from where the command was called."""
+    """Return the DATA_DIR; a relative path is relative to the caller's working directory."""
     given = environment.get("DATA_DIR")
     if not given:
         return DataDirectory(REPOSITORY / "var")
@@ -64,7 +64,7 @@ def data_directory(environment: Mapping[str, str]) -> DataDirectory:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
+    """Write a file atomically, readable only by its owner."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,72 +1,78 @@
-"""`bin/manage`: manage.py with the servers of a DATA_DIR, those of `bin/run` or for the moment."""
+"""`bin/manage`: run manage.py with the servers of `bin/run`, or with servers started for this command."""
 
 import os
 import sys
 import time
 from pathlib import Path
 
-from embedded.data_dir_lock import Runtime, join_as_guest, try_to_claim, wait_for_guests, write_runtime
+from embedded.data_dir_lock import (
+    LauncherRuntime,
+    join_launcher,
+    try_acquire_lock,
+    wait_for_joined_commands,
+    write_runtime,
+)
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
-from embedded.processes.attended import run_attended
+from embedded.processes.foreground import run_in_foreground
 from embedded.processes.signals import raise_on_signals
 from embedded.processes.supervisor import Supervisor
 from embedded.processes.watchdog import Watchdog
 from embedded.servers.startup import start_servers
-from embedded.settings import Settings, read_settings, service_environment, settings_of_service
+from embedded.settings import LauncherSettings, read_settings, service_environment, settings_of_service
 
-PATIENCE_SECONDS = 120
+JOIN_TIMEOUT_SECONDS = 120
 
 
 def manage(arguments: list[str]) -> int:
-    """Return the exit code of manage.py."""
+    """Run manage.py and return its exit code."""
     settings = read_settings(os.environ)
     settings.data.create()
     enter_environment("requirements-embedded.txt")
     command = [sys.executable, str(REPOSITORY / "manage.py"), *arguments]
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + JOIN_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
-        runtime = join_as_guest(settings.data)
+        runtime = join_launcher(settings.data)
         if runtime:
-            _become(command, runtime)
-        lock = try_to_claim(settings.data)
+            _exec_manage(command, runtime)
+        lock = try_acquire_lock(settings.data)
         if lock is not None:
-            return _run_with_own_servers(command, settings, lock)
-        time.sleep(0.1)  # a launcher is starting or ending
-    raise CannotStart(f"Another launcher on {settings.data.path} neither starts nor ends: stop it.")
+            return _run_with_temporary_servers(command, settings, lock)
+        time.sleep(0.1)  # another launcher is starting or stopping
+    raise CannotStart(f"Another launcher using {settings.data.path} is stuck. Stop it and try again.")
 
 
-def _become(command: list[str], runtime: Runtime) -> None:
-    """Go on as manage.py: input, output and exit code pass through by themselves."""
-    os.chdir(_caller())
-    os.execve(command[0], command, runtime.environment | _given() | {"MODE": "embedded"})  # noqa: S606 - no shell wanted
+def _exec_manage(command: list[str], runtime: LauncherRuntime) -> None:
+    """Replace this process by manage.py, which keeps input, output and exit code."""
+    os.chdir(_caller_directory())
+    os.execve(command[0], command, runtime.environment | _caller_environment() | {"MODE": "embedded"})  # noqa: S606 - no shell wanted
 
 
-def _run_with_own_servers(command: list[str], settings: Settings, lock: int) -> int:
+def _run_with_temporary_servers(command: list[str], settings: LauncherSettings, lock: int) -> int:
     raise_on_signals()
     watchdog = Watchdog(lock=lock)
-    watchdog.withdraw_at_end(settings.data.runtime)
+    watchdog.remove_file_at_end(settings.data.runtime)
     supervisor = Supervisor(watchdog)
     try:
         urls = start_servers(settings.data, os.environ, supervisor)
-        environment = service_environment(settings, _given(), urls)
-        servers = {s.name: s.process.pid for s in supervisor.services if s.process}
-        runtime = Runtime("manage", os.getpid(), settings_of_service(environment), servers)
+        environment = service_environment(settings, _caller_environment(), urls)
+        servers = {s.name: s.process.pid for s in supervisor.processes if s.process}
+        runtime = LauncherRuntime("manage", os.getpid(), settings_of_service(environment), servers)
         write_runtime(settings.data, runtime)
-        return run_attended(command, environment=environment, watchdog=watchdog, directory=_caller())
+        return run_in_foreground(command, environment=environment, watchdog=watchdog, directory=_caller_directory())
     finally:
         settings.data.runtime.unlink(missing_ok=True)
         try:
-            wait_for_guests(settings.data)
+            wait_for_joined_commands(settings.data)
         finally:
             supervisor.stop()
-            watchdog.dismiss()
+            watchdog.close()
 
 
-def _caller() -> Path:
+def _caller_directory() -> Path:
     return Path(os.environ.get("POSTRIDER_CALLED_FROM") or REPOSITORY)
 
 
-def _given() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if name != "POSTRIDER_CALLED_FROM"}
+def _caller_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "POSTRIDER_CALLED_FROM"}

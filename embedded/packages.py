@@ -1,22 +1,22 @@
-"""Install Debian's packages where we may."""
+"""Debian packages that the launcher installs when it runs as root."""
 
 import os
 import shutil
 import subprocess
 
-from embedded.terminal import say
+from embedded.terminal import print_status
 
-# RUNLEVEL=1 keeps a package from starting its service: we start our own.
+# RUNLEVEL=1 keeps a package from starting its own service.
 APT_SETTINGS = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 
 
 def install_package(name: str) -> bool:
-    """Return whether apt installed the package; False where there is no apt or we are not root."""
+    """Return whether apt installed the package; False without apt or without root."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return False
-    say(f"Installing the package {name} …")
+    print_status(f"Installing the package {name} …")
     install = ["install", "-y", "-q", "--no-install-recommends", name]
-    # The lists are fetched only when they are missing or name a package that is gone.
+    # Package lists are only updated when they are missing or outdated.
     return _apt(install) or (_apt(["update", "-q"]) and _apt(install))
 
 

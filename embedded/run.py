@@ -1,4 +1,4 @@
-"""`bin/run`: the whole service on this machine, until Ctrl-C."""
+"""`bin/run`: run the whole service on this machine until Ctrl-C."""
 
 import http.client
 import os
@@ -11,99 +11,121 @@ from pathlib import Path
 from typing import NoReturn
 
 from embedded.commands import run_command
-from embedded.data_dir_lock import Runtime, claim, is_unclaimed, read_runtime, refuse_if_running, write_runtime
-from embedded.demo import prepare_demo
+from embedded.data_dir_lock import (
+    LauncherRuntime,
+    acquire_lock,
+    is_lock_free,
+    read_runtime,
+    refuse_if_running,
+    write_runtime,
+)
+from embedded.demo import DemoAccount, prepare_demo
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory
 from embedded.logs import open_log
 from embedded.processes.processes import start_in_session
 from embedded.processes.programs import MIGRATE, PROGRAMS, Program
-from embedded.processes.signals import Ended, raise_on_signals
-from embedded.processes.supervisor import PROGRAM, Service, Supervisor
+from embedded.processes.signals import StopRequested, raise_on_signals
+from embedded.processes.supervisor import PROGRAM_STAGE, SupervisedProcess, Supervisor
 from embedded.processes.watchdog import Watchdog
-from embedded.servers.homes import find_earlier_homes
-from embedded.servers.server import last_words
+from embedded.servers.server import read_log_tail
+from embedded.servers.server_directories import find_orphaned_directories
 from embedded.servers.startup import start_servers
 from embedded.settings import (
-    Settings,
+    LauncherSettings,
     read_settings,
     refuse_busy_port,
     service_environment,
     settings_of_service,
 )
-from embedded.terminal import say, show
-from embedded.welcome import welcome
+from embedded.terminal import print_output, print_status
 
 READY_SECONDS = 90
-# A program that died so often before the service was ready will not come up.
-TOO_MANY_FAILURES = 2
+# A program that exits this often before the service is ready will not start.
+MAX_START_FAILURES = 2
+
+WELCOME = """
+Postrider is running at {base}
+
+  Dashboard  {base}/dashboard/   {email}   {password}
+  Inbox      {inbox}   (emails sent from this service)
+  Staff      {base}/admin/   {staff}
+  API key    {key}
+
+Send an email:
+
+{curl}
+
+Logins: {demo_json}. Logs: {logs}.
+Press Ctrl-C to stop. Data is kept between runs.
+"""
 
 
 def run(arguments: list[str]) -> int:
-    """Return when a signal ended the service, with 0 when all has ended in good order."""
+    """Run the service until a signal stops it; return 0."""
     if arguments:
-        raise CannotStart("bin/run takes no arguments: settings come from the environment.")
+        raise CannotStart("bin/run takes no arguments. Set environment variables instead.")
     settings = read_settings(os.environ)
     settings.data.create()
     refuse_if_running(settings.data)
-    if is_unclaimed(settings.data):
-        _refuse_busy_port(settings)  # before a long installation
+    if is_lock_free(settings.data):
+        _refuse_busy_port(settings)  # fail before a long installation
     enter_environment("requirements-embedded.txt")
     raise_on_signals()
-    lock = claim(settings.data)
+    lock = acquire_lock(settings.data)
     _refuse_busy_port(settings)
     watchdog = Watchdog(lock=lock)
-    watchdog.withdraw_at_end(settings.data.runtime)
+    watchdog.remove_file_at_end(settings.data.runtime)
     supervisor = Supervisor(watchdog)
     try:
         _serve(settings, supervisor)
-    except Ended:
-        say("Stopping … (once more to hurry)")
+    except StopRequested:
+        print_status("Stopping … (press Ctrl-C again to force)")
         return 0
     finally:
         settings.data.runtime.unlink(missing_ok=True)
         supervisor.stop()
-        watchdog.dismiss()
+        watchdog.close()
 
 
-def _refuse_busy_port(settings: Settings) -> None:
-    killed = read_runtime(settings.data)  # whoever ends in good order withdraws it
-    may_be_its_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
-    (_, to_end_seconds), *_ = next(program for program in PROGRAMS if program.name == "web").ladder
-    refuse_busy_port(settings.port, patience_seconds=to_end_seconds if may_be_its_web else 0)
+def _refuse_busy_port(settings: LauncherSettings) -> None:
+    killed = read_runtime(settings.data)  # a launcher that stops normally removes it
+    may_be_killed_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
+    (_, stop_seconds), *_ = next(program for program in PROGRAMS if program.name == "web").stop_sequence
+    refuse_busy_port(settings.port, timeout_seconds=stop_seconds if may_be_killed_web else 0)
 
 
-def _serve(settings: Settings, supervisor: Supervisor) -> NoReturn:
-    """Start everything, say so, and keep it running; only an exception ends it."""
+def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
+    """Start all processes, print the welcome message, and keep them running until an exception."""
     data = settings.data
-    say("Starting the database and the broker …")
-    for earlier in find_earlier_homes(data.path):
-        say(f"Data of an earlier start is still in {earlier}; remove it when you do not need it.")
+    print_status("Starting PostgreSQL and Redis …")
+    for orphaned in find_orphaned_directories(data.path):
+        print_status(f"Data from a removed DATA_DIR is still in {orphaned}. Delete it if you do not need it.")
     urls = start_servers(data, os.environ, supervisor)
     environment = service_environment(settings, os.environ, urls)
-    servers = {s.name: s.process.pid for s in supervisor.services if s.process}
-    write_runtime(data, Runtime("run", os.getpid(), settings_of_service(environment), servers))
-    say("Preparing the database …")
-    run_command(MIGRATE, environment=environment, failure="The database could not be prepared:")
+    servers = {s.name: s.process.pid for s in supervisor.processes if s.process}
+    write_runtime(data, LauncherRuntime("run", os.getpid(), settings_of_service(environment), servers))
+    print_status("Applying database migrations …")
+    run_command(MIGRATE, environment=environment, failure="Database migrations failed:")
     demo = prepare_demo(data, settings.public_url, environment)
-    say(f"Starting {', '.join(program.name for program in PROGRAMS)} …")
+    print_status(f"Starting {', '.join(program.name for program in PROGRAMS)} …")
     for program in PROGRAMS:
-        supervisor.start(_service(program, environment, data))
+        supervisor.start(_supervised(program, environment, data))
     _wait_until_ready(settings.port, supervisor, logs=data.logs)
-    show(welcome(demo, data))
+    print_output(_welcome(demo, data))
     while True:
-        supervisor.tend()
+        supervisor.check()
         time.sleep(0.2)
 
 
-def _service(program: Program, environment: Mapping[str, str], data: DataDirectory) -> Service:
+def _supervised(program: Program, environment: Mapping[str, str], data: DataDirectory) -> SupervisedProcess:
     log = data.logs / f"{program.name}.log"
-    return Service(
+    return SupervisedProcess(
         name=program.name,
         launch=partial(_launch, program, environment, data),
-        ladder=program.ladder,
-        stage=PROGRAM,
+        stop_sequence=program.stop_sequence,
+        stage=PROGRAM_STAGE,
         log=str(log),
     )
 
@@ -121,13 +143,13 @@ def _launch(program: Program, environment: Mapping[str, str], data: DataDirector
 def _wait_until_ready(port: int, supervisor: Supervisor, *, logs: Path) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while not _is_ready(port):
-        supervisor.tend()
-        for service in supervisor.services:
-            if service.failures >= TOO_MANY_FAILURES:
-                words = last_words(Path(service.log), lines=15)
-                raise CannotStart(f"{service.name} does not start; {service.log} ends:\n{words}")
+        supervisor.check()
+        for process in supervisor.processes:
+            if process.failures >= MAX_START_FAILURES:
+                lines = read_log_tail(Path(process.log), lines=15)
+                raise CannotStart(f"{process.name} failed to start. Last lines of {process.log}:\n{lines}")
         if time.monotonic() > deadline:
-            raise CannotStart(f"The service is not ready after {READY_SECONDS} s; see the logs in {logs}.")
+            raise CannotStart(f"The service was not ready after {READY_SECONDS} s. See the logs in {logs}.")
         time.sleep(0.1)
 
 
@@ -140,3 +162,21 @@ def _is_ready(port: int) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _welcome(demo: DemoAccount, data: DataDirectory) -> str:
+    """Return the logins, the URLs and an example request."""
+    logins = demo.logins
+    staff_name = logins.get("staffEmail") or logins.get("staffUsername")
+    staff = f"{staff_name}   {logins.get('staffPassword')}" if staff_name else "login not stored"
+    return WELCOME.format(
+        base=demo.base_url,
+        email=logins["dashboardEmail"],
+        password=logins["dashboardPassword"],
+        inbox=demo.inbox_url,
+        staff=staff,
+        key=logins["apiKey"],
+        curl=demo.curl(),
+        demo_json=data.demo,
+        logs=data.logs,
+    )

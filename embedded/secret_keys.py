@@ -1,4 +1,4 @@
-"""The service's own secrets: made at the first start, kept ever after."""
+"""Secrets of the service, generated at the first start and kept in DATA_DIR."""
 
 import base64
 import json
@@ -11,21 +11,21 @@ from embedded.locations import DataDirectory, write_private
 NAMES = ("SECRET_KEY", "APP_KEYS")
 
 
-def make_secrets() -> dict[str, str]:
-    """Return new values: Django's key, and a key ring with one key of 32 bytes."""
+def generate_secrets() -> dict[str, str]:
+    """Return new values: Django's SECRET_KEY, and a key ring with one 32-byte key."""
     key = base64.b64encode(secrets.token_bytes(32)).decode()
     return {"SECRET_KEY": secrets.token_urlsafe(48), "APP_KEYS": f"k1:{key}"}
 
 
-def keep_secrets(data: DataDirectory, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets of a DATA_DIR; what the environment sets goes before what is kept."""
+def load_secrets(data: DataDirectory, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets of a DATA_DIR, generated if missing; the environment takes precedence."""
     if not data.secrets.exists():
-        write_private(data.secrets, json.dumps(make_secrets(), indent=1) + "\n")
+        write_private(data.secrets, json.dumps(generate_secrets(), indent=1) + "\n")
     try:
-        kept = json.loads(data.secrets.read_text())
-        return {name: environment.get(name) or kept[name] for name in NAMES}
+        stored = json.loads(data.secrets.read_text())
+        return {name: environment.get(name) or stored[name] for name in NAMES}
     except (ValueError, KeyError) as error:
         raise CannotStart(
-            f"{data.secrets} cannot be read ({error}): restore it, since what was sealed with its"
-            " keys opens with no others."
+            f"Could not read {data.secrets} ({error}). Restore it from a backup: data encrypted with its keys"
+            " cannot be decrypted without them."
         ) from None

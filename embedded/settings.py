@@ -1,4 +1,4 @@
-"""What the launcher reads from the environment, and what it sets for the processes it starts."""
+"""Settings of the launcher, and the environment of the processes that it starts."""
 
 import re
 from collections.abc import Mapping
@@ -7,76 +7,78 @@ from dataclasses import dataclass
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory, data_directory
 from embedded.processes.waiting import wait_until
-from embedded.secret_keys import keep_secrets
+from embedded.secret_keys import load_secrets
 from embedded.servers.ports import choose_ports, is_free
-from embedded.terminal import say
+from embedded.terminal import print_status
 
-LAST_PORT = 65535
-# A setting is a line NAME=value of .env.example, commented out or not.
+MAX_PORT = 65535
+# A setting is a line NAME=value in .env.example, possibly commented out.
 SETTING = re.compile(r"^#? ?([A-Z][A-Z0-9_]*)=", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Where the service keeps its files and where it listens."""
+class LauncherSettings:
+    """The data directory, port and public URL of the service."""
 
     data: DataDirectory
     port: int
     public_url: str
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Raise CannotStart when a setting makes no sense."""
+def read_settings(environment: Mapping[str, str]) -> LauncherSettings:
+    """Return the settings. Raises CannotStart for an invalid one."""
     port = _read_port(environment.get("PORT") or "8000")
     url = environment.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
-    return Settings(data_directory(environment), port, url.rstrip("/"))
+    return LauncherSettings(data_directory(environment), port, url.rstrip("/"))
 
 
-def refuse_busy_port(port: int, *, patience_seconds: float = 0) -> None:
-    """Raise CannotStart when the web process could not listen on the port, not even after a while."""
+def refuse_busy_port(port: int, *, timeout_seconds: float = 0) -> None:
+    """Raise CannotStart when the port does not become free within `timeout_seconds`."""
     try:
         if is_free(port):
             return
-        if patience_seconds:
-            say(f"Waiting for port {port}: programs of a launcher that was killed answer their last requests …")
-        if wait_until(lambda: is_free(port), seconds=patience_seconds):
+        if timeout_seconds:
+            print_status(f"Waiting for port {port}: processes of a killed launcher are finishing their requests …")
+        if wait_until(lambda: is_free(port), seconds=timeout_seconds):
             return
     except PermissionError:
-        raise CannotStart(f"PORT={port} is for root alone: choose one above 1023.") from None
+        raise CannotStart(f"PORT={port} requires root. Use a port above 1023.") from None
     raise CannotStart(
-        f"Port {port} is in use by another program: stop that one, or choose another port"
-        f" (PORT={port + 1 if port < LAST_PORT else 8000} bin/run)."
+        f"Port {port} is already in use. Stop the other program, or use another port"
+        f" (PORT={port + 1 if port < MAX_PORT else 8000} bin/run)."
     )
 
 
-def service_environment(settings: Settings, given: Mapping[str, str], urls: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of every process: the caller's own, and what the launcher decides.
+def service_environment(
+    settings: LauncherSettings, given: Mapping[str, str], urls: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the environment of every process: the caller's environment and the settings of the launcher.
 
     urls: DATABASE_URL and REDIS_URL.
     """
-    decided = {
+    overrides = {
         **urls,
-        **keep_secrets(settings.data, given),
+        **load_secrets(settings.data, given),
         "MODE": "embedded",
         "DATA_DIR": str(settings.data.path),
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
-        "PYTHONUNBUFFERED": "1",  # a log that lags behind helps nobody
+        "PYTHONUNBUFFERED": "1",  # logs are written without delay
     }
-    return {name: text for name, text in given.items() if name != "POSTRIDER_CALLED_FROM"} | decided
+    return {name: value for name, value in given.items() if name != "POSTRIDER_CALLED_FROM"} | overrides
 
 
 def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an environment that is this service's: what .env.example names."""
+    """Return the settings of this service in an environment: the names in .env.example."""
     example = REPOSITORY / ".env.example"
     named = set(SETTING.findall(example.read_text())) if example.exists() else set()
-    own = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
-    own |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT"}
-    return {name: text for name, text in environment.items() if name in named | own}
+    always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
+    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT"}
+    return {name: value for name, value in environment.items() if name in named | always}
 
 
 def _read_port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= LAST_PORT:
-        raise CannotStart(f"PORT={text} is not a port: choose a number from 1 to {LAST_PORT}.")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_PORT:
+        raise CannotStart(f"PORT={text} is invalid. Use a number from 1 to {MAX_PORT}.")
     return int(text)

@@ -1,22 +1,22 @@
-"""What the person at the terminal reads: progress on standard error, results on standard output."""
+"""Terminal output: progress on standard error, results on standard output."""
 
 import sys
 from contextlib import suppress
 from typing import TextIO
 
 
-def say(line: str) -> None:
-    """Tell of progress. Scripts read standard output, so it stays clean."""
+def print_status(line: str) -> None:
+    """Print progress or an error to standard error; scripts read standard output."""
     _write(sys.stderr, line)
 
 
-def show(text: str) -> None:
-    """Print a result."""
+def print_output(text: str) -> None:
+    """Print a result to standard output."""
     _write(sys.stdout, text)
 
 
 def _write(stream: TextIO, text: str) -> None:
-    # A terminal that was closed must not keep the launcher from stopping the servers.
+    # A closed terminal must not keep the launcher from stopping the servers.
     with suppress(OSError, ValueError):
         stream.write(text + "\n")
         stream.flush()

@@ -1,4 +1,4 @@
-"""`bin/test`: check and test everything against throw-away servers."""
+"""`bin/test`: run the checks and the tests with throw-away servers."""
 
 import os
 import shutil
@@ -9,85 +9,87 @@ from pathlib import Path
 from embedded.environment import enter_environment
 from embedded.locations import REPOSITORY
 from embedded.packages import install_package
-from embedded.processes.attended import run_attended
-from embedded.processes.signals import held, only_note_signals, raise_on_signals
+from embedded.processes.foreground import run_in_foreground
+from embedded.processes.signals import defer_signals, raise_on_signals, record_signals
 from embedded.processes.watchdog import Watchdog
-from embedded.secret_keys import make_secrets
+from embedded.secret_keys import generate_secrets
 from embedded.servers import postgres, redis
 from embedded.servers.accounts import account_for
 from embedded.servers.binaries import find_postgres
 from embedded.servers.cluster import cluster_in
-from embedded.servers.homes import make_temporary_home
-from embedded.servers.server import Server
+from embedded.servers.server import ManagedServer
+from embedded.servers.server_directories import make_temporary_directory
 
 
 def test(arguments: list[str]) -> int:
-    """Return the exit code of pytest, or of the checks before it when they fail."""
+    """Run bin/check, then pytest; return the exit code of the first that fails, else 0."""
     enter_environment("requirements-dev.txt")
-    _get_redis()
-    _get_browser()
+    _install_redis()
+    _install_browser()
     raise_on_signals()
-    home = make_temporary_home()
+    server_directory = make_temporary_directory()
     watchdog = Watchdog()
-    watchdog.remove_at_end(home)
-    servers: list[Server] = []
+    watchdog.remove_directory_at_end(server_directory)
+    servers: list[ManagedServer] = []
     try:
-        _start(servers, home, watchdog)
-        return _run_all(arguments, _environment(servers, home), watchdog)
+        _start_servers(servers, server_directory, watchdog)
+        return _run_all(arguments, _environment(servers, server_directory), watchdog)
     finally:
-        only_note_signals()
+        record_signals()
         for server in servers:
             server.stop()
-            watchdog.forget(server.pid)
-        watchdog.dismiss()
+            watchdog.unwatch(server.pid)
+        watchdog.close()
 
 
-def _get_redis() -> None:
-    """Prefer the Redis that a machine has or Debian packages: it is what production runs."""
+def _install_redis() -> None:
+    """Install Debian's Redis, which production uses, if the machine has none."""
     if not (shutil.which("redis-server") or shutil.which("valkey-server")):
         install_package("redis-server")
 
 
-def _get_browser() -> None:
-    """The dashboard's pages are tested in a real browser."""
+def _install_browser() -> None:
+    """Install Chromium for the dashboard tests if the machine has none."""
     if not shutil.which("chromium"):
         install_package("chromium")
 
 
-def _start(servers: list[Server], home: Path, watchdog: Watchdog) -> None:
+def _start_servers(servers: list[ManagedServer], server_directory: Path, watchdog: Watchdog) -> None:
     starts = (
-        partial(postgres.start, home, settings=postgres.THROW_AWAY),
-        partial(redis.start, home),
+        partial(postgres.start, server_directory, settings=postgres.THROW_AWAY),
+        partial(redis.start, server_directory),
     )
     for start in starts:
-        with held():
+        with defer_signals():
             server = start()
             servers.append(server)
-            watchdog.watch(server.pid, server.ladder, stage=1)
+            watchdog.watch(server.pid, server.stop_sequence, stage=1)
 
 
-def _environment(servers: list[Server], home: Path) -> dict[str, str]:
+def _environment(servers: list[ManagedServer], server_directory: Path) -> dict[str, str]:
     database, broker = servers
-    binaries = find_postgres(account=account_for(cluster_in(home)), home=home, major=None)
+    binaries = find_postgres(
+        account=account_for(cluster_in(server_directory)), server_directory=server_directory, major=None
+    )
     return {
         **os.environ,
-        **make_secrets(),
+        **generate_secrets(),
         "MODE": "embedded",
         "DATABASE_URL": database.url,
         "REDIS_URL": broker.url,
         "POSTRIDER_TEST_PG_BIN": str(binaries.directory),
-        # What tests leave behind goes away with the servers' files.
-        "TMPDIR": str(home),
+        # Files that tests leave behind are removed with the servers' files.
+        "TMPDIR": str(server_directory),
     }
 
 
 def _run_all(arguments: list[str], environment: dict[str, str], watchdog: Watchdog) -> int:
-    chosen = [argument for argument in arguments if argument != "--long"]
+    pytest_arguments = [argument for argument in arguments if argument != "--long"]
     check = REPOSITORY / "bin" / "check"
-    if not chosen and check.exists():
-        code = run_attended([str(check)], environment=environment, watchdog=watchdog)
+    if not pytest_arguments and check.exists():
+        code = run_in_foreground([str(check)], environment=environment, watchdog=watchdog)
         if code:
             return code
     marks = [] if "--long" in arguments else ["-m", "not long"]
-    command = [sys.executable, "-m", "pytest", *marks, *chosen]
-    return run_attended(command, environment=environment, watchdog=watchdog)
+    command = [sys.executable, "-m", "pytest", *marks, *pytest_arguments]
+    return run_in_foreground(command, environment=environment, watchdog=watchdog)

@@ -1,4 +1,4 @@
-"""Staff's view of what mail systems told us: for a mailbox that people write to, and for what no reader understood."""
+"""Django admin for inbound reports: mail to postmaster and abuse, and reports that need manual review."""
 
 from django.contrib import admin
 from django.db.models import QuerySet

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
 
 
-class Inbound(AppConfig):
+class InboundConfig(AppConfig):
     name = "inbound"

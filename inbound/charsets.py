@@ -1,17 +1,17 @@
-"""Which codec decodes what a foreign message names as its charset."""
+"""Codecs for the charset names found in received messages."""
 
 import codecs
 import re
 
-# Decoding these takes time squared in the length, or turns text into code points at will.
+# Decoding takes quadratic time, or the codec can produce arbitrary code points.
 SLOW = frozenset({"punycode", "idna", "utf-7", "unicode-escape", "raw-unicode-escape", "undefined"})
 
-# What neither HTML nor UTF-8 can carry.
-UNSEEN = re.compile("[\0\ud800-\udfff]")
+# NUL and surrogates, which neither HTML nor UTF-8 can represent.
+UNENCODABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def codec_of(charset: str) -> str:
-    """Return the codec's own name, UTF-8 for what is no charset or a slow one."""
+def find_codec(charset: str) -> str:
+    """Return the codec's canonical name; UTF-8 for an unknown or slow charset."""
     try:
         name = codecs.lookup(charset).name
         b"".decode(name)

@@ -1,98 +1,112 @@
-"""What a message to a return path means for the recipient that the return path belongs to.
+"""Inbound messages matched to the recipients they report on.
 
-The token is the recipient: nobody else can have it. A report must still be about that recipient, by its
-original or its final address; one that names others alone changes nothing (docs/decisions/0030).
+The token of a return path identifies its recipient and cannot be guessed. A report must still name that
+recipient, by original or final address; one that names only other addresses changes nothing (docs/decisions/0030).
 """
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from delivery.bounces.replies import safe_text
-from emails.events.reports import Reported
+from emails.events.opens_and_clicks import Hit
+from emails.events.reports import ReportedEvent
 from emails.models import Event, Recipient
-from emails.sending.return_path import recipient_of
-from inbound.models import MailReport, Told
-from inbound.reports.facts import Fact, Kind, Report
+from emails.sending.return_path import read_return_path
+from inbound.models import InboundReport, MailReport
 from inbound.reports.reading import read_report
+from inbound.reports.report import RecipientStatus, Report, ReportKind
 from lib.ids import InvalidId, to_uuid
 from lib.tokens import InvalidToken
 
 log = logging.getLogger("postrider.inbound")
 
-COMPLAINTS = {Kind.COMPLAINT: Event.Kind.COMPLAINED, Kind.OPT_OUT: Event.Kind.UNSUBSCRIBED}
+ReportStatus = InboundReport.ReportStatus
+
+COMPLAINTS = {ReportKind.COMPLAINT: Event.EventKind.COMPLAINED, ReportKind.OPT_OUT: Event.EventKind.UNSUBSCRIBED}
 MAX_REFERENCES = 10
 
-Outcome = tuple[Reported | None, Told.ReportStatus | None]
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The event to record for a row, or its final status without one. With neither, the row is matched again later."""
+
+    reported: ReportedEvent | Hit | None = None
+    verdict: ReportStatus | None = None
 
 
-def read(row: MailReport) -> tuple[list[str], Report]:
-    """Return whom a message may be about, the surest first, and what it says."""
+def read_mail_report(row: MailReport) -> tuple[list[str], Report]:
+    """Return the ids of candidate recipients, the most certain first, and the report itself."""
     report = read_report(bytes(row.source))
     if row.recipient_id:
         return [row.recipient_id], report
-    # Hosts send complaints to the mailbox that was registered with them; what they enclose says whose copy it was.
-    return list(_referred(report)), report
+    # Feedback loops send complaints to a registered mailbox; the enclosed message identifies the recipient.
+    return list(_referenced_ids(report)), report
 
 
-def addresses(claims: Iterable[list[str]]) -> dict[str, str]:
-    """Return the address of every recipient that is still there, in one query."""
-    ids = {recipient_id for claimed in claims for recipient_id in claimed}
+def find_addresses(candidates: Iterable[list[str]]) -> dict[str, str]:
+    """Return the address of each candidate recipient that still exists, by id, in one query."""
+    ids = {recipient_id for recipient_ids in candidates for recipient_id in recipient_ids}
     return dict(Recipient.objects.filter(id__in=ids).values_list("id", "address")) if ids else {}
 
 
-def of_report(claimed: list[str], report: Report, *, known: Mapping[str, str]) -> Outcome:
-    """Return what to record, or the verdict that there is nothing to."""
-    recipient_id = next((one for one in claimed if one in known), None)
+def match_report(candidates: list[str], report: Report, *, addresses: Mapping[str, str]) -> MatchResult:
+    """Return the event to record for the first known candidate, or the status of a report without one."""
+    recipient_id = next((candidate for candidate in candidates if candidate in addresses), None)
     if not recipient_id:
-        verdict = Told.ReportStatus.NOT_OURS if claimed else Told.ReportStatus.FOR_PEOPLE
-        log.info("a report is about nobody that is known", extra={"kind": report.kind.value})
-        return None, verdict
+        log.info("a report matches no known recipient", extra={"kind": report.kind.value})
+        return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if candidates else ReportStatus.MANUAL_REVIEW)
     if report.kind in COMPLAINTS:
-        return Reported(recipient_id, COMPLAINTS[report.kind]), None
-    fact = fact_about(report, known[recipient_id])
-    if fact is None:
-        log.info("a report names somebody else", extra={"recipient": recipient_id})
-        return None, Told.ReportStatus.SOMEBODY_ELSE
-    return _told(fact, recipient_id)
+        return MatchResult(ReportedEvent(recipient_id, COMPLAINTS[report.kind]))
+    status = select_status(report, addresses[recipient_id])
+    if status is None:
+        log.info("a report names another recipient", extra={"recipient": recipient_id})
+        return MatchResult(verdict=ReportStatus.OTHER_RECIPIENT)
+    return _to_event(status, recipient_id)
 
 
-def fact_about(report: Report, address: str) -> Fact | None:
-    """Return what a report says about an address; what names nobody is about the one it came back for."""
-    if not report.facts:
-        return Fact(report.kind)
-    named = [fact for fact in report.facts if fact.recipients]
-    mine = [fact for fact in named if _comparable(address) in map(_comparable, fact.recipients)]
-    if named and not mine:
+def select_status(report: Report, address: str) -> RecipientStatus | None:
+    """Return the most severe status for an address; None if the report names only others.
+
+    A status without an address applies to the recipient of the return path.
+    """
+    if not report.recipient_statuses:
+        return RecipientStatus(report.kind)
+    named = [status for status in report.recipient_statuses if status.recipients]
+    matching = [status for status in named if _normalized(address) in map(_normalized, status.recipients)]
+    if named and not matching:
         return None
-    return Report(report.kind, tuple(mine or report.facts)).gravest
+    return Report(report.kind, tuple(matching or report.recipient_statuses)).most_severe
 
 
-def _told(fact: Fact, recipient_id: str) -> Outcome:
-    kind = _event_kind(fact)
+def _to_event(status: RecipientStatus, recipient_id: str) -> MatchResult:
+    kind = _event_kind(status)
     if kind is None:
-        return None, Told.ReportStatus.SAYS_NOTHING
-    details = {} if kind is Event.Kind.DELIVERED else _details(fact)
-    return Reported(recipient_id, kind, details, is_recipient_fault=fact.is_hard), None
+        return MatchResult(verdict=ReportStatus.NO_DELIVERY_STATUS)
+    details = {} if kind is Event.EventKind.DELIVERED else _details(status)
+    return MatchResult(ReportedEvent(recipient_id, kind, details, is_recipient_fault=status.is_hard))
 
 
-def _event_kind(fact: Fact) -> Event.Kind | None:
-    if fact.kind is Kind.BOUNCE:
-        return Event.Kind.BOUNCED if fact.is_permanent else Event.Kind.FAILED
-    return {Kind.DELAY: Event.Kind.DEFERRED, Kind.DELIVERED: Event.Kind.DELIVERED}.get(fact.kind)
+def _event_kind(status: RecipientStatus) -> Event.EventKind | None:
+    if status.kind is ReportKind.BOUNCE:
+        return Event.EventKind.BOUNCED if status.is_permanent else Event.EventKind.FAILED
+    return {ReportKind.DELAY: Event.EventKind.DEFERRED, ReportKind.DELIVERED: Event.EventKind.DELIVERED}.get(
+        status.kind
+    )
 
 
-def _details(fact: Fact) -> dict[str, object]:
-    message = safe_text(fact.diagnostic) or f"A report says: {fact.kind.value} {fact.status}".rstrip()
+def _details(status: RecipientStatus) -> dict[str, object]:
+    message = safe_text(status.diagnostic) or f"Delivery report: {status.kind.value} {status.status}".rstrip()
     return {
-        "code": fact.code or None,
-        "enhancedCode": fact.status or None,
+        "code": status.code or None,
+        "enhancedCode": status.status or None,
         "message": message,
-        "reason": fact.reason or "undetermined",
+        "reason": status.reason or "undetermined",
     }
 
 
-def _comparable(address: str) -> str:
-    """Return what two spellings of one address share: neither case nor the form of its domain makes another person."""
+def _normalized(address: str) -> str:
+    """Return an address in lower case with its domain as an A-label."""
     local, _, domain = address.casefold().rpartition("@")
     try:
         name = domain.encode("idna").decode() if not domain.isascii() else domain
@@ -101,12 +115,12 @@ def _comparable(address: str) -> str:
     return f"{local}@{name}"
 
 
-def _referred(report: Report) -> Iterator[str]:
-    """Yield the recipients whose return path or Message-ID a complaint holds."""
+def _referenced_ids(report: Report) -> Iterator[str]:
+    """Yield the recipient ids in the return paths and Message-IDs that a complaint encloses."""
     for reference in report.references[:MAX_REFERENCES]:
         local = reference.partition("@")[0]
         try:
-            yield recipient_of(local)
+            yield read_return_path(local)
         except InvalidToken:
             if _is_id(local):
                 yield local

@@ -1,4 +1,4 @@
-"""What mail systems have told us, as it came: stored before it is answered, read afterwards."""
+"""Inbound reports as received: stored before the SMTP or HTTP reply, processed afterwards."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,17 +7,17 @@ from django.db.models.functions import Now
 from lib.model_fields import IdField
 
 
-class Told(models.Model):
-    """A row of the queue of things told: due until it is settled. Times are the database's."""
+class InboundReport(models.Model):
+    """A row of the report queue: due until it is settled. Times come from the database clock."""
 
     class ReportStatus(models.TextChoices):
         RECORDED = "recorded"
-        REPEATED = "repeated", "told before"
-        NOT_OURS = "not_ours", "about nobody of ours"
-        SOMEBODY_ELSE = "somebody_else", "names another recipient"
-        SAYS_NOTHING = "says_nothing", "says nothing about delivery"
-        FOR_PEOPLE = "for_people", "for people to read"
-        POISON = "poison", "could not be read"
+        DUPLICATE = "repeated", "duplicate"
+        UNKNOWN_RECIPIENT = "not_ours", "unknown recipient"
+        OTHER_RECIPIENT = "somebody_else", "names another recipient"
+        NO_DELIVERY_STATUS = "says_nothing", "no delivery status"
+        MANUAL_REVIEW = "for_people", "needs manual review"
+        POISON = "poison", "could not be processed"
 
     number = models.BigAutoField(primary_key=True)
     received_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -41,18 +41,18 @@ class Told(models.Model):
         return cls._meta.db_table
 
 
-class MailReport(Told):
-    """A message to a return path, or to the postmaster: then it belongs to no recipient."""
+class MailReport(InboundReport):
+    """A message to a return path, or to postmaster or abuse, which belong to no recipient."""
 
-    # Not a foreign key: retention takes recipients away, and what was told about them is told all the same.
+    # Not a foreign key: the report outlives a recipient that retention deletes.
     recipient_id = IdField(null=True, default=None)  # type: ignore[misc]
-    sender = models.CharField(max_length=320, help_text="envelope sender, empty for a report")
-    peer = models.CharField(max_length=64, help_text="the address of the host that brought it")
-    source = models.BinaryField(help_text="the first 256 KiB")
+    sender = models.CharField(max_length=320, help_text="envelope sender; empty for a delivery report")
+    peer = models.CharField(max_length=64, help_text="IP address of the sending host")
+    source = models.BinaryField(help_text="first 256 KiB of the message")
 
-    class Meta(Told.Meta):
+    class Meta(InboundReport.Meta):
         indexes = [
-            *Told.Meta.indexes,
+            *InboundReport.Meta.indexes,
             models.Index(fields=["received_at"], condition=Q(recipient_id=None), name="mailreport_for_people"),
         ]
 
@@ -60,13 +60,13 @@ class MailReport(Told):
         return f"report {self.number}"
 
 
-class ProviderReport(Told):
-    """One event of a provider's webhook, in the words of anymail."""
+class ProviderReport(InboundReport):
+    """One event of a provider's webhook, as normalized by django-anymail."""
 
     provider = models.CharField(max_length=40)
-    # The same event told twice is one row, whatever else differs between the two calls.
+    # Repeated calls with the same event make one row, even if other fields differ.
     digest = models.BinaryField(max_length=32, unique=True)
-    message_id = models.CharField(max_length=255, help_text="the provider's id of the message")
+    message_id = models.CharField(max_length=255, help_text="message ID assigned by the provider")
     event = models.JSONField()
 
     def __str__(self) -> str:

@@ -1,91 +1,86 @@
-"""Read what was told and write down what it means: after the answer was given, as often as it takes.
+"""Report processing: stored reports become events, after the sender got its reply.
 
-A row is claimed, read, and settled in the transaction that records it. What breaks on a row stays with that
-row: it is tried ATTEMPTS times and then left for people to look at.
+A row is claimed, matched, and settled in the transaction that records its event. An error affects only its own
+row, which is tried MAX_ATTEMPTS times and then set aside for manual review.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
 
 from emails.events.opens_and_clicks import Hit, record_hits
-from emails.events.reports import Reported, record_reports
+from emails.events.reports import ReportedEvent, record_reports
 from inbound import matching, providers, queue
-from inbound.models import MailReport, ProviderReport, Told
+from inbound.matching import MatchResult, ReportStatus
+from inbound.models import InboundReport, MailReport, ProviderReport
 from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
 
-T = TypeVar("T", bound=Told)
-Verdict = Told.ReportStatus
+T = TypeVar("T", bound=InboundReport)
+Matcher = Callable[[Sequence[T]], Mapping[int, MatchResult]]
 
-# How long a provider may know of a message that we have not written down yet.
-PATIENCE = timedelta(hours=24)
+# How long a provider event may wait until the worker records its message ID.
+UNMATCHED_EVENT_LIFETIME = timedelta(hours=24)
 FIRST_WAIT_SECONDS = 15.0
+# By the result of record_reports: new, repeated, recipient deleted.
+RECORDED_STATUSES = {
+    True: ReportStatus.RECORDED,
+    False: ReportStatus.DUPLICATE,
+    None: ReportStatus.UNKNOWN_RECIPIENT,
+}
 
 
-@dataclass(frozen=True)
-class Meaning:
-    """What a row comes to: something to record, or the verdict that there is nothing. Neither: ask again later."""
-
-    reported: Reported | Hit | None = None
-    verdict: Told.ReportStatus | None = None
+def process_reports() -> None:
+    """Process all due reports of both kinds. Any number of processes may run this at once."""
+    _process(MailReport, match_mail_reports)
+    _process(ProviderReport, match_provider_reports)
 
 
-Reader = Callable[[Sequence[T]], Mapping[int, Meaning]]
-
-
-def process_all() -> None:
-    """Process everything that is due, of both kinds. Any number of processes may do so at once."""
-    _process(MailReport, meaning_of_mail)
-    _process(ProviderReport, meaning_of_events)
-
-
-def purge_all() -> None:
-    """Delete what was settled long ago."""
+def purge_reports() -> None:
+    """Delete reports settled longer ago than the retention period."""
     for kind in (MailReport, ProviderReport):
-        while queue.purge(kind) == queue.PURGE_AT_ONCE:
+        while queue.purge(kind) == queue.PURGE_BATCH_SIZE:
             pass
 
 
-def meaning_of_mail(rows: Sequence[MailReport]) -> dict[int, Meaning]:
-    """Return what messages mean; the addresses of all their recipients are read at once."""
-    read = {row.number: matching.read(row) for row in rows}
-    known = matching.addresses(claimed for claimed, _ in read.values())
-    return {number: Meaning(*matching.of_report(*one, known=known)) for number, one in read.items()}
+def match_mail_reports(rows: Sequence[MailReport]) -> dict[int, MatchResult]:
+    """Return the match of each message, by number; all recipient addresses are read in one query."""
+    reports = {row.number: matching.read_mail_report(row) for row in rows}
+    addresses = matching.find_addresses(candidates for candidates, _ in reports.values())
+    return {number: matching.match_report(*report, addresses=addresses) for number, report in reports.items()}
 
 
-def meaning_of_events(rows: Sequence[ProviderReport]) -> dict[int, Meaning]:
-    """Return what events mean; one whose message is not known yet waits."""
-    known = providers.recipients({row.message_id for row in rows})
-    return {row.number: _of_event(row, known.get(row.message_id)) for row in rows}
+def match_provider_reports(rows: Sequence[ProviderReport]) -> dict[int, MatchResult]:
+    """Return the match of each event, by number; an event with an unknown message ID waits."""
+    recipient_ids = providers.find_recipients({row.message_id for row in rows})
+    return {row.number: _match_event(row, recipient_ids.get(row.message_id)) for row in rows}
 
 
-def _of_event(row: ProviderReport, recipient_id: str | None) -> Meaning:
+def _match_event(row: ProviderReport, recipient_id: str | None) -> MatchResult:
     if recipient_id:
-        return Meaning(reported=providers.reported(row, recipient_id))
-    has_waited = queue.waited(row) > PATIENCE
-    return Meaning(verdict=Verdict.NOT_OURS if has_waited else None)
+        return MatchResult(reported=providers.interpret_event(row, recipient_id))
+    is_expired = queue.waiting_time(row) > UNMATCHED_EVENT_LIFETIME
+    return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if is_expired else None)
 
 
-def _process(kind: type[T], reader: Reader[T]) -> None:
+def _process(kind: type[T], matcher: Matcher[T]) -> None:
     while rows := queue.claim(kind):
         failpoint("inbound.after_claim")
-        worn_out = {row.number: Verdict.POISON for row in rows if row.attempts > queue.ATTEMPTS}
-        if worn_out:
-            log.error("reports were given up", extra={"numbers": list(worn_out)})
-            queue.settle(kind, worn_out)
-        _attempt(kind, [row for row in rows if row.number not in worn_out], reader)
+        exhausted = {row.number: ReportStatus.POISON for row in rows if row.attempts > queue.MAX_ATTEMPTS}
+        if exhausted:
+            log.error("reports failed too often", extra={"numbers": list(exhausted)})
+            queue.settle(kind, exhausted)
+        _settle_isolating_errors(kind, [row for row in rows if row.number not in exhausted], matcher)
 
 
-def _attempt(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
-    """Settle rows together, one by one where that breaks."""
+def _settle_isolating_errors(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
+    """Settle rows together, or one by one after an error."""
     try:
-        _settle(kind, rows, reader)
+        _settle(kind, rows, matcher)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -93,37 +88,34 @@ def _attempt(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
             log.exception("a report could not be processed", extra={"number": rows[0].number})
             return
         for row in rows:
-            _attempt(kind, [row], reader)
+            _settle_isolating_errors(kind, [row], matcher)
 
 
-def _settle(kind: type[T], rows: Sequence[T], reader: Reader[T]) -> None:
-    """Record what rows mean, and settle them in the same transaction.
+def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
+    """Record the events of rows, and settle the rows in the same transaction.
 
-    Hits have one of their own: both acts lock recipients before emails, so neither may follow the other in one.
-    Reports come first, since they may be told again without harm.
+    Opens and clicks use a second transaction: record_reports and record_hits both lock recipients before emails,
+    so neither may follow the other in one transaction. Reports come first because recording them again is harmless.
     """
     if not rows:
         return
-    meanings = reader(rows)
+    matches = matcher(rows)
     with transaction.atomic():
-        reports = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Reported)}
-        news = record_reports(list(reports.values()))
-        verdicts = {number: one.verdict for number, one in meanings.items() if one.verdict}
-        queue.settle(kind, verdicts | {number: NEWS[told] for number, told in zip(reports, news, strict=True)})
+        reports = {number: one.reported for number, one in matches.items() if isinstance(one.reported, ReportedEvent)}
+        results = zip(reports, record_reports(list(reports.values())), strict=True)
+        final = {number: one.verdict for number, one in matches.items() if one.verdict}
+        queue.settle(kind, final | {number: RECORDED_STATUSES[is_new] for number, is_new in results})
         failpoint("inbound.before_settle_commit")
     with transaction.atomic():
-        hits = {number: one.reported for number, one in meanings.items() if isinstance(one.reported, Hit)}
+        hits = {number: one.reported for number, one in matches.items() if isinstance(one.reported, Hit)}
         record_hits(list(hits.values()))
-        queue.settle(kind, dict.fromkeys(hits, Verdict.RECORDED))
+        queue.settle(kind, dict.fromkeys(hits, ReportStatus.RECORDED))
     failpoint("inbound.after_settle")
     for row in rows:
-        if meanings[row.number] == Meaning():
-            queue.put_off(kind, [row.number], seconds=_wait(row))
+        if matches[row.number] == MatchResult():
+            queue.postpone(kind, [row.number], seconds=_retry_seconds(row))
 
 
-NEWS = {True: Verdict.RECORDED, False: Verdict.REPEATED, None: Verdict.NOT_OURS}
-
-
-def _wait(row: Told) -> float:
-    """Return the seconds until a row is looked at again: half as long as it has waited so far."""
-    return max(FIRST_WAIT_SECONDS, queue.waited(row).total_seconds() / 2)
+def _retry_seconds(row: InboundReport) -> float:
+    """Return the wait before a row is matched again: half its age, at least FIRST_WAIT_SECONDS."""
+    return max(FIRST_WAIT_SECONDS, queue.waiting_time(row).total_seconds() / 2)

@@ -1,8 +1,8 @@
-"""SMTP as the receiver speaks it: aiosmtpd's, with an end to everything a stranger may go on with.
+"""SMTP server protocol of the report receiver: aiosmtpd with limits on every resource that a client can use.
 
-aiosmtpd takes a bare LF for the end of a command, keeps an endless line in memory, and waits for a slow
-sender as long as it sends commands. Here bytes are looked at before they are read as anything: a CR or an LF
-that stands alone ends the session, so that no two readers can disagree on where a message ends.
+aiosmtpd accepts a bare LF as the end of a command, buffers lines without a limit, and waits for a slow client
+as long as it sends commands. This class checks bytes before they are parsed: a bare CR or LF ends the session,
+so that no two servers can disagree on where a message ends (SMTP smuggling).
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from aiosmtpd.smtp import SMTP
 
 log = logging.getLogger("postrider.inbound")
 
-ALONE = re.compile(rb"\r(?!\n)|(?<!\r)\n")
-NOT_HERE = "502 5.5.1 Not here"
-LINE_ENDS = "521 5.5.2 Lines end with CR LF"
-TOO_MUCH = "552 5.3.4 Too much"
+BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+NOT_SUPPORTED = "502 5.5.1 Command not supported"
+BAD_LINE_END = "521 5.5.2 Bare CR or LF is not allowed; lines must end with CRLF"
+TOO_LARGE = "552 5.3.4 Message too large"
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one session, and all of them together, may use. RFC 5321, 4.5.3.2.7 asks for five minutes of patience."""
+class SessionLimits:
+    """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes."""
 
     message_bytes: int = 1024 * 1024
     lines: int = 50_000
@@ -33,43 +33,45 @@ class Limits:
     idle_seconds: float = 300.0
     session_seconds: float = 1_200.0
     sessions: int = 50
-    sessions_of_a_peer: int = 10
+    sessions_per_peer: int = 10
     messages: int = 200
     refusals: int = 20
 
     @property
     def commands(self) -> dict[str, int]:
-        """How often a session may say what."""
-        often = dict.fromkeys(("MAIL", "RCPT", "DATA", "RSET"), 2 * self.messages)
-        return {**often, "*": 20}
+        """Return how often a session may use each command; "*" stands for all others."""
+        per_message = dict.fromkeys(("MAIL", "RCPT", "DATA", "RSET"), 2 * self.messages)
+        return {**per_message, "*": 20}
 
 
 @dataclass
-class Doorkeeper:
-    """Counts who is inside."""
+class ConnectionLimiter:
+    """Counts open sessions by peer address."""
 
-    limits: Limits
-    inside: Counter[str] = field(default_factory=Counter)
+    limits: SessionLimits
+    open_sessions: Counter[str] = field(default_factory=Counter)
 
-    def enter(self, peer: str) -> bool:
-        """Let a session in, unless there are too many of them."""
-        is_full = self.inside.total() >= self.limits.sessions or self.inside[peer] >= self.limits.sessions_of_a_peer
+    def open(self, peer: str) -> bool:
+        """Count a new session; return False if a limit is reached."""
+        opened = self.open_sessions
+        is_full = opened.total() >= self.limits.sessions or opened[peer] >= self.limits.sessions_per_peer
         if not is_full:
-            self.inside[peer] += 1
+            opened[peer] += 1
         return not is_full
 
-    def leave(self, peer: str) -> None:
-        self.inside[peer] -= 1
-        self.inside += Counter()
+    def close(self, peer: str) -> None:
+        self.open_sessions[peer] -= 1
+        # Drop counts of zero, so that the mapping does not grow with every peer.
+        self.open_sessions += Counter()
 
 
 class ReportSMTP(SMTP):
-    """One session."""
+    """One SMTP session."""
 
     def __init__(
-        self, handler: Any, *, doorkeeper: Doorkeeper, hostname: str, tls_context: ssl.SSLContext | None
+        self, handler: Any, *, limiter: ConnectionLimiter, hostname: str, tls_context: ssl.SSLContext | None
     ) -> None:
-        limits = doorkeeper.limits
+        limits = limiter.limits
         self.line_length_limit = limits.line_bytes
         super().__init__(
             handler,
@@ -84,22 +86,22 @@ class ReportSMTP(SMTP):
         )
         self.refusals = 0
         self._limits = limits
-        self._doorkeeper = doorkeeper
+        self._limiter = limiter
         self._peer: str | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._ends_in_cr = False
-        self._refill()
+        self._reset_budget()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Called again by STARTTLS: the same session, so the same place inside.
-        if self._deadline is None and not self._enter(transport):
+        # STARTTLS calls this again for the same session, which is already counted.
+        if self._deadline is None and not self._open(transport):
             return
         self._ends_in_cr = False
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._peer is not None:
-            self._doorkeeper.leave(self._peer)
+            self._limiter.close(self._peer)
             self._peer = None
         if self._deadline is None:
             return
@@ -114,10 +116,10 @@ class ReportSMTP(SMTP):
             return
         self._bytes_left -= len(data)
         self._lines_left -= data.count(b"\n")
-        if self._stands_alone(data):
-            self._end(LINE_ENDS)
+        if self._has_bare_line_end(data):
+            self._end(BAD_LINE_END)
         elif self._bytes_left < 0 or self._lines_left < 0:
-            self._end(TOO_MUCH)
+            self._end(TOO_LARGE)
         else:
             super().data_received(data)
 
@@ -127,44 +129,46 @@ class ReportSMTP(SMTP):
             self._end("")
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
-        self._refill()
+        self._reset_budget()
         await super().smtp_DATA(arg)
-        self._refill()
+        self._reset_budget()
 
     async def smtp_AUTH(self, arg: str | None) -> None:  # noqa: N802
-        await self.push(NOT_HERE)
+        await self.push(NOT_SUPPORTED)
 
     async def smtp_VRFY(self, arg: str | None) -> None:  # noqa: N802
-        await self.push("252 2.1.5 Send it and see")
+        await self.push("252 2.1.5 Cannot VRFY user")
 
     async def smtp_EXPN(self, arg: str | None) -> None:  # noqa: N802
-        await self.push(NOT_HERE)
+        await self.push(NOT_SUPPORTED)
 
     async def smtp_HELP(self, arg: str | None) -> None:  # noqa: N802
         await self.push("214 2.0.0 RFC 5321")
 
     async def handle_exception(self, error: Exception) -> str:
-        """Answer without a word about what broke."""
-        log.warning("a session went wrong", extra={"error": type(error).__name__})
-        return "451 4.3.0 Something went wrong here"
+        """Reply without details of the error."""
+        log.warning("an SMTP session failed", extra={"error": type(error).__name__})
+        return "451 4.3.0 Internal error"
 
-    def _enter(self, transport: asyncio.BaseTransport) -> bool:
+    def _open(self, transport: asyncio.BaseTransport) -> bool:
         address = transport.get_extra_info("peername")
         peer = str(address[0]) if address else ""
-        if not self._doorkeeper.enter(peer):
+        if not self._limiter.open(peer):
             assert isinstance(transport, asyncio.WriteTransport)
             transport.write(b"421 4.7.0 Too many connections\r\n")
             transport.close()
             return False
         self._peer = peer
-        self._deadline = self.loop.call_later(self._limits.session_seconds, self._end, "421 4.4.2 Time is up")
+        self._deadline = self.loop.call_later(
+            self._limits.session_seconds, self._end, "421 4.4.2 Session time limit reached"
+        )
         return True
 
-    def _stands_alone(self, data: bytes) -> bool:
-        """Say whether a CR or an LF stands alone; a CR at the end of a piece waits for the next one."""
-        whole = b"\r" + data if self._ends_in_cr else data
-        self._ends_in_cr = whole.endswith(b"\r")
-        return ALONE.search(whole[:-1] if self._ends_in_cr else whole) is not None
+    def _has_bare_line_end(self, data: bytes) -> bool:
+        """Check for a bare CR or LF; a CR at the end of a chunk is checked with the next chunk."""
+        chunk = b"\r" + data if self._ends_in_cr else data
+        self._ends_in_cr = chunk.endswith(b"\r")
+        return BARE_LINE_END.search(chunk[:-1] if self._ends_in_cr else chunk) is not None
 
     def _end(self, status: str) -> None:
         transport = self.transport
@@ -173,7 +177,7 @@ class ReportSMTP(SMTP):
                 transport.write(status.encode() + b"\r\n")
             transport.close()
 
-    def _refill(self) -> None:
-        """Give the session the bytes of one more message, and of the commands around it."""
+    def _reset_budget(self) -> None:
+        """Allow the bytes and lines of one more message, including the commands around it."""
         self._bytes_left = 2 * self._limits.message_bytes
         self._lines_left = self._limits.lines

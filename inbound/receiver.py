@@ -1,7 +1,7 @@
-"""The SMTP server for return paths: it takes what is addressed to a token of ours, and stores it before it says 250.
+"""The SMTP server for return paths: accepts messages to a valid token and stores them before it replies 250.
 
-Anything else is refused at RCPT, so that it never sends an answer to anybody. Reading comes after the
-answer: what breaks on a report must not make a host send it again.
+All other addresses are rejected at RCPT, so the server never sends a bounce. Reports are processed after the
+reply: a processing error must not make the remote host send the report again.
 """
 
 import asyncio
@@ -20,36 +20,36 @@ from django.db.models.functions import Now
 from delivery.bounces.replies import safe_text
 from domains.models import Domain
 from emails.models import Recipient
-from emails.sending.return_path import recipient_of
+from emails.sending.return_path import read_return_path
 from inbound.models import MailReport
-from inbound.processing import process_all
-from inbound.protocol import Doorkeeper, Limits, ReportSMTP
+from inbound.processing import process_reports
+from inbound.protocol import ConnectionLimiter, ReportSMTP, SessionLimits
 from inbound.reports.mime import MAX_BYTES
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
 
-# RFC 5321, 4.5.1 and RFC 2142: a domain that takes mail has these, and feedback loops want to be told one.
-FOR_PEOPLE = frozenset({"postmaster", "abuse"})
-FOR_PEOPLE_A_DAY = 500
-PREFIX = "bounce."
+# RFC 5321, 4.5.1 and RFC 2142 require these addresses, and feedback loops are registered with one.
+ROLE_ACCOUNTS = frozenset({"postmaster", "abuse"})
+MAX_ROLE_MESSAGES_PER_DAY = 500
+BOUNCE_PREFIX = "bounce."
 
-TAKEN = "250 2.1.5 OK"
+ACCEPTED = "250 2.1.5 OK"
 STORED = "250 2.6.0 Stored"
-UNKNOWN = "550 5.1.1 No such address"
-ONE_A_MESSAGE = "452 4.5.3 One recipient a message"
-NOT_NOW = "451 4.3.0 Cannot store reports now"
-ENOUGH = "452 4.3.1 Enough mail for people today"
+NO_SUCH_ADDRESS = "550 5.1.1 No such address"
+ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
+STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
+DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
 
 
-class Reports:
-    """aiosmtpd's handler. storing and reading are a thread with a database connection each."""
+class ReportHandler:
+    """The aiosmtpd handler. Each executor is one thread with one database connection."""
 
-    def __init__(self, *, storing: Executor, reading: Executor) -> None:
-        self._storing = storing
-        self._reading = reading
-        self._is_awake = self._is_called = False
+    def __init__(self, *, store_executor: Executor, process_executor: Executor) -> None:
+        self._store_executor = store_executor
+        self._process_executor = process_executor
+        self._is_processing = self._is_requested = False
 
     async def handle_EHLO(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
@@ -61,52 +61,53 @@ class Reports:
         self, server: ReportSMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if envelope.rcpt_tos:
-            return ONE_A_MESSAGE
-        status = await self._stored(lambda: admit(address))
-        if status == TAKEN:
+            return ONE_RECIPIENT_ONLY
+        status = await self._run_query(lambda: rcpt_reply(address))
+        if status == ACCEPTED:
             envelope.rcpt_tos.append(address)
-        elif status == UNKNOWN:
+        elif status == NO_SUCH_ADDRESS:
             server.refusals += 1
         return status
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
-        status = await self._stored(lambda: store(session, envelope))
+        status = await self._run_query(lambda: store_report(session, envelope))
         if status == STORED:
-            self._wake()
+            self._request_processing()
         return status
 
     async def handle_exception(self, error: Exception) -> str:
-        """Let the host try again: aiosmtpd would say 500, the report would be lost, and the error's text told."""
-        log.error("a session failed", exc_info=error)
-        return NOT_NOW
+        """Reply with a temporary error. aiosmtpd's default of 500 would lose the report and expose the error text."""
+        log.error("an SMTP session failed", exc_info=error)
+        return STORAGE_FAILED
 
-    async def _stored(self, act: Callable[[], str]) -> str:
-        return await asyncio.get_running_loop().run_in_executor(self._storing, _or_not_now, act)
+    async def _run_query(self, act: Callable[[], str]) -> str:
+        return await asyncio.get_running_loop().run_in_executor(self._store_executor, _reply_to_errors, act)
 
-    def _wake(self) -> None:
-        """Have what was stored read, in one thread; what is stored meanwhile has it look once more."""
-        self._is_called = True
-        if not self._is_awake:
-            self._is_awake, self._is_called = True, False
-            future = asyncio.get_running_loop().run_in_executor(self._reading, _process)
-            future.add_done_callback(self._sleep)
+    def _request_processing(self) -> None:
+        """Process stored reports in the other thread; a report stored meanwhile starts one more run."""
+        self._is_requested = True
+        if not self._is_processing:
+            self._is_processing, self._is_requested = True, False
+            future = asyncio.get_running_loop().run_in_executor(self._process_executor, _process)
+            future.add_done_callback(self._finish_processing)
 
-    def _sleep(self, _: "asyncio.Future[None]") -> None:
-        self._is_awake = False
-        if self._is_called:
-            self._wake()
+    def _finish_processing(self, _: "asyncio.Future[None]") -> None:
+        self._is_processing = False
+        if self._is_requested:
+            self._request_processing()
 
 
-async def serve(*, host: str, port: int, limits: Limits | None = None) -> None:
-    """Listen until the task is cancelled. Raises OSError where it cannot."""
+async def serve(*, host: str, port: int, limits: SessionLimits | None = None) -> None:
+    """Listen until the task is cancelled. Raises OSError if the port cannot be bound."""
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
-        storing, reading = (stack.enter_context(_thread(name)) for name in ("storing", "reading"))
-        handler, doorkeeper = Reports(storing=storing, reading=reading), Doorkeeper(limits or Limits())
+        store_executor, process_executor = (stack.enter_context(_thread(name)) for name in ("store", "process"))
+        handler = ReportHandler(store_executor=store_executor, process_executor=process_executor)
+        limiter = ConnectionLimiter(limits or SessionLimits())
         tls_context = _tls_context()
 
         def session() -> ReportSMTP:
-            return ReportSMTP(handler, doorkeeper=doorkeeper, hostname=settings.EHLO_NAME, tls_context=tls_context)
+            return ReportSMTP(handler, limiter=limiter, hostname=settings.EHLO_NAME, tls_context=tls_context)
 
         async with await loop.create_server(session, host=host, port=port) as server:
             await server.serve_forever()
@@ -114,12 +115,12 @@ async def serve(*, host: str, port: int, limits: Limits | None = None) -> None:
 
 @contextmanager
 def _thread(name: str) -> Iterator[Executor]:
-    """A thread with one database connection: storing or reading a report takes about a millisecond."""
+    """Yield one thread with one database connection: storing or processing a report takes about 1 ms."""
     with ThreadPoolExecutor(1, name) as executor:
         try:
             yield executor
         finally:
-            # Looked up over there: a connection belongs to its thread.
+            # `connection` is resolved inside the thread, which owns its connection.
             executor.submit(lambda: connection.close())  # noqa: PLW0108
 
 
@@ -131,27 +132,27 @@ def _tls_context() -> ssl.SSLContext | None:
     return context
 
 
-def admit(address: str) -> str:
-    """Return the reply to RCPT."""
+def rcpt_reply(address: str) -> str:
+    """Return the SMTP reply to RCPT."""
     local, _, domain = address.lower().partition("@")
     if not address.isascii():
-        return UNKNOWN
-    if local in FOR_PEOPLE:
-        return _admit_for_people(domain)
+        return NO_SUCH_ADDRESS
+    if local in ROLE_ACCOUNTS:
+        return _role_account_reply(domain)
     try:
-        recipient_id = recipient_of(local)
+        recipient_id = read_return_path(local)
     except InvalidToken:
-        return UNKNOWN
-    return TAKEN if _is_own(domain) or _is_bounce_domain_of(recipient_id, domain) else UNKNOWN
+        return NO_SUCH_ADDRESS
+    return ACCEPTED if _is_return_path_domain(domain) or _is_bounce_domain_of(recipient_id, domain) else NO_SUCH_ADDRESS
 
 
-def store(session: Session, envelope: Envelope) -> str:
-    """Keep a message; return the reply to its final dot."""
+def store_report(session: Session, envelope: Envelope) -> str:
+    """Store a message; return the SMTP reply to its final dot."""
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
     failpoint("inbound.before_store")
     MailReport.objects.create(
-        recipient_id=None if local in FOR_PEOPLE else recipient_of(local),  # type: ignore[misc]  # IdField is a str's
+        recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=str(session.peer[0])[:64] if session.peer else "",
         source=envelope.content[:MAX_BYTES],
@@ -160,40 +161,44 @@ def store(session: Session, envelope: Envelope) -> str:
     return STORED
 
 
-def _admit_for_people(domain: str) -> str:
-    is_ours = not domain or _is_own(domain) or Domain.objects.filter(name=domain.removeprefix(PREFIX)).exists()
-    if not is_ours:
-        return UNKNOWN
-    # Anybody may write to these, so they get a share of the disk and no more.
+def _role_account_reply(domain: str) -> str:
+    is_known = (
+        not domain
+        or _is_return_path_domain(domain)
+        or Domain.objects.filter(name=domain.removeprefix(BOUNCE_PREFIX)).exists()
+    )
+    if not is_known:
+        return NO_SUCH_ADDRESS
+    # Anyone can write to these addresses, so their use of the disk is limited.
     today = MailReport.objects.filter(recipient_id=None, received_at__gt=Now() - timedelta(days=1))
-    return TAKEN if today.count() < FOR_PEOPLE_A_DAY else ENOUGH
+    return ACCEPTED if today.count() < MAX_ROLE_MESSAGES_PER_DAY else DAILY_LIMIT_REACHED
 
 
-def _is_own(domain: str) -> bool:
+def _is_return_path_domain(domain: str) -> bool:
     return domain == settings.RETURN_PATH_DOMAIN.lower()
 
 
 def _is_bounce_domain_of(recipient_id: str, domain: str) -> bool:
-    """Say whether a domain is bounce.<the domain that the recipient's mail was from>."""
-    own = Recipient.objects.filter(id=recipient_id, email__from_domain=domain.removeprefix(PREFIX))
-    return domain.startswith(PREFIX) and own.exists()
+    """Check that a domain is bounce.<From domain of the recipient's email>."""
+    recipients = Recipient.objects.filter(id=recipient_id, email__from_domain=domain.removeprefix(BOUNCE_PREFIX))
+    return domain.startswith(BOUNCE_PREFIX) and recipients.exists()
 
 
-def _or_not_now(act: Callable[[], str]) -> str:
+def _reply_to_errors(act: Callable[[], str]) -> str:
     close_old_connections()
     try:
         return act()
     except Error:
-        log.exception("the database does not answer")
+        log.exception("the database is unavailable")
         connection.close()
-        return NOT_NOW
+        return STORAGE_FAILED
 
 
 def _process() -> None:
     close_old_connections()
     try:
-        process_all()
-    # The rows are kept, and the next sweep tries again.
+        process_reports()
+    # The rows stay on the queue; the periodic task tries again.
     except Error:
-        log.exception("reports could not be processed now")
+        log.exception("reports could not be processed")
         connection.close()

@@ -1,17 +1,17 @@
-"""Sweeps of what was told: both may be lost or doubled."""
+"""Periodic tasks of the report queue: each may be lost or run twice."""
 
 from celery import shared_task
 
-from inbound.processing import process_all, purge_all
+from inbound.processing import process_reports, purge_reports
 
 
 @shared_task(name="inbound.tasks.process", ignore_result=True)
 def process() -> None:
-    """Process what a receiver left behind, and what providers told."""
-    process_all()
+    """Process provider events, and mail reports that the receiver did not process."""
+    process_reports()
 
 
 @shared_task(name="inbound.tasks.purge", ignore_result=True)
 def purge() -> None:
-    """Delete what was settled long ago."""
-    purge_all()
+    """Delete reports settled longer ago than the retention period."""
+    purge_reports()

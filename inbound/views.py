@@ -1,6 +1,6 @@
-"""The door for providers' webhooks: django-anymail's own views, shut unless a secret is set.
+"""Webhook endpoints for email providers: django-anymail's views, disabled unless ANYMAIL_WEBHOOK_SECRET is set.
 
-It stays open when DELIVERY_TRANSPORT moves on: a provider still tells what became of yesterday's mail.
+They stay enabled after DELIVERY_TRANSPORT changes: a provider still sends events for messages sent earlier.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from inbound.providers import write_down
+from inbound.providers import store_event
 
-tracking.connect(write_down, dispatch_uid="inbound")
+tracking.connect(store_event, dispatch_uid="inbound")
 
 VIEWS: dict[str, Callable[..., HttpResponseBase]] = {
     str(entry.pattern).removesuffix("/").removesuffix("/tracking"): entry.callback
@@ -24,7 +24,7 @@ VIEWS: dict[str, Callable[..., HttpResponseBase]] = {
 
 @csrf_exempt
 def provider_events(request: HttpRequest, provider: str) -> HttpResponseBase:
-    """Check the secret, read the events, store them (anymail does the first two). 404 without a secret."""
+    """Check the secret, parse the events (both by anymail) and store them. 404 if no secret is configured."""
     view = VIEWS.get(provider)
     if not settings.ANYMAIL_WEBHOOK_SECRET or view is None:
         raise Http404

@@ -1,8 +1,8 @@
-"""The guard for outbound connections: which addresses and which host names we may talk to.
+"""Guard for outbound connections: the addresses and host names that the service may connect to.
 
-Every connection whose target a stranger can choose (webhook URLs, MX hosts, a relay of one's own)
-passes here first. `ipaddress.is_global` is no substitute: on Python 3.11 it calls NAT64, 6to4,
-v4-compatible and multicast addresses global, and each of those can lead back inside.
+Every connection to a target that users can choose (webhook URLs, MX hosts, relays) is checked here first.
+`ipaddress.is_global` is no substitute: on Python 3.11 it counts NAT64, 6to4, v4-compatible and multicast addresses as
+global, and each of those can lead to the internal network.
 """
 
 import re
@@ -23,10 +23,10 @@ Network = IPv4Network | IPv6Network
 
 
 class TargetRefused(Exception):
-    """We may not connect there.
+    """Raised for a target that must not be connected to.
 
-    The text is fit for a stranger's eyes: it says nothing of what the name resolved to, so it
-    cannot be used to look around in our network. `reason` is for our own log.
+    The text may be shown to users: it does not reveal the resolved addresses, so it cannot be used to explore the
+    internal network. `reason` is for the log only.
     """
 
     text = "target not allowed"
@@ -37,18 +37,18 @@ class TargetRefused(Exception):
 
 
 class AddressRefused(TargetRefused):
-    """At least one of the addresses is not a public unicast address."""
+    """Raised when at least one address is not a public unicast address."""
 
     text = "address not allowed"
 
 
 class HostRefused(TargetRefused):
-    """The host is neither a public DNS name nor an address literal in its plain spelling."""
+    """Raised for a host that is neither a public DNS name nor an address literal in its normal form."""
 
     text = "host not allowed"
 
 
-# The first row that fits gives the reason, so single addresses stand before their networks.
+# The first matching row gives the reason, so single addresses come before their networks.
 REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), reason)
     for network, reason in (
@@ -73,15 +73,15 @@ REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
         ("224.0.0.0/4", "multicast, RFC 5771"),
         ("255.255.255.255/32", "broadcast, RFC 919"),
         ("240.0.0.0/4", "reserved, RFC 1112"),
-        # Inside 2000::/3: registered for something else, or carrying an IPv4 address of its own.
+        # Inside 2000::/3: registered for another use, or embedding an IPv4 address.
         ("2001::/32", "Teredo, RFC 4380"),
         ("2001::/23", "protocol assignments, RFC 2928"),
         ("2001:db8::/32", "documentation, RFC 3849"),
         ("2002::/16", "6to4, RFC 3056"),
         ("2620:4f:8000::/48", "AS112 sinkhole, RFC 7534"),
         ("3fff::/20", "documentation, RFC 9637"),
-        # Outside 2000::/3 all is refused anyway; these rows only give it a name. The two cloud
-        # rows do more: they stay shut where private networks are open.
+        # Outside 2000::/3 everything is refused anyway; these rows only name the reason. The two cloud rows do more:
+        # they stay refused where private networks are allowed.
         ("::/128", "unspecified, RFC 4291"),
         ("64:ff9b::/96", "NAT64, RFC 6052"),
         ("64:ff9b:1::/48", "local NAT64, RFC 8215"),
@@ -97,7 +97,7 @@ REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     )
 )
 
-# What a guard with `allow_private` opens: one machine, or one office, talking to itself.
+# Allowed by a guard with `allow_private`: connections within one machine or one office.
 PRIVATE_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), reason)
     for network, reason in (
@@ -112,62 +112,60 @@ PRIVATE_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
 
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 
-# RFC 5214, section 6.1: the low half of the address is one of these two words, then an IPv4
-# address. The words mark a tunnel under any prefix, so no network can stand for them.
-ISATAP_WORDS = frozenset({0x00005EFE, 0x02005EFE})
+# RFC 5214, section 6.1: the low half of the address is one of these two identifiers, then an IPv4 address. They mark a
+# tunnel under any prefix, so no network in the table covers them.
+ISATAP_IDENTIFIERS = frozenset({0x00005EFE, 0x02005EFE})
 
-# Names by their ending, whole labels.
+# Names by suffix, in whole labels.
 REFUSED_NAMES: tuple[tuple[str, str], ...] = (
     ("metadata.google.internal", "Google Cloud metadata"),
     ("onion", "Tor services, RFC 7686"),
 )
 PRIVATE_NAMES: tuple[tuple[str, str], ...] = (
     ("localhost", "loopback, RFC 6761"),
-    ("localdomain", "a host file's name for this machine"),
+    ("localdomain", "this machine in host files"),
     ("local", "multicast DNS, RFC 6762"),
     ("internal", "reserved by ICANN for private use"),
     ("home.arpa", "home networks, RFC 8375"),
 )
 
-# Underscores are outside RFC 1123, but the DNS takes them (RFC 2181, section 11) and mail
-# exchangers that carry them exist.
+# Underscores are outside RFC 1123, but the DNS allows them (RFC 2181, section 11) and some MX hosts have them.
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-# No top-level domain is a number, yet inet_aton() reads decimal, octal and hex parts: what ends
-# in a number is an address, or means to pass for one.
+# No top-level domain is a number, but inet_aton() accepts decimal, octal and hex parts: a host that ends in a number is
+# an address or imitates one.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _NAME_LENGTH = 253
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guard:
-    """Tells which targets we may connect to.
+    """Decides which targets may be connected to.
 
-    own: addresses of our own interfaces, refused though public: what listens there may trust its
-        neighbours. They stay refused with `allow_private`; a trial on one machine passes none.
-    allow_private: loopback and private networks and their names are open, for trials on one
-        machine. Link-local addresses, where clouds keep their credentials, stay refused.
+    own: public addresses of this machine, refused because services on them may trust local clients. They stay
+        refused with `allow_private`; a trial on one machine passes none.
+    allow_private: loopback and private networks and their names are allowed, for trials on one machine. Link-local
+        addresses, which serve cloud credentials, stay refused.
     """
 
     own: frozenset[Address] = frozenset()
     allow_private: bool = False
 
     def refusal_reason(self, address: Address) -> str | None:
-        """Return why the address may not be connected to, or None when it may."""
+        """Return the reason to refuse the address, or None if it is allowed."""
         address = unwrap(address)
         if address in self.own:
-            return "an address of our own"
-        if reason := _row_for(address, REFUSED_NETWORKS) or _shape_refusal(address):
+            return "own address"
+        if reason := _network_reason(address, REFUSED_NETWORKS) or _format_reason(address):
             return reason
-        if reason := _row_for(address, PRIVATE_NETWORKS):
-            return self._private(reason)
+        if reason := _network_reason(address, PRIVATE_NETWORKS):
+            return self._private_reason(reason)
         return None if _is_global_unicast(address) else "outside global unicast, RFC 4291"
 
     def check_addresses(self, answers: Iterable[Address]) -> tuple[Address, ...]:
         """Return the addresses to connect to, IPv4-mapped ones as IPv4.
 
-        One bad answer spoils them all: a resolver's answer that mixes public and private
-        addresses is an attempt to have the second one tried.
-        Raises AddressRefused for a refused answer, and for none at all.
+        A single refused address refuses all: a DNS answer that mixes public and private addresses is an attempt to
+        reach the private one. Raises AddressRefused for a refused address and for an empty answer.
         """
         addresses = tuple(unwrap(address) for address in answers)
         if not addresses:
@@ -178,32 +176,32 @@ class Guard:
         return addresses
 
     def check_host(self, host: str) -> Address | str:
-        """Return the host as a tested address, or as a DNS name whose answers are yet to be tested.
+        """Return the host as a checked address, or as a DNS name whose addresses are not checked yet.
 
-        host: the host of a URL or an MX record, an IPv6 literal with or without its brackets.
-        The caller connects to what is returned and never to what was passed in, which another
-        parser may read differently. Raises HostRefused or AddressRefused.
+        host: the host of a URL or an MX record; an IPv6 literal with or without brackets. Callers must connect to the
+        returned value, never to the argument, which another parser may read differently.
+        Raises HostRefused or AddressRefused.
         """
         target = parse_host(host)
         if not isinstance(target, str):
             return self.check_addresses([target])[0]
-        if reason := self._name_refusal(target):
+        if reason := self._name_reason(target):
             raise HostRefused(f"{target}: {reason}")
         return target
 
-    def _name_refusal(self, name: str) -> str | None:
-        if reason := _ending_for(name, REFUSED_NAMES):
+    def _name_reason(self, name: str) -> str | None:
+        if reason := _suffix_reason(name, REFUSED_NAMES):
             return reason
-        if reason := _ending_for(name, PRIVATE_NAMES):
-            return self._private(reason)
-        return None if "." in name else self._private("a name of one label")
+        if reason := _suffix_reason(name, PRIVATE_NAMES):
+            return self._private_reason(reason)
+        return None if "." in name else self._private_reason("a single-label name")
 
-    def _private(self, reason: str) -> str | None:
+    def _private_reason(self, reason: str) -> str | None:
         return None if self.allow_private else reason
 
 
 def unwrap(address: Address) -> Address:
-    """Return the IPv4 address inside `::ffff:0:0/96`, any other address as it is.
+    """Return the IPv4 address inside `::ffff:0:0/96`, any other address unchanged.
 
     The kernel connects a mapped address over IPv4 (RFC 3493, section 3.7).
     """
@@ -212,14 +210,14 @@ def unwrap(address: Address) -> Address:
 
 
 def parse_host(host: str) -> Address | str:
-    """Return the literal address or the DNS name, in A-labels, that a host spells.
+    """Return a host as an address or as a DNS name in A-labels.
 
-    Only the plain spelling of an address is one: no octal, hex or shortened parts, no zone id.
-    Nothing is tested here beyond the spelling. Raises HostRefused.
+    An address must be in its normal form: no octal, hex or shortened parts, no zone id. Only the syntax is checked.
+    Raises HostRefused.
     """
-    # The codec in _a_label takes quadratic time (CVE-2022-45061), so length is looked at first.
+    # The codec in _a_label takes quadratic time (CVE-2022-45061), so the length is checked first.
     if not 0 < len(host) <= _NAME_LENGTH + 1:
-        raise HostRefused("a name is 1 to 253 characters")
+        raise HostRefused("a name has 1 to 253 characters")
     if ":" in host or host.startswith("["):
         return _ipv6_literal(host)
     name = _dns_name(host.removesuffix("."))
@@ -228,21 +226,21 @@ def parse_host(host: str) -> Address | str:
     return name
 
 
-def _row_for(address: Address, table: tuple[tuple[Network, str], ...]) -> str | None:
+def _network_reason(address: Address, table: tuple[tuple[Network, str], ...]) -> str | None:
     return next((reason for network, reason in table if address in network), None)
 
 
-def _ending_for(name: str, table: tuple[tuple[str, str], ...]) -> str | None:
-    return next((why for ending, why in table if f".{name}".endswith(f".{ending}")), None)
+def _suffix_reason(name: str, table: tuple[tuple[str, str], ...]) -> str | None:
+    return next((reason for suffix, reason in table if f".{name}".endswith(f".{suffix}")), None)
 
 
-def _shape_refusal(address: Address) -> str | None:
-    """Refuse IPv6 addresses for what they carry, under any prefix."""
+def _format_reason(address: Address) -> str | None:
+    """Return the reason to refuse an IPv6 address for its format, under any prefix."""
     if isinstance(address, IPv4Address):
         return None
     if address.scope_id:
         return "a zone id"
-    return "ISATAP, RFC 5214" if int(address) >> 32 & 0xFFFFFFFF in ISATAP_WORDS else None
+    return "ISATAP, RFC 5214" if int(address) >> 32 & 0xFFFFFFFF in ISATAP_IDENTIFIERS else None
 
 
 def _is_global_unicast(address: Address) -> bool:
@@ -267,7 +265,7 @@ def _ipv4_literal(host: str) -> IPv4Address:
 
 
 def _dns_name(host: str) -> str:
-    """Return the name in lower-case A-labels (RFC 5890); the root dot is already gone."""
+    """Return the name in lower-case A-labels (RFC 5890); the root dot is already removed."""
     labels = [_a_label(label) for label in host.split(".")]
     name = ".".join(labels)
     if len(name) > _NAME_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
@@ -276,11 +274,11 @@ def _dns_name(host: str) -> str:
 
 
 def _a_label(label: str) -> str:
-    """Return one label in ASCII, and refuse it where that means more than lower case.
+    """Return one label in ASCII, and refuse it if the conversion changes more than case.
 
-    The codec is IDNA 2003: it turns full-width digits into plain ones, and the German sharp s
-    into ss, which is another domain in IDNA 2008. A label of characters this Unicode knows, left
-    as it is by every mapping, has one A-label in both; the others can be given as xn--.
+    The codec is IDNA 2003: it maps full-width digits to plain ones, and the German sharp s to ss, which is another
+    domain in IDNA 2008. A label of assigned characters that every mapping leaves unchanged has the same A-label in
+    both; other labels can be given as xn--.
     """
     if label.isascii():
         return label.lower()
@@ -288,14 +286,14 @@ def _a_label(label: str) -> str:
     folded = unicodedata.normalize("NFKC", label.casefold())
     try:
         encoded = lowered.encode("idna")
-        is_plain = encoded.decode("idna") == lowered == folded and not _has_odd_character(lowered)
+        is_plain = encoded.decode("idna") == lowered == folded and not _has_control_character(lowered)
     except UnicodeError as error:
         raise HostRefused(f"{label!r}: not a label") from error
     if not is_plain:
-        raise HostRefused(f"{label!r}: a spelling of another label")
+        raise HostRefused(f"{label!r}: equivalent to another label")
     return encoded.decode("ascii")
 
 
-def _has_odd_character(label: str) -> bool:
-    """Tell whether a character is control, format, private or unassigned."""
+def _has_control_character(label: str) -> bool:
+    """Return whether a character is a control, format, private-use or unassigned character."""
     return any(unicodedata.category(character).startswith("C") for character in label)

@@ -1,4 +1,4 @@
-"""Addresses as requests give them: `ada@example.com` or `Ada L <ada@example.com>`."""
+"""Email addresses in requests: `ada@example.com` or `Ada L <ada@example.com>`."""
 
 import re
 import unicodedata
@@ -8,19 +8,19 @@ from typing import Any
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
 MAX_LENGTH = 512
-# Names are looked up when mail is sent, not here; test_environment lets the simulator's .test through.
-RULES: Any = {
+# Domains are resolved when an email is sent, not here; test_environment allows the simulator's .test domain.
+VALIDATOR_OPTIONS: Any = {
     "check_deliverability": False,
     "globally_deliverable": False,
     "allow_smtputf8": False,
     "strict": True,
     "test_environment": True,
 }
-# What RFC 5322 calls specials: a name with one of them is quoted.
+# The specials of RFC 5322: a display name with one of them is quoted.
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
-# Line and paragraph separators end a line in some mail programs; the bidi controls make a name lie.
+# Line and paragraph separators end a line in some mail clients; bidi controls can disguise a name.
 FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# What nearly every address is: the library says the same of it, ten times slower.
+# Matches nearly every address; email_validator gives the same result, ten times slower.
 ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 PLAIN = re.compile(
@@ -31,12 +31,12 @@ SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_
 
 
 class InvalidAddress(ValueError):
-    """Raised with a sentence for a text that is not one address."""
+    """Raised with a message for a text that is not exactly one address."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A mailbox: its display name, possibly empty, and its addr-spec with the domain as A-labels."""
+    """A mailbox: display name, possibly empty, and addr-spec with the domain as A-labels."""
 
     name: str
     spec: str
@@ -48,21 +48,21 @@ class Address:
     def __str__(self) -> str:
         if not self.name:
             return self.spec
-        return f"{quoted(self.name)} <{self.spec}>"
+        return f"{quote_name(self.name)} <{self.spec}>"
 
 
 def parse_address(text: str) -> Address:
-    """Read one address. Raises InvalidAddress."""
+    """Parse one address. Raises InvalidAddress."""
     if len(text) > MAX_LENGTH:
-        raise InvalidAddress(f"An address has at most {MAX_LENGTH} characters.")
+        raise InvalidAddress(f"An address must have at most {MAX_LENGTH} characters.")
     if FORBIDDEN.search(text):
-        raise InvalidAddress("An address may not contain control characters.")
+        raise InvalidAddress("An address must not contain control characters.")
     name, spec = _split(text.strip())
     return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
 
 
-def quoted(name: str) -> str:
-    """Return a display name as it stands in front of an address, in quotes where it must be."""
+def quote_name(name: str) -> str:
+    """Return a display name as written in front of an address, quoted if necessary."""
     if not SPECIALS.search(name):
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
@@ -82,15 +82,15 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _spec(text: str) -> str:
-    """Return the addr-spec in its one form: the local part as given, the domain as lower-case A-labels."""
+    """Return the normalized addr-spec: the local part as given, the domain as lower-case A-labels."""
     plain = PLAIN.fullmatch(text)
     if plain and len(text) <= MAX_SPEC_LENGTH and plain["tld"].lower() not in SPECIAL_TLDS and "--" not in text:
         return f"{plain['local']}@{plain['domain'].lower()}"
     try:
-        found = validate_email(text, **RULES)
+        validated = validate_email(text, **VALIDATOR_OPTIONS)
     except EmailNotValidError as error:
         raise InvalidAddress(f"{text[:80]!r} is not an email address: {error}") from error
-    domain = (found.ascii_domain or found.domain).lower()
+    domain = (validated.ascii_domain or validated.domain).lower()
     if "." not in domain:
         raise InvalidAddress(f"{text[:80]!r} is not an email address: the domain has no dot.")
-    return f"{found.local_part}@{domain}"
+    return f"{validated.local_part}@{domain}"

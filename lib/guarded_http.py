@@ -1,7 +1,6 @@
-"""HTTP to a host that a stranger chose: the URL is read once, and nothing but a checked address is connected to.
+"""HTTP to untrusted URLs: a URL is parsed once, and connections are made to checked addresses only.
 
-What other clients do behind one's back is off: redirects, proxies of the environment, cookies, decompression.
-See docs/decisions/0033.
+Redirects, proxies of the environment, cookies and decompression are disabled. See docs/decisions/0033.
 """
 
 import asyncio
@@ -20,26 +19,26 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from lib.address_guard import Address, AddressRefused, Guard, TargetRefused
-from lib.resolver import DnsTrouble, Resolver
+from lib.resolver import DnsError, Resolver
 
 MAX_URL_LENGTH = 2048
 MAX_ANSWERS = 16
-# One answer serves the attempts of this moment; a name that moves is followed at once.
-KEEP_SECONDS = 5.0
-KEPT_NAMES = 10_000
-# A verdict costs forty looks into a table, an endpoint is called again and again.
-KEPT_VERDICTS = 10_000
-# Below the five seconds after which many servers close: what they closed must not be written to.
+# Long enough to serve a burst of attempts, short enough to follow a name that moves.
+CACHE_SECONDS = 5.0
+MAX_CACHED_NAMES = 10_000
+# A check compares an address with forty networks, and an endpoint is called many times.
+MAX_CACHED_CHECKS = 10_000
+# Below the five seconds after which many servers close: a closed connection must not be written to.
 KEEPALIVE_SECONDS = 4.0
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
-# Only the host may hold other characters; it is turned into A-labels before anybody else reads it.
+# Only the host may contain non-ASCII characters; it is converted to A-labels before any other parser reads it.
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#\\]*)(?P<rest>[/?][!-~]*)?")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 
 
 class UrlRefused(TargetRefused):
-    """The URL itself rules it out; the text says why and tells nothing that its author did not write."""
+    """Raised when the URL itself is not allowed; the text explains why and reveals nothing beyond the URL."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,12 +46,12 @@ class UrlRefused(TargetRefused):
 
 
 class NoAddress(Exception):
-    """The name exists nowhere, or has no address."""
+    """Raised when the name does not exist or has no address."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
-    """Which URLs may be called. Where the guard lets private networks in, http and any port go with them."""
+class UrlRules:
+    """The URLs that may be called. A guard that allows private networks also allows http and any port."""
 
     guard: Guard
     ports: tuple[int, ...] = (443,)
@@ -60,42 +59,44 @@ class Rules:
 
 @dataclass(frozen=True)
 class Target:
-    """A URL that may be called as far as its text tells; a name's addresses are yet to be checked."""
+    """A URL whose text is allowed; the addresses of a host name are not checked yet."""
 
     url: URL
     host: Address | str
 
 
-@functools.lru_cache(maxsize=KEPT_VERDICTS)
-def read_target(text: str, *, rules: Rules) -> Target:
-    """Read a URL; the result holds it in the one spelling that is called. Raises TargetRefused."""
-    found = _URL.fullmatch(text) if len(text) <= MAX_URL_LENGTH else None
-    if not found:
-        raise UrlRefused(f"This is not a URL of at most {MAX_URL_LENGTH:,} characters, in ASCII but for the host.")
-    scheme, rest = found["scheme"].lower(), found["rest"] or "/"
-    _check_parts(scheme, found["authority"], rest, rules=rules)
-    authority = _AUTHORITY.fullmatch(found["authority"])
+@functools.lru_cache(maxsize=MAX_CACHED_CHECKS)
+def parse_target(text: str, *, rules: UrlRules) -> Target:
+    """Parse a URL and return it in its normalized spelling. Raises TargetRefused."""
+    match = _URL.fullmatch(text) if len(text) <= MAX_URL_LENGTH else None
+    if not match:
+        raise UrlRefused(
+            f"This is not a valid URL of at most {MAX_URL_LENGTH:,} characters; only the host may be non-ASCII."
+        )
+    scheme, rest = match["scheme"].lower(), match["rest"] or "/"
+    _check_parts(scheme, match["authority"], rest, rules=rules)
+    authority = _AUTHORITY.fullmatch(match["authority"])
     if not authority:
-        raise UrlRefused("The URL has no host that can be read.")
+        raise UrlRefused("The host of the URL is invalid.")
     host = rules.guard.check_host(authority["host"])
     port = int(authority["port"] or DEFAULT_PORTS[scheme])
     if not _is_port_open(port, rules=rules):
-        raise UrlRefused(f"Port {port} may not be called; use {_listed(rules.ports)}.")
-    spelled = f"[{host}]" if isinstance(host, IPv6Address) else str(host)
+        raise UrlRefused(f"Port {port} is not allowed; use {_listed(rules.ports)}.")
+    host_text = f"[{host}]" if isinstance(host, IPv6Address) else str(host)
     path = rest if rest.startswith("/") else f"/{rest}"
-    return Target(URL(f"{scheme}://{spelled}:{port}{path}", encoded=True), host)
+    return Target(URL(f"{scheme}://{host_text}:{port}{path}", encoded=True), host)
 
 
-def _check_parts(scheme: str, authority: str, rest: str, *, rules: Rules) -> None:
+def _check_parts(scheme: str, authority: str, rest: str, *, rules: UrlRules) -> None:
     if scheme != "https" and not (scheme == "http" and rules.guard.allow_private):
         raise UrlRefused("The URL must begin with https://.")
     if "@" in authority:
-        raise UrlRefused("The URL must hold no user name and no password.")
+        raise UrlRefused("The URL must not contain a user name or password.")
     if "#" in rest or "\\" in rest:
-        raise UrlRefused("The URL must hold no fragment and no backslash.")
+        raise UrlRefused("The URL must not contain a fragment or backslash.")
 
 
-def _is_port_open(port: int, *, rules: Rules) -> bool:
+def _is_port_open(port: int, *, rules: UrlRules) -> bool:
     return port in rules.ports or (rules.guard.allow_private and 0 < port < 65_536)
 
 
@@ -104,26 +105,26 @@ def _listed(ports: tuple[int, ...]) -> str:
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves names to addresses of which every single one passed the guard."""
+    """Resolves names to addresses, all of which pass the guard."""
 
     def __init__(self, resolver: Resolver, *, guard: Guard) -> None:
         self._resolver, self._guard = resolver, guard
-        self._kept: dict[str, tuple[tuple[Address, ...], float]] = {}
+        self._cache: dict[str, tuple[tuple[Address, ...], float]] = {}
 
     async def addresses(self, name: str) -> tuple[Address, ...]:
-        """Return the addresses of a name. Raises AddressRefused, NoAddress, DnsTrouble."""
-        kept = self._kept.get(name)
-        if kept and time.monotonic() - kept[1] < KEEP_SECONDS:
-            return kept[0]
-        found = await self._ask(name)
-        if not found:
+        """Return the addresses of a name. Raises AddressRefused, NoAddress, DnsError."""
+        cached = self._cache.get(name)
+        if cached and time.monotonic() - cached[1] < CACHE_SECONDS:
+            return cached[0]
+        answers = await self._look_up(name)
+        if not answers:
             raise NoAddress(name)
-        if len(found) > MAX_ANSWERS:
+        if len(answers) > MAX_ANSWERS:
             raise AddressRefused(f"{name}: more than {MAX_ANSWERS} addresses")
-        checked = self._guard.check_addresses(found)
-        if len(self._kept) >= KEPT_NAMES:
-            self._kept.clear()
-        self._kept[name] = checked, time.monotonic()
+        checked = self._guard.check_addresses(answers)
+        if len(self._cache) >= MAX_CACHED_NAMES:
+            self._cache.clear()
+        self._cache[name] = checked, time.monotonic()
         return checked
 
     async def resolve(
@@ -132,23 +133,23 @@ class CheckedResolver(AbstractResolver):
         return [_result(host, address, port) for address in await self.addresses(host)]
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Required by AbstractResolver; nothing is open."""
 
-    async def _ask(self, name: str) -> list[Address]:
+    async def _look_up(self, name: str) -> list[Address]:
         if self._guard.allow_private and _is_private(name):
-            return await _ask_system(name)
+            return await _look_up_by_system(name)
         answers = await asyncio.gather(
             *(self._resolver.look_up(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
         )
-        failures = [answer for answer in answers if isinstance(answer, BaseException)]
-        if len(failures) == len(answers):
-            raise failures[0]
-        good = [answer for answer in answers if not isinstance(answer, BaseException)]
-        return [ip_address(record) for answer in good for record in answer.records]
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if len(errors) == len(answers):
+            raise errors[0]
+        valid = [answer for answer in answers if not isinstance(answer, BaseException)]
+        return [ip_address(record) for answer in valid for record in answer.records]
 
 
 def _is_private(name: str) -> bool:
-    """Tell a name that the public DNS does not have, such as localhost or that of a neighbouring container."""
+    """Return whether the public DNS cannot have the name, such as localhost or the name of another container."""
     try:
         Guard().check_host(name)
     except TargetRefused:
@@ -156,12 +157,12 @@ def _is_private(name: str) -> bool:
     return False
 
 
-async def _ask_system(name: str) -> list[Address]:
+async def _look_up_by_system(name: str) -> list[Address]:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        results = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise NoAddress(name) from error
-    return list(dict.fromkeys(ip_address(address[0]) for *_, address in found))
+    return list(dict.fromkeys(ip_address(address[0]) for *_, address in results))
 
 
 def _result(host: str, address: Address, port: int) -> ResolveResult:
@@ -176,7 +177,7 @@ def _result(host: str, address: Address, port: int) -> ResolveResult:
 
 
 class GuardedConnector(TCPConnector):
-    """Looks at the far end of every connection once more before a request is written to it."""
+    """Checks the peer address of every connection again before a request is written to it."""
 
     def __init__(self, guard: Guard, **options: Any) -> None:
         super().__init__(**options)
@@ -194,18 +195,18 @@ class GuardedConnector(TCPConnector):
         return connection
 
 
-@functools.lru_cache(maxsize=KEPT_VERDICTS)
+@functools.lru_cache(maxsize=MAX_CACHED_CHECKS)
 def _check_peer(peer: str | None, *, guard: Guard) -> None:
-    """Raise AddressRefused for an address that may not be talked to, and for none."""
+    """Raise AddressRefused for a refused or missing peer address."""
     guard.check_addresses([ip_address(peer)] if peer else [])
 
 
 class GuardedSession:
-    """One pool of connections behind one guard; made and used within one event loop."""
+    """A connection pool behind a guard; created and used within one event loop."""
 
     def __init__(
         self,
-        rules: Rules,
+        rules: UrlRules,
         *,
         resolver: Resolver,
         timeout: ClientTimeout,
@@ -218,10 +219,10 @@ class GuardedSession:
             rules.guard,
             resolver=self.resolver,
             use_dns_cache=False,
-            # Whoever calls limits how much is under way.
+            # The caller limits the number of requests in flight.
             limit=0,
             keepalive_timeout=KEEPALIVE_SECONDS,
-            # One context a process: making one takes 18 ms.
+            # One context per process: creating one takes 18 ms.
             ssl=tls or True,
         )
         self.client = ClientSession(
@@ -234,11 +235,11 @@ class GuardedSession:
         )
 
     async def check(self, url: str) -> URL:
-        """Return the URL to call, after checking every address that its name has now.
+        """Return the normalized URL, after checking every address that its host resolves to now.
 
-        Raises TargetRefused, NoAddress, DnsTrouble.
+        Raises TargetRefused, NoAddress, DnsError.
         """
-        target = read_target(url, rules=self.rules)
+        target = parse_target(url, rules=self.rules)
         if isinstance(target.host, str):
             await self.resolver.addresses(target.host)
         return target.url
@@ -247,11 +248,11 @@ class GuardedSession:
         await self.client.close()
 
 
-async def check_now(url: str, *, rules: Rules, resolver: Resolver) -> None:
-    """Check a URL and what its name resolves to now; a name that has no address yet passes. Raises TargetRefused."""
-    target = read_target(url, rules=rules)
+async def check_url(url: str, *, rules: UrlRules, resolver: Resolver) -> None:
+    """Check a URL and the addresses of its host; a host without addresses passes for now. Raises TargetRefused."""
+    target = parse_target(url, rules=rules)
     if isinstance(target.host, str):
         try:
             await CheckedResolver(resolver, guard=rules.guard).addresses(target.host)
-        except (NoAddress, DnsTrouble):
+        except (NoAddress, DnsError):
             return

@@ -1,7 +1,7 @@
-"""The keys of the installation: one derived key per purpose, newest entry first (APP_KEYS).
+"""Keys of the installation: one derived key per purpose from each entry of APP_KEYS, newest entry first.
 
-The raw entries never leave this file: what is used is derived by HKDF (RFC 5869) with the purpose as
-info, so that a token of one purpose can never pass for another.
+The raw entries never leave this module: callers get keys derived by HKDF (RFC 5869) with the purpose as info, so that
+a token of one purpose is never valid for another.
 """
 
 import functools
@@ -13,7 +13,7 @@ from django.conf import settings
 
 
 class UnknownKey(LookupError):
-    """Raised when something was made with an entry that APP_KEYS no longer has."""
+    """Raised for data made with an entry that is no longer in APP_KEYS."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class DerivedKey:
 
 
 def newest_key(purpose: str) -> DerivedKey:
-    """Return the key that new things of a purpose are made with."""
+    """Return the key that encrypts new data of a purpose."""
     return _derived(settings.APP_KEYS[0][0], purpose)
 
 
 def key_named(key_id: str, purpose: str) -> DerivedKey:
-    """Return the key that an older thing names. Raises UnknownKey."""
+    """Return the key with the given id, to read existing data. Raises UnknownKey."""
     return _derived(key_id, purpose)
 
 

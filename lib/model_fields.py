@@ -1,4 +1,4 @@
-"""The model field behind every public id."""
+"""Model field of every public id."""
 
 import functools
 import uuid
@@ -15,7 +15,7 @@ else:
 
 
 class IdField(StringField):
-    """An id: a string with a prefix in Python and on the wire, a uuid in the database."""
+    """An id: a prefixed string in Python and on the wire, a uuid in the database."""
 
     description = "An opaque id"
 
@@ -40,7 +40,7 @@ class IdField(StringField):
         return ids.from_uuid(value, prefix=self.prefix) if isinstance(value, uuid.UUID) else value
 
     def get_prep_value(self, value: Any) -> Any:
-        """Raises InvalidId, a ValueError, which DRF's look-ups answer with 404."""
+        """Return the uuid. Raises InvalidId, a ValueError, which DRF turns into a 404."""
         if value is None or isinstance(value, uuid.UUID) or hasattr(value, "as_sql"):
             return value
         return ids.to_uuid(str(value), prefix=self.prefix)

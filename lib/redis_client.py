@@ -1,7 +1,7 @@
-"""A Redis that nobody waits for: it answers at once, or it is left alone for a moment.
+"""Redis calls that never block for long: a server that does not respond is skipped for a second.
 
-The client's own patience costs 3 to 6 s a call while Redis is down, and what is asked here is never
-worth that: a lost ring costs two seconds at most, a lost bucket a few requests too many.
+The client's default retries cost 3 to 6 s per call while Redis is down, which is never worth it here: a lost wake-up
+costs two seconds at most, a lost token bucket a few requests too many.
 """
 
 import functools
@@ -17,23 +17,23 @@ from redis.retry import Retry
 log = logging.getLogger("postrider.redis")
 
 TIMEOUT_SECONDS = 0.1
-REST_SECONDS = 1.0
+PAUSE_SECONDS = 1.0
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 
-# By address, so that one broken server does not silence another.
-_rest_until: dict[str, float] = {}
+# By URL, so that one failing server does not disable another.
+_paused_until: dict[str, float] = {}
 
 
-def ask_redis(url: str, question: Callable[[redis.Redis], Answer]) -> Answer | None:
-    """Return the answer of the Redis at an address, None while it is out of reach. Raises nothing of Redis'."""
-    if time.monotonic() < _rest_until.get(url, 0.0):
+def ask_redis(url: str, command: Callable[[redis.Redis], Reply]) -> Reply | None:
+    """Return the reply of the Redis at `url`, None while it is unavailable. Never raises an error of Redis."""
+    if time.monotonic() < _paused_until.get(url, 0.0):
         return None
     try:
-        return question(_client(url))
+        return command(_client(url))
     except (redis.RedisError, OSError) as error:
-        _rest_until[url] = time.monotonic() + REST_SECONDS
-        log.warning("Redis does not answer; going on without it", extra={"data": {"error": str(error)}})
+        _paused_until[url] = time.monotonic() + PAUSE_SECONDS
+        log.warning("Redis does not respond; continuing without it", extra={"data": {"error": str(error)}})
         return None
 
 

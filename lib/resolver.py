@@ -1,7 +1,7 @@
-"""The only door to the DNS.
+"""DNS lookups; every DNS query of the service goes through this resolver.
 
-A name that does not exist, a name without such records, and a server that cannot say are three answers
-that are never mixed up: the first two are facts, the third is `DnsTrouble` and means nothing but "ask again".
+A missing name, a name without such records and a failed lookup are three different results: the first two are
+authoritative answers, the third is a `DnsError` and only means that the query must be repeated.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ LIFETIME_SECONDS = 5.0
 TRY_SECONDS = 2.0
 
 
-class DnsTrouble(Exception):
-    """The DNS gave no answer that counts: SERVFAIL, a time-out, a broken message."""
+class DnsError(Exception):
+    """Raised when a lookup gives no usable answer: SERVFAIL, a timeout, a malformed message."""
 
 
-class Status(Enum):
-    """found: there are records. no_data: the name exists without such records. no_name: NXDOMAIN."""
+class LookupStatus(Enum):
+    """found: records exist. no_data: the name exists without such records. no_name: NXDOMAIN."""
 
     FOUND = "found"
     NO_DATA = "no_data"
@@ -32,23 +32,23 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the DNS says of a name and a type.
+class DnsAnswer:
+    """The records of one name and type.
 
     records, by type: TXT the joined strings of each record; MX (preference, host); A, AAAA, CNAME, NS texts.
     Host names are in lower case without the root dot; the host of a null MX is "".
-    canonical_name: where CNAMEs led to.
-    ttl_seconds: how long the records may be kept; 0 when there are none.
+    canonical_name: the name at the end of the CNAME chain.
+    ttl_seconds: time the records may be cached; 0 without records.
     """
 
-    status: Status
+    status: LookupStatus
     records: tuple[Any, ...] = ()
     canonical_name: str = ""
     ttl_seconds: int = 0
 
 
 class Resolver:
-    """Asks the given servers, or the system's; every look-up ends within its lifetime."""
+    """Queries the given servers, or those of the system; every lookup ends within its lifetime."""
 
     def __init__(
         self,
@@ -63,22 +63,22 @@ class Resolver:
         self._resolver.lifetime = lifetime_seconds
         self._resolver.timeout = min(try_seconds, lifetime_seconds)
 
-    async def look_up(self, name: str, kind: str) -> Answer:
-        """Ask for records of one type. Raises DnsTrouble."""
+    async def look_up(self, name: str, kind: str) -> DnsAnswer:
+        """Return the records of one type. Raises DnsError."""
         try:
             answer = await self._resolver.resolve(name, kind, search=False, raise_on_no_answer=False)
         except dns.resolver.NXDOMAIN:
-            return Answer(Status.NO_NAME)
+            return DnsAnswer(LookupStatus.NO_NAME)
         except (dns.exception.DNSException, OSError) as error:
-            raise DnsTrouble(f"{name} {kind}: {type(error).__name__}") from error
+            raise DnsError(f"{name} {kind}: {type(error).__name__}") from error
         canonical = _host(answer.canonical_name)
         if answer.rrset is None:
-            return Answer(Status.NO_DATA, canonical_name=canonical)
-        return Answer(Status.FOUND, tuple(map(_record, answer.rrset)), canonical, answer.rrset.ttl)
+            return DnsAnswer(LookupStatus.NO_DATA, canonical_name=canonical)
+        return DnsAnswer(LookupStatus.FOUND, tuple(map(_record, answer.rrset)), canonical, answer.rrset.ttl)
 
 
 def _record(data: Any) -> Any:
-    """Return one record as Answer describes it."""
+    """Return one record in the form that DnsAnswer documents."""
     match dns.rdatatype.to_text(data.rdtype):
         case "TXT":
             return b"".join(data.strings).decode("utf-8", "replace")

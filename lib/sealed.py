@@ -1,7 +1,7 @@
-"""Secrets at rest: AES-256-GCM, bound to the row they belong to.
+"""Secrets at rest: AES-256-GCM, bound to the row that stores them.
 
-The row's id is the additional data, so a sealed value that is copied to another row does not open.
-Form: key id, a dot, base64 of nonce and ciphertext.
+The row's id is the additional authenticated data, so a sealed value copied to another row cannot be decrypted.
+Format: key id, a dot, base64 of nonce and ciphertext.
 """
 
 import base64
@@ -15,7 +15,7 @@ NONCE_BYTES = 12
 
 
 def seal(plain: bytes, *, purpose: str, row: str) -> str:
-    """Encrypt for one row, with the newest key."""
+    """Encrypt a secret for one row, with the newest key."""
     key = newest_key(purpose)
     nonce = secrets.token_bytes(NONCE_BYTES)
     sealed = AESGCM(key.secret).encrypt(nonce, plain, row.encode())
@@ -23,9 +23,9 @@ def seal(plain: bytes, *, purpose: str, row: str) -> str:
 
 
 def unseal(sealed: str, *, purpose: str, row: str) -> bytes:
-    """Decrypt what `seal` made for the same purpose and row.
+    """Decrypt a value sealed for the same purpose and row.
 
-    Raises cryptography's InvalidTag for anything else, UnknownKey when its key has left APP_KEYS.
+    Raises cryptography's InvalidTag for any other value, UnknownKey when its key is no longer in APP_KEYS.
     """
     key_id, _, encoded = sealed.partition(".")
     data = base64.b64decode(encoded)

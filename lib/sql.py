@@ -1,7 +1,7 @@
-"""Few round trips to the database: several statements in one, or one that is planned once.
+"""SQL statements with fewer round trips and fewer plans: several statements in one query, or one plan for many calls.
 
-Each round trip costs about 0.2 ms of both processes, and often nobody has a use for the answers of the first
-statements before the last is sent. To plan a statement costs PostgreSQL as much as a few rows of it, or more.
+A round trip costs about 0.2 ms in both processes, and often no result of the first statements is needed before the
+last one is sent. Planning a statement costs PostgreSQL as much as executing it for a few rows, or more.
 """
 
 import time
@@ -17,54 +17,54 @@ PLAN_SECONDS = 20
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL with its values, as cursor.execute takes them."""
+    """SQL with its parameters, as cursor.execute takes them."""
 
     sql: str
     values: Mapping[str, Any] | Sequence[Any] = ()
 
 
 def run_together(statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-    """Run statements in their order, in the transaction of the caller; return the rows of each.
+    """Run statements in order, in the caller's transaction; return the rows of each.
 
-    The values are bound on our side, since PostgreSQL takes several statements only without parameters.
+    The parameters are bound by the client: PostgreSQL takes several statements only without parameters.
     """
     with connection.cursor() as cursor:
-        cursor.execute(";\n".join(cursor.mogrify(one.sql, one.values) for one in statements))
-        found = [_rows(cursor)]
+        cursor.execute(";\n".join(cursor.mogrify(statement.sql, statement.values) for statement in statements))
+        results = [_rows(cursor)]
         while cursor.nextset():
-            found.append(_rows(cursor))
-    return found
+            results.append(_rows(cursor))
+    return results
 
 
-def run_planned(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run a statement that each connection plans every 20 seconds, and return its rows: by the tables as they are then.
+def run_replanned(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement that each connection plans anew every 20 seconds, and return its rows.
 
-    For what workers ask again and again, of a queue that may be empty now and have a million rows in an hour.
-    See docs/decisions/0066.
+    For frequent statements of workers on a queue that may be empty now and hold a million rows in an hour: the plan
+    follows the table sizes. See docs/decisions/0066.
     """
     return run_prepared(f"{sql}\n-- {int(time.monotonic() // PLAN_SECONDS)}", values)
 
 
 def run_prepared(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run a statement that each connection plans once, and return its rows, if it returns some.
+    """Run a statement that each connection plans once, and return its rows, if any.
 
-    For what costs more to plan than to do. Not for what may meet an empty table first and a large one later:
-    until the table is analyzed anew the plan stays.
+    For statements that are more expensive to plan than to execute. Unsuitable for a table that may be empty at first
+    and large later: the plan stays until the table is analyzed again.
     """
-    # Looked up once: django.db.connection does it for each of its attributes.
-    own = connections[DEFAULT_DB_ALIAS]
-    # What Django does before it makes a cursor.
-    own.close_if_health_check_failed()
-    own.ensure_connection()
-    own.validate_no_broken_transaction()
-    with own.wrap_database_errors:
-        # Django's own cursors bind values into the text, of which nothing can be prepared.
-        rows = _rows(psycopg.Cursor(own.connection).execute(sql, values, prepare=True))
-    if own.queries_logged:
-        own.queries_log.append({"sql": sql, "time": ""})
+    # Looked up once: django.db.connection repeats the lookup for each attribute.
+    database = connections[DEFAULT_DB_ALIAS]
+    # The same steps as in Django's cursor().
+    database.close_if_health_check_failed()
+    database.ensure_connection()
+    database.validate_no_broken_transaction()
+    with database.wrap_database_errors:
+        # Django's own cursors bind parameters into the text, which leaves nothing to prepare.
+        rows = _rows(psycopg.Cursor(database.connection).execute(sql, values, prepare=True))
+    if database.queries_logged:
+        database.queries_log.append({"sql": sql, "time": ""})
     return rows
 
 
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
-    # Not `description`, which describes each column anew.
+    # Not `description`, which builds an object per column.
     return cursor.fetchall() if cursor.pgresult.nfields else []

@@ -1,8 +1,7 @@
-"""Token buckets, kept in Redis for all processes and, while Redis is away, in the memory of each.
+"""Token buckets for rate limits, shared in Redis by all processes and, while Redis is down, local to each process.
 
-A bucket is one number: the moment at which it is full again (the generic cell rate algorithm). A token
-that is taken moves that moment by one step; the bucket is empty when it lies further ahead than all
-tokens take to grow.
+A bucket is one number: the time at which it is full again (the generic cell rate algorithm). Taking a token moves that
+time by one step; the bucket is empty when it is further ahead than the time that all tokens take to refill.
 """
 
 import threading
@@ -15,109 +14,113 @@ from django.conf import settings
 
 from lib.redis_client import ask_redis
 
-# The time is Redis' own: the clocks of many hosts disagree. A clock that was set back must not close a
-# bucket for longer than it takes to fill. The key expires when the bucket is full.
+# The script uses the clock of Redis, since the clocks of hosts disagree. A clock that is set back must not leave a
+# bucket empty for longer than it takes to fill. The key expires when the bucket is full.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local step, room = tonumber(ARGV[1]), tonumber(ARGV[2])
+local step, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
 local full_at = tonumber(redis.call('GET', KEYS[1]) or now)
-full_at = math.min(math.max(full_at, now), now + room)
-if full_at + step - now > room then
+full_at = math.min(math.max(full_at, now), now + capacity)
+if full_at + step - now > capacity then
   return {0, full_at - now}
 end
 full_at = full_at + step
 redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', math.ceil((full_at - now) / 1000))
 return {1, full_at - now}
 """
-SECOND = 1_000_000
+SECOND_MICROSECONDS = 1_000_000
 KEY_PREFIX = "postrider:bucket:"
-MEMORY_SIZE = 10_000
+MAX_MEMORY_BUCKETS = 10_000
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Tokens that grow a second, and how many the bucket holds."""
+class RateLimit:
+    """Tokens refilled per second, and the capacity of the bucket."""
 
     per_second: float
     burst: int
 
     @property
-    def step(self) -> int:
-        """Microseconds that one token takes to grow."""
-        return round(SECOND / self.per_second)
+    def step_microseconds(self) -> int:
+        """Microseconds to refill one token."""
+        return round(SECOND_MICROSECONDS / self.per_second)
 
     @property
-    def room(self) -> int:
-        """Microseconds that an empty bucket takes to fill."""
-        return self.burst * self.step
+    def capacity_microseconds(self) -> int:
+        """Microseconds to fill an empty bucket."""
+        return self.burst * self.step_microseconds
 
 
 @dataclass(frozen=True)
-class Level:
-    """How a bucket stands after a token was asked for; full_in is in microseconds."""
+class BucketState:
+    """The state of a bucket after a token was requested."""
 
-    limit: Limit
+    limit: RateLimit
     is_allowed: bool
-    full_in: int
+    full_in_microseconds: int
 
     @property
     def remaining(self) -> int:
-        return (self.limit.room - self.full_in) // self.limit.step
+        return (self.limit.capacity_microseconds - self.full_in_microseconds) // self.limit.step_microseconds
 
     @property
     def retry_after_seconds(self) -> int:
-        """Whole seconds until there is a token again, at least 1."""
-        return max(_seconds(self.full_in + self.limit.step - self.limit.room), 1)
+        """Whole seconds until the next token, at least 1."""
+        return max(
+            _seconds(self.full_in_microseconds + self.limit.step_microseconds - self.limit.capacity_microseconds), 1
+        )
 
     def headers(self) -> dict[str, str]:
-        """Return the three headers of CONTRACT section 1; Reset is when the bucket is full again."""
+        """Return the three headers of docs/specification.md, Rate limits; Reset is when the bucket is full again."""
         return {
             "RateLimit-Limit": str(self.limit.burst),
             "RateLimit-Remaining": str(self.remaining),
-            "RateLimit-Reset": str(_seconds(self.full_in)),
+            "RateLimit-Reset": str(_seconds(self.full_in_microseconds)),
         }
 
 
-def take_token(key: str, *, limit: Limit) -> Level:
-    """Take a token from the bucket of a key, if there is one. Never fails, waits 0.1 s a second at most."""
-    level = ask_redis(settings.REDIS_URL, partial(_take_in_redis, key, limit))
-    return level or memory.take(key, limit=limit)
+def take_token(key: str, *, limit: RateLimit) -> BucketState:
+    """Take a token from the bucket of a key, if available. Never raises; blocks at most 0.1 s in each second."""
+    state = ask_redis(settings.REDIS_URL, partial(_take_in_redis, key, limit))
+    return state or memory_buckets.take(key, limit=limit)
 
 
-def _take_in_redis(key: str, limit: Limit, client: redis.Redis) -> Level:
-    # Called by its hash; the text is sent once, when Redis does not know it yet.
+def _take_in_redis(key: str, limit: RateLimit, client: redis.Redis) -> BucketState:
+    # Called by its hash; the script text is sent only when Redis does not have it yet.
     take = client.register_script(TAKE)
-    is_allowed, full_in = take(keys=[f"{KEY_PREFIX}{key}"], args=[limit.step, limit.room])
-    return Level(limit, bool(is_allowed), full_in)
+    is_allowed, full_in_microseconds = take(
+        keys=[f"{KEY_PREFIX}{key}"], args=[limit.step_microseconds, limit.capacity_microseconds]
+    )
+    return BucketState(limit, bool(is_allowed), full_in_microseconds)
 
 
 class MemoryBuckets:
-    """The same buckets in this process alone; the longest unused ones make room for new ones."""
+    """The buckets of this process alone; new ones evict the least recently used."""
 
-    def __init__(self, size: int = MEMORY_SIZE) -> None:
-        self._size = size
+    def __init__(self, max_buckets: int = MAX_MEMORY_BUCKETS) -> None:
+        self._max_buckets = max_buckets
         self._full_at: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def take(self, key: str, *, limit: Limit) -> Level:
+    def take(self, key: str, *, limit: RateLimit) -> BucketState:
         with self._lock:
             now = time.monotonic_ns() // 1000
             full_at = max(self._full_at.pop(key, now), now)
-            is_allowed = full_at + limit.step - now <= limit.room
+            is_allowed = full_at + limit.step_microseconds - now <= limit.capacity_microseconds
             if is_allowed:
-                full_at += limit.step
+                full_at += limit.step_microseconds
             self._full_at[key] = full_at
-            if len(self._full_at) > self._size:
+            if len(self._full_at) > self._max_buckets:
                 del self._full_at[next(iter(self._full_at))]
-            return Level(limit, is_allowed, full_at - now)
+            return BucketState(limit, is_allowed, full_at - now)
 
     def clear(self) -> None:
         self._full_at.clear()
 
 
-memory = MemoryBuckets()
+memory_buckets = MemoryBuckets()
 
 
 def _seconds(microseconds: int) -> int:
-    return -(-microseconds // SECOND)
+    return -(-microseconds // SECOND_MICROSECONDS)

@@ -1,4 +1,4 @@
-"""What was read from the database a moment ago, kept by a process for at most a second."""
+"""In-process cache of database rows, each for at most one second."""
 
 import threading
 import time
@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-SECONDS = 1.0
-SIZE = 10_000
+TTL_SECONDS = 1.0
+MAX_ENTRIES = 10_000
 
 
-class Recent(Generic[K, V]):
-    """Values by key, each for SECONDS. Only what exists is kept: what does not could fill it."""
+class TTLCache(Generic[K, V]):
+    """Values by key, each for TTL_SECONDS. Misses are not cached: a caller could fill the cache with them."""
 
     def __init__(self) -> None:
         self._entries: dict[K, tuple[V, float]] = {}
@@ -20,11 +20,11 @@ class Recent(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         entry = self._entries.get(key)
-        return entry[0] if entry and time.monotonic() - entry[1] < SECONDS else None
+        return entry[0] if entry and time.monotonic() - entry[1] < TTL_SECONDS else None
 
-    def keep(self, key: K, value: V) -> None:
+    def set(self, key: K, value: V) -> None:
         with self._lock:
-            if len(self._entries) >= SIZE:
+            if len(self._entries) >= MAX_ENTRIES:
                 self._entries.clear()
             self._entries[key] = value, time.monotonic()
 

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
 
 
-class Suppressions(AppConfig):
+class SuppressionsConfig(AppConfig):
     name = "suppressions"

@@ -1,4 +1,4 @@
-"""What a suppression refuses."""
+"""API errors of suppressions."""
 
 from api.errors import Problem
 
@@ -6,9 +6,8 @@ from api.errors import Problem
 class RecipientSuppressed(Problem):
     """A recipient is on the workspace's suppression list: the address bounced, complained, unsubscribed or was blocked.
 
-    `recipients` names each with its `field`, its `reason` and its `suppressionId`. Leave the address out; where you
-    know better, delete the suppression first. A batch leaves such recipients out by itself and fails only when nobody
-    is left.
+    `recipients` lists each with its `field`, `reason` and `suppressionId`. Leave the address out, or delete its
+    suppression first. A batch skips such recipients and fails only when none is left.
     """
 
     status, code, title = 422, "recipient_suppressed", "Recipient suppressed"

@@ -1,4 +1,4 @@
-"""Addresses that a workspace never sends to."""
+"""Suppressions: addresses that a workspace never sends to."""
 
 from typing import Self
 
@@ -9,21 +9,21 @@ from lib.model_fields import IdField
 from workspaces.models import Workspace
 
 
-def key_of(address: str) -> str:
-    """Return what two spellings of one address have in common: case does not make another person."""
+def normalize_address(address: str) -> str:
+    """Return the address in the form in which addresses are compared: without case."""
     return address.casefold()
 
 
 class SuppressionQuerySet(models.QuerySet["Suppression"]):
     def matching(self, *, reason: str = "", search: str = "") -> Self:
-        """Narrow to a reason and to addresses that hold a text; an empty one does not narrow."""
+        """Filter by reason and by text contained in the address; an empty value does not filter."""
         rows = self.filter(reason=reason) if reason else self
-        # contains escapes what LIKE would read as a pattern; the key is the address without its case.
-        return rows.filter(address_key__contains=key_of(search)) if search else rows
+        # `contains` escapes LIKE wildcards; the key is the address without case.
+        return rows.filter(address_key__contains=normalize_address(search)) if search else rows
 
 
 class Suppression(models.Model):
-    """A blocked address; it stays blocked until this row is removed."""
+    """A suppressed address; it stays suppressed until this row is deleted."""
 
     class Reason(models.TextChoices):
         BOUNCE = "bounce"
@@ -34,7 +34,7 @@ class Suppression(models.Model):
     id = IdField("sup_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="suppressions", db_index=False)
     email = models.CharField(max_length=254)
-    address_key = models.CharField(max_length=254, editable=False, help_text="the address as it is compared")
+    address_key = models.CharField(max_length=254, editable=False, help_text="the normalized address")
     reason = models.CharField(max_length=16, choices=Reason.choices)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

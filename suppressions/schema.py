@@ -5,8 +5,19 @@ from typing import Any
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_view
 from rest_framework import serializers
 
-from api.schema import NOT_FOUND, TEXT, VALIDATION_ERROR, answer, array_of, known, object_of, page_of, paging, query
-from api.schema_fields import refine
+from api.schema import (
+    NOT_FOUND,
+    TEXT,
+    VALIDATION_ERROR,
+    array_of,
+    describe_problem,
+    object_of,
+    page_of,
+    paging,
+    query,
+    response,
+)
+from api.schema_fields import refine_schema
 from suppressions.errors import RecipientSuppressed
 from suppressions.models import Suppression
 from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput, SuppressionSerializer
@@ -21,7 +32,7 @@ BOUNCED = {
 }
 MANUAL = {**BOUNCED, "id": "sup_0Uf8a1Gh6JkQwE4rTyUiOp", "email": "grace@example.com", "reason": "manual"}
 
-RECIPIENT_SUPPRESSED = known(
+RECIPIENT_SUPPRESSED = describe_problem(
     RecipientSuppressed,
     "ada@example.com is on the suppression list (bounce).",
     members={
@@ -37,8 +48,8 @@ RECIPIENT_SUPPRESSED = known(
 )
 
 
-# One of the two, and not both.
-refine(
+# Exactly one of the two fields.
+refine_schema(
     SuppressionInput,
     properties={"emails": {"minItems": 1, "maxItems": MAX_ADDRESSES}},
     oneOf=[{"title": "One", "required": ["email"]}, {"title": "Many", "required": ["emails"]}],
@@ -66,8 +77,8 @@ suppressions_schema = extend_schema_view(
         "List suppressions",
         "Returns the addresses that this workspace never sends to, newest first.",
         scope=READING,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 page_of(SuppressionSerializer, name="SuppressionPage"),
                 "A page of suppressions.",
@@ -77,26 +88,26 @@ suppressions_schema = extend_schema_view(
         problems=[VALIDATION_ERROR],
         parameters=[
             *paging(default=50),
-            query("reason", {"enum": REASONS}, "Only addresses that are blocked for this reason."),
+            query("reason", {"enum": REASONS}, "Only addresses suppressed for this reason."),
             query(
                 "search",
                 {"type": "string", "maxLength": MAX_SEARCH_LENGTH},
-                "Only addresses that hold this text, taken literally and without case.",
+                "Only addresses that contain this text, ignoring case.",
             ),
         ],
     ),
     create=keyed_operation(
         "createSuppression",
-        "Block addresses",
-        f"Blocks one address (`email`), or up to {MAX_ADDRESSES:,} (`emails`), with the reason `manual`. An address "
-        "that is blocked already keeps its suppression and reason; that is no error. Case does not matter. With "
-        "`emails` the answer is `{data: […]}`, in the order of the request.",
+        "Suppress addresses",
+        f"Suppresses one address (`email`) or up to {MAX_ADDRESSES:,} (`emails`) with the reason `manual`. An address "
+        "that is already suppressed keeps its suppression and reason; this is not an error. Case is ignored. With "
+        "`emails` the response is `{data: […]}`, in the order of the request.",
         scope=FULL,
         body=SuppressionInput,
         bodies={"One": {"email": "grace@example.com"}, "Many": {"emails": ["grace@example.com", "ada@example.com"]}},
-        answers=[
-            answer(201, ADDED, "At least one address is newly blocked.", examples=ADDED_EXAMPLES),
-            answer(200, ADDED, "All of them were blocked already.", examples=ADDED_EXAMPLES),
+        responses=[
+            response(201, ADDED, "At least one address is newly suppressed.", examples=ADDED_EXAMPLES),
+            response(200, ADDED, "All addresses were already suppressed.", examples=ADDED_EXAMPLES),
         ],
     ),
     retrieve=keyed_operation(
@@ -104,19 +115,19 @@ suppressions_schema = extend_schema_view(
         "Get a suppression",
         "Returns one suppression.",
         scope=READING,
-        answers=[answer(200, SuppressionSerializer, "The suppression.", example=BOUNCED)],
+        responses=[response(200, SuppressionSerializer, "The suppression.", example=BOUNCED)],
         problems=[NOT_FOUND],
     ),
     destroy=keyed_operation(
         "deleteSuppression",
-        "Unblock an address",
-        "Takes the address off the list; later emails to it are sent as usual.",
+        "Delete a suppression",
+        "Removes the address from the list; later emails to it are sent as usual.",
         scope=FULL,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 UnblockedSerializer,
-                "The address is not blocked any more.",
+                "The suppression was deleted.",
                 example={"id": BOUNCED["id"], "email": BOUNCED["email"], "deleted": True},
             )
         ],

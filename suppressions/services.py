@@ -1,4 +1,4 @@
-"""Acts on the suppression list: block addresses, unblock one, ask which are blocked."""
+"""Suppression services: suppress addresses, delete a suppression, look up suppressed addresses."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import nullcontext
@@ -9,20 +9,20 @@ from django.db import connection, transaction
 
 from api.errors import NotFound
 from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import run_planned
-from suppressions.models import Suppression, key_of
-from workspaces.audit import Act, note
+from lib.sql import run_replanned
+from suppressions.models import Suppression, normalize_address
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
-# Known rows are read, not written again: an importer may post the same thousand every night. Two
-# that add one address at once meet in ON CONFLICT, where the loser gets the winner's row; all add
-# in the same order, or they would wait for one another.
+# Existing rows are read, not rewritten: an importer may post the same thousand addresses every night. Concurrent
+# inserts of one address meet in ON CONFLICT, where the later one gets the existing row. All insert in the same order,
+# which prevents deadlocks.
 SUPPRESS = """
 WITH given AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(emails)s::text[], %(keys)s::text[]) AS g (id, email, address_key)
 ), known AS (
     SELECT s.* FROM suppressions_suppression s JOIN given USING (address_key) WHERE s.workspace_id = %(workspace)s
-), made AS (
+), added AS (
     INSERT INTO suppressions_suppression (id, workspace_id, email, address_key, reason)
     SELECT id, %(workspace)s, email, address_key, %(reason)s
       FROM given
@@ -31,13 +31,13 @@ WITH given AS (
         ON CONFLICT (workspace_id, address_key) DO UPDATE SET address_key = EXCLUDED.address_key
     RETURNING *
 )
-SELECT * FROM known UNION ALL SELECT * FROM made
+SELECT * FROM known UNION ALL SELECT * FROM added
 """
 
-BLOCKED = """
-SELECT given.place, s.id, s.email, s.reason
+FIND_SUPPRESSED = """
+SELECT given.number, s.id, s.email, s.reason
   FROM unnest(%(blocked_workspaces)s::uuid[], %(blocked_keys)s::text[])
-       WITH ORDINALITY AS given (workspace_id, address_key, place)
+       WITH ORDINALITY AS given (workspace_id, address_key, number)
   JOIN suppressions_suppression s USING (workspace_id, address_key)
 """
 
@@ -46,8 +46,8 @@ G = TypeVar("G", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Block:
-    """Why an address is blocked; email as it stands on the list."""
+class SuppressionMatch:
+    """The suppression of an address; email as spelled on the list."""
 
     id: str
     email: str
@@ -55,22 +55,22 @@ class Block:
 
 
 def suppress_address(workspace: Workspace, *, address: str, reason: str) -> tuple[Suppression, bool]:
-    """Block an address; return its row, and whether it is new.
+    """Suppress an address; return its row and whether it is new.
 
-    address: an addr-spec as `lib.email_addresses` gives it. One that is blocked keeps its row and reason.
+    address: an addr-spec from `lib.email_addresses`. An address already suppressed keeps its row and reason.
     """
-    (found,) = suppress_addresses(workspace, addresses=[address], reason=reason)
-    return found
+    (result,) = suppress_addresses(workspace, addresses=[address], reason=reason)
+    return result
 
 
 def suppress_addresses(
     workspace: Workspace, *, addresses: Sequence[str], reason: str
 ) -> list[tuple[Suppression, bool]]:
-    """Block any number of addresses in one statement; return each one's row, and whether it is new, in their order.
+    """Suppress any number of addresses in one statement; return the row of each, in order, and whether it is new.
 
-    An address that is named twice gets the same row twice.
+    An address given twice gets the same row twice.
     """
-    by_key = {key_of(address): address for address in reversed(addresses)}
+    by_key = {normalize_address(address): address for address in reversed(addresses)}
     ids = {new_id("sup_"): key for key in by_key}
     values: dict[str, Any] = {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
@@ -79,63 +79,67 @@ def suppress_addresses(
         "emails": list(by_key.values()),
         "keys": list(by_key),
     }
-    # Bounces come by the thousand and are events; only what people and keys add is noted.
+    # Only suppressions added by users and API keys are audited: bounces are numerous and have events.
     with transaction.atomic() if reason == Suppression.Reason.MANUAL else nullcontext():
         rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
         added = [row.email for row in rows.values() if row.id in ids]
         if added and reason == Suppression.Reason.MANUAL:
-            note(workspace, Act.SUPPRESSION_ADDED, about=added[0] if len(added) == 1 else f"{len(added)} addresses")
-    return [(row, row.id in ids) for row in (rows[key_of(address)] for address in addresses)]
+            record_action(
+                workspace,
+                AuditAction.SUPPRESSION_ADDED,
+                about=added[0] if len(added) == 1 else f"{len(added)} addresses",
+            )
+    return [(row, row.id in ids) for row in (rows[normalize_address(address)] for address in addresses)]
 
 
-def suppress_everywhere(found: Iterable[tuple[str, str, str]]) -> None:
-    """Block addresses of any number of workspaces, each given as workspace id, reason and address."""
+def suppress_in_workspaces(suppressions: Iterable[tuple[str, str, str]]) -> None:
+    """Suppress addresses in any number of workspaces, each given as (workspace id, reason, address)."""
     lists: dict[tuple[str, str], list[str]] = {}
-    for workspace_id, reason, address in found:
+    for workspace_id, reason, address in suppressions:
         lists.setdefault((workspace_id, reason), []).append(address)
     for (workspace_id, reason), addresses in sorted(lists.items()):
         suppress_addresses(Workspace(id=workspace_id), addresses=addresses, reason=reason)
 
 
 @transaction.atomic
-def unblock_address(suppression: Suppression) -> None:
-    """Remove an address from the list. Raises NotFound when somebody else was faster."""
+def delete_suppression(suppression: Suppression) -> None:
+    """Delete a suppression. Raises NotFound if it was deleted in the meantime."""
     removed, _ = Suppression.objects.filter(id=suppression.id).delete()
     if not removed:
-        raise NotFound("There is nothing here, or it is not yours.")
-    note(suppression.workspace, Act.SUPPRESSION_REMOVED, about=suppression.email)
+        raise NotFound("Not found in this workspace.")
+    record_action(suppression.workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 
 
-def blocked(workspace_id: str, addresses: Collection[str]) -> dict[str, Block]:
-    """Return those of the addresses that a workspace blocks, by `key_of` the address, in one query."""
+def find_suppressed(workspace_id: str, addresses: Collection[str]) -> dict[str, SuppressionMatch]:
+    """Return the suppressions of the given addresses in a workspace, by normalized address, in one query."""
     with connection.cursor() as cursor:
-        cursor.execute(BLOCKED, blocked_values(workspace_id, addresses))
-        return read_blocked(addresses, cursor.fetchall())
+        cursor.execute(FIND_SUPPRESSED, suppressed_values(workspace_id, addresses))
+        return read_suppressed(addresses, cursor.fetchall())
 
 
-def blocked_values(workspace_id: str, addresses: Collection[str]) -> dict[str, Any]:
-    """Return the values of BLOCKED, for statements that ask it along with other things."""
-    return _values([(workspace_id, key_of(address)) for address in addresses])
+def suppressed_values(workspace_id: str, addresses: Collection[str]) -> dict[str, Any]:
+    """Return the parameters of FIND_SUPPRESSED, for statements that embed it."""
+    return _values([(workspace_id, normalize_address(address)) for address in addresses])
 
 
-def read_blocked(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -> dict[str, Block]:
-    """Return what `blocked` does, of the rows that BLOCKED was answered with."""
-    return _read([key_of(address) for address in addresses], rows)
+def read_suppressed(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -> dict[str, SuppressionMatch]:
+    """Return the result of `find_suppressed` from the rows of FIND_SUPPRESSED."""
+    return _read([normalize_address(address) for address in addresses], rows)
 
 
-def blocked_pairs(pairs: Collection[Pair]) -> dict[Pair, Block]:
-    """Return those of the pairs (workspace id, address) that are blocked, each as it was given, in one query."""
+def find_suppressed_pairs(pairs: Collection[Pair]) -> dict[Pair, SuppressionMatch]:
+    """Return the suppressions of the given pairs (workspace id, address), by pair, in one query."""
     given = list(pairs)
-    return _read(given, run_planned(BLOCKED, _values(given)))
+    return _read(given, run_replanned(FIND_SUPPRESSED, _values(given)))
 
 
 def _values(pairs: Sequence[Pair]) -> dict[str, Any]:
     workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in pairs]
-    return {"blocked_workspaces": workspaces, "blocked_keys": [key_of(address) for _, address in pairs]}
+    return {"blocked_workspaces": workspaces, "blocked_keys": [normalize_address(address) for _, address in pairs]}
 
 
-def _read(given: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, Block]:
+def _read(given: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, SuppressionMatch]:
     return {
-        given[place - 1]: Block(from_uuid(suppression_id, prefix="sup_"), email, reason)
-        for place, suppression_id, email, reason in rows
+        given[number - 1]: SuppressionMatch(from_uuid(suppression_id, prefix="sup_"), email, reason)
+        for number, suppression_id, email, reason in rows
     }

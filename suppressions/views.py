@@ -1,4 +1,4 @@
-"""`/v1/suppressions`: list, add one or many, look at one, remove one."""
+"""`/v1/suppressions`: list, create one or many, retrieve, delete."""
 
 from django.db.models import QuerySet
 from rest_framework import status
@@ -10,11 +10,11 @@ from api.pagination import PagePagination
 from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.schema import suppressions_schema
 from suppressions.serializers import SuppressionInput, SuppressionQuery, SuppressionSerializer
-from suppressions.services import suppress_addresses, unblock_address
+from suppressions.services import delete_suppression, suppress_addresses
 from workspaces.api.viewsets import WorkspaceViewSet
 
 
-class SuppressionPages(PagePagination):
+class SuppressionPagination(PagePagination):
     default_limit = 50
 
 
@@ -22,7 +22,7 @@ class SuppressionPages(PagePagination):
 class SuppressionViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Suppression]):
     queryset = Suppression.objects.all()
     serializer_class = SuppressionSerializer
-    pagination_class = SuppressionPages
+    pagination_class = SuppressionPagination
 
     def get_queryset(self) -> QuerySet[Suppression]:
         rows = super().get_queryset()
@@ -30,16 +30,18 @@ class SuppressionViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Su
         return rows.matching(**self.valid_query(SuppressionQuery)) if self.action == "list" else rows
 
     def create(self, request: Request) -> Response:
-        addition = self.valid(SuppressionInput)
-        found = suppress_addresses(self.workspace, addresses=addition.addresses, reason=Suppression.Reason.MANUAL)
-        rows = SuppressionSerializer([suppression for suppression, _ in found], many=True).data
-        is_new = any(is_new for _, is_new in found)
+        suppression_request = self.valid(SuppressionInput)
+        results = suppress_addresses(
+            self.workspace, addresses=suppression_request.addresses, reason=Suppression.Reason.MANUAL
+        )
+        rows = SuppressionSerializer([suppression for suppression, _ in results], many=True).data
+        is_new = any(is_new for _, is_new in results)
         return Response(
-            {"data": rows} if addition.is_list else rows[0],
+            {"data": rows} if suppression_request.is_list else rows[0],
             status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
         )
 
     def destroy(self, request: Request, pk: str) -> Response:
         suppression = self.get_object()
-        unblock_address(suppression)
+        delete_suppression(suppression)
         return Response({"id": suppression.id, "email": suppression.email, "deleted": True})

@@ -1,4 +1,4 @@
-"""Staff's view: whether mail of the service leaves. What it says stays closed, for its links open accounts."""
+"""System emails in the admin: their state only. The text is hidden because its links give access to accounts."""
 
 from django.contrib import admin
 

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
 
-class SystemMail(AppConfig):
+class SystemMailConfig(AppConfig):
     name = "system_mail"
-    verbose_name = "Mail of the service itself"
+    verbose_name = "System email"

@@ -1,4 +1,4 @@
-"""Mail of the service itself: it belongs to no workspace, has no footer, no tracking, and knows no suppression."""
+"""System emails: without workspace, footer or tracking, and not subject to suppressions."""
 
 from typing import Self
 
@@ -11,31 +11,33 @@ from lib.sealed import seal, unseal
 SEAL_PURPOSE = "system-mail"
 
 
-class SystemMail(models.Model):
-    """One message to one address, and the queue that it waits in.
+class SystemMailKind(models.TextChoices):
+    INVITATION = "invitation"
+    RESET = "reset", "password reset"
+    PROOF = "proof", "address confirmation"
+    NOTICE = "notice", "security notice"
 
-    The text holds links that open accounts: sealed while it waits, gone when the mail is finished. due_at says
-    when a wait or a lease ends; a worker that lost its lease finds another fence.
+
+class SystemMailState(models.TextChoices):
+    WAITING = "waiting"
+    SENT = "sent"
+    FAILED = "failed"
+    NOBODY = "nobody", "no such account"
+
+
+class SystemMail(models.Model):
+    """A system email to one address, and its queue entry.
+
+    The text contains links that give access to accounts: it is encrypted while the email waits and deleted when it is
+    finished. due_at: the end of the wait or the lease. A worker that lost its lease finds a different fence.
     """
 
-    class Kind(models.TextChoices):
-        INVITATION = "invitation"
-        RESET = "reset", "password reset"
-        PROOF = "proof", "address confirmation"
-        NOTICE = "notice", "security notice"
-
-    class State(models.TextChoices):
-        WAITING = "waiting"
-        SENT = "sent"
-        FAILED = "failed"
-        NOBODY = "nobody", "no such account"
-
     id = IdField("sysm_", primary_key=True)
-    kind = models.CharField(max_length=12, choices=Kind.choices)
+    kind = models.CharField(max_length=12, choices=SystemMailKind.choices)
     recipient = models.EmailField()
     subject = models.CharField(max_length=200)
     sealed_text = models.TextField(editable=False)
-    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    state = models.CharField(max_length=8, choices=SystemMailState.choices, default=SystemMailState.WAITING)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     due_at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
@@ -44,8 +46,8 @@ class SystemMail(models.Model):
     reply = models.TextField(blank=True, editable=False)
 
     class Meta:
-        verbose_name = "system mail"
-        verbose_name_plural = "system mail"
+        verbose_name = "system email"
+        verbose_name_plural = "system emails"
         indexes = [
             models.Index(fields=["due_at"], condition=models.Q(state="waiting"), name="system_mail_due"),
             models.Index(fields=["created_at"], name="system_mail_age"),
@@ -55,9 +57,11 @@ class SystemMail(models.Model):
         return f"{self.get_kind_display()} to {self.recipient}"
 
     def with_text(self, text: str) -> Self:
+        """Encrypt and set the text; return the system email."""
         self.sealed_text = seal(text.encode(), purpose=SEAL_PURPOSE, row=self.id)
         return self
 
     @property
     def text(self) -> str:
+        """The decrypted text. Raises InvalidTag or UnknownKey if it cannot be decrypted."""
         return unseal(self.sealed_text, purpose=SEAL_PURPOSE, row=self.id).decode()

@@ -1,6 +1,6 @@
-"""The queue's moves, each a single statement; time is the database's.
+"""Queue operations for system emails, with the database's clock.
 
-A claim moves due_at to the end of the lease, so a dead worker's mail is due again by itself.
+A claim sets due_at to the end of the lease, so the system emails of a dead worker become due again.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from lib.ids import from_uuid
 from lib.worker.leases import LEASE_SECONDS
-from system_mail.models import SystemMail
+from system_mail.models import SystemMail, SystemMailState
 
 CLAIM = """
 UPDATE system_mail_systemmail
@@ -22,12 +22,12 @@ UPDATE system_mail_systemmail
                ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
 RETURNING id
 """
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A mail that is ours while its fence stands; attempt counts from 1; age is the database's, at the claim."""
+class SystemMailClaim:
+    """A leased system email, valid while its fence is unchanged. attempt: from 1. age: when it was claimed."""
 
     id: str
     fence: int
@@ -36,41 +36,42 @@ class Claim:
 
 
 def claim(limit: int) -> list[SystemMail]:
+    """Lease up to limit due system emails."""
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, [LEASE_SECONDS, limit])
         ids = [from_uuid(row, prefix="sysm_") for (row,) in cursor.fetchall()]
     return list(SystemMail.objects.filter(id__in=ids).order_by("created_at"))
 
 
-def claim_of(mail: SystemMail) -> Claim:
-    """Return the claim of a mail that was just claimed; its due_at is the end of the lease."""
+def claim_of(mail: SystemMail) -> SystemMailClaim:
+    """Return the claim of a system email that was just claimed; its due_at is the end of the lease."""
     age = mail.due_at - timedelta(seconds=LEASE_SECONDS) - mail.created_at
-    return Claim(mail.id, mail.fence, mail.attempts, age)
+    return SystemMailClaim(mail.id, mail.fence, mail.attempts, age)
 
 
-def renew(claims: Collection[Claim]) -> None:
-    for held in claims:
-        _held(held).update(due_at=Now() + timedelta(seconds=LEASE_SECONDS))
+def renew(claims: Collection[SystemMailClaim]) -> None:
+    for claim in claims:
+        _claimed_rows(claim).update(due_at=Now() + timedelta(seconds=LEASE_SECONDS))
 
 
-def finish(held: Claim, *, state: SystemMail.State, reply: str) -> None:
-    """End a mail; its text is forgotten. Nothing happens where the lease was lost."""
-    _held(held).update(state=state, reply=reply, finished_at=Now(), sealed_text=Value(""))
+def finish(claim: SystemMailClaim, *, state: SystemMailState, reply: str) -> None:
+    """Set the final state and delete the text. Changes nothing if the lease was lost."""
+    _claimed_rows(claim).update(state=state, reply=reply, finished_at=Now(), sealed_text=Value(""))
 
 
-def put_off(held: Claim, *, wait: timedelta, reply: str, attempts: int) -> None:
-    _held(held).update(due_at=Now() + wait, reply=reply, attempts=attempts)
+def defer(claim: SystemMailClaim, *, wait: timedelta, reply: str, attempts: int) -> None:
+    _claimed_rows(claim).update(due_at=Now() + wait, reply=reply, attempts=attempts)
 
 
-def purge() -> None:
-    """Delete what was finished, or asked for in vain, long ago."""
-    SystemMail.objects.filter(created_at__lt=Now() - KEPT).delete()
+def delete_expired() -> None:
+    """Delete system emails older than RETENTION, including those for addresses without an account."""
+    SystemMail.objects.filter(created_at__lt=Now() - RETENTION).delete()
 
 
-def erase(address: str) -> None:
-    """Delete what the service itself has written to an address; what is on its way goes first."""
-    SystemMail.objects.filter(recipient__iexact=address).exclude(state=SystemMail.State.WAITING).delete()
+def erase_system_mail(address: str) -> None:
+    """Delete the system emails to an address, except those still waiting to be sent."""
+    SystemMail.objects.filter(recipient__iexact=address).exclude(state=SystemMailState.WAITING).delete()
 
 
-def _held(held: Claim) -> QuerySet[SystemMail]:
-    return SystemMail.objects.filter(id=held.id, fence=held.fence, state=SystemMail.State.WAITING)
+def _claimed_rows(claim: SystemMailClaim) -> QuerySet[SystemMail]:
+    return SystemMail.objects.filter(id=claim.id, fence=claim.fence, state=SystemMailState.WAITING)

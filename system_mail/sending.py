@@ -1,4 +1,4 @@
-"""The work of a drain of system mail: claim, hand over by the transport of all mail, record."""
+"""System email queue work: claim system emails, send them by the configured transport and record the outcomes."""
 
 import functools
 import logging
@@ -11,40 +11,41 @@ from django.conf import settings
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import Mailbox, OutgoingMessage
-from delivery.message.delivery_request import DeliveryRequest, Envelope, History
+from delivery.message.delivery_request import AttemptHistory, DeliveryRequest, Envelope
 from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
-from domains.models import MAY_SEND, Domain
-from domains.signing_identities import identities
+from domains.models import SENDING_STATUSES, Domain
+from domains.signing_identities import load_identities
 from emails.sending.retries import delay_after, max_age
-from emails.sending.sending import LEASE_LOST, emails_transport, fault_of_ours
+from emails.sending.sending import LEASE_LOST, emails_transport, internal_error_outcome
 from lib.email_addresses import parse_address
 from lib.keyring import UnknownKey
 from lib.worker.leases import Lease
-from lib.worker.processor import Drain
+from lib.worker.processor import QueueProcessor
 from system_mail import queue
-from system_mail.models import SystemMail
-from system_mail.queue import Claim
+from system_mail.models import SystemMail, SystemMailState
+from system_mail.queue import SystemMailClaim
 
 log = logging.getLogger("postrider.system_mail")
 
 KIND = "system_mail"
 SESSIONS = 8
-PARKED = timedelta(seconds=5)
+PARK_DELAY = timedelta(seconds=5)
 
-State = SystemMail.State
-ENDS = {
-    DeliveryStatus.SENT: State.SENT,
-    DeliveryStatus.DELIVERED: State.SENT,
-    DeliveryStatus.BOUNCED: State.FAILED,
-    DeliveryStatus.FAILED: State.FAILED,
+FINAL_STATES = {
+    DeliveryStatus.SENT: SystemMailState.SENT,
+    DeliveryStatus.DELIVERED: SystemMailState.SENT,
+    DeliveryStatus.BOUNCED: SystemMailState.FAILED,
+    DeliveryStatus.FAILED: SystemMailState.FAILED,
 }
 
 
 @dataclass(frozen=True)
-class Parcel:
-    claim: Claim
-    consignment: DeliveryRequest
+class SystemMailJob:
+    """A claimed system email, ready to be sent."""
+
+    claim: SystemMailClaim
+    request: DeliveryRequest
 
     @property
     def key(self) -> str:
@@ -52,70 +53,74 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Result:
-    claim: Claim
+class SystemMailResult:
+    """A claim and the outcome of its delivery attempt."""
+
+    claim: SystemMailClaim
     outcome: DeliveryOutcome
 
 
-class Sending:
-    """System mail, as lib.worker.processor.Work sees it."""
+class SystemMailQueueWork:
+    """The system email queue, as a lib.worker.processor.QueueWork."""
 
     kind = KIND
-    held_back = False
+    has_waiting_entries = False
 
     def __init__(self, transport: Transport) -> None:
         self.sessions = SESSIONS
-        self.has_found = False
+        self.has_claimed = False
         self._transport = transport
 
-    def claim(self, limit: int) -> list[Parcel]:
-        mails = queue.claim(limit)
-        self.has_found = bool(mails)
-        key = signing_key() if mails else None
-        return [parcel for mail in mails if (parcel := _packed(mail, key))]
+    def claim(self, limit: int) -> list[SystemMailJob]:
+        system_mails = queue.claim(limit)
+        self.has_claimed = bool(system_mails)
+        key = find_signing_key() if system_mails else None
+        return [job for mail in system_mails if (job := _build_job_or_fail(mail, key))]
 
-    async def perform(self, parcel: Parcel, lease: Lease) -> Result:
+    async def perform(self, job: SystemMailJob, lease: Lease) -> SystemMailResult:
         try:
-            outcome = await self._transport.deliver(parcel.consignment, lease=lease)
+            outcome = await self._transport.deliver(job.request, lease=lease)
         except LeaseLost:
             outcome = LEASE_LOST
-        return Result(parcel.claim, outcome)
+        return SystemMailResult(job.claim, outcome)
 
-    def crashed(self, parcel: Parcel, error: BaseException) -> Result:
-        return Result(parcel.claim, fault_of_ours(error))
+    def crash_result(self, job: SystemMailJob, error: BaseException) -> SystemMailResult:
+        return SystemMailResult(job.claim, internal_error_outcome(error))
 
-    def record(self, results: Sequence[Result]) -> None:
+    def record(self, results: Sequence[SystemMailResult]) -> None:
         for result in results:
             _record(result.claim, result.outcome)
 
-    def renew(self, parcels: Collection[Parcel]) -> None:
-        queue.renew([parcel.claim for parcel in parcels])
+    def renew(self, jobs: Collection[SystemMailJob]) -> None:
+        queue.renew([job.claim for job in jobs])
 
 
-def _record(held: Claim, outcome: DeliveryOutcome) -> None:
+def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
-    if outcome.verdict is DeliveryStatus.PARKED:
-        queue.put_off(held, wait=PARKED, reply=reply, attempts=held.attempt - 1)
-    elif outcome.verdict is DeliveryStatus.DEFERRED and held.age < max_age():
-        queue.put_off(held, wait=delay_after(held.attempt), reply=reply, attempts=held.attempt)
+    if outcome.status is DeliveryStatus.PARKED:
+        queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1)
+    elif outcome.status is DeliveryStatus.DEFERRED and claim.age < max_age():
+        queue.defer(claim, wait=delay_after(claim.attempt), reply=reply, attempts=claim.attempt)
     else:
-        queue.finish(held, state=ENDS.get(outcome.verdict, State.FAILED), reply=reply)
+        queue.finish(claim, state=FINAL_STATES.get(outcome.status, SystemMailState.FAILED), reply=reply)
 
 
-def _packed(mail: SystemMail, key: SigningKey | None) -> Parcel | None:
-    """Return a parcel; a mail whose seal nobody can open any more ends here, and holds up no other."""
+def _build_job_or_fail(mail: SystemMail, key: SigningKey | None) -> SystemMailJob | None:
+    """Return a job, or None after failing a system email that cannot be decrypted; the others continue."""
     try:
-        return _parcel(mail, key)
+        return _build_job(mail, key)
     except (InvalidTag, UnknownKey) as error:
-        known = {"mail": mail.id, "error": type(error).__name__}
-        log.error("a system mail cannot be unsealed", extra={"data": known})  # noqa: TRY400  # a trace would tell no more
-        queue.finish(queue.claim_of(mail), state=State.FAILED, reply="Its key has left APP_KEYS.")
+        details = {"mail": mail.id, "error": type(error).__name__}
+        log.error("a system email cannot be decrypted", extra={"data": details})  # noqa: TRY400  # a trace adds nothing
+        queue.finish(
+            queue.claim_of(mail), state=SystemMailState.FAILED, reply="Its encryption key is missing from APP_KEYS."
+        )
         return None
 
 
-def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
+def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
     sender = parse_address(settings.SYSTEM_FROM)
-    letter = OutgoingMessage(
+    message = OutgoingMessage(
         message_id=f"<{mail.id}@{sender.domain}>",
         date=mail.created_at,
         sender=Mailbox(sender.name, sender.spec),
@@ -126,27 +131,27 @@ def _parcel(mail: SystemMail, key: SigningKey | None) -> Parcel:
         html="",
         text=mail.text,
     )
-    # Failures come back to the operator's own mailbox.
+    # Bounces go to the operator's mailbox.
     envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
-    return Parcel(
-        queue.claim_of(mail), DeliveryRequest(envelope, letter, key=key, history=History(attempt=mail.attempts))
+    return SystemMailJob(
+        queue.claim_of(mail), DeliveryRequest(envelope, message, key=key, history=AttemptHistory(attempt=mail.attempts))
     )
 
 
-def signing_key() -> SigningKey | None:
-    """Return the DKIM key of SYSTEM_FROM's domain where a workspace has proved that domain, else None.
+def find_signing_key() -> SigningKey | None:
+    """Return the DKIM key of SYSTEM_FROM's domain if a workspace has verified that domain, else None.
 
-    One that is only registered may be a stranger's claim, and its key is in no DNS.
+    A domain that is only registered may belong to somebody else, and its key is not in DNS.
     """
     name = parse_address(settings.SYSTEM_FROM).domain
-    proven = Domain.objects.filter(name=name, status__in=MAY_SEND).order_by("verified_at").first()
-    if proven is None:
+    verified = Domain.objects.filter(name=name, status__in=SENDING_STATUSES).order_by("verified_at").first()
+    if verified is None:
         return None
-    pair = (proven.workspace_id, name)
-    return identities({pair})[pair].key
+    pair = (verified.workspace_id, name)
+    return load_identities({pair})[pair].key
 
 
 @functools.lru_cache(maxsize=1)
-def system_mail_drain() -> Drain[Parcel, Result]:
-    """Return this process's drain of system mail."""
-    return Drain(Sending(emails_transport()))
+def system_mail_processor() -> QueueProcessor[SystemMailJob, SystemMailResult]:
+    """Return this process's queue processor for system emails."""
+    return QueueProcessor(SystemMailQueueWork(emails_transport()))

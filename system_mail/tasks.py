@@ -2,24 +2,24 @@
 
 from celery import shared_task
 
-from system_mail.queue import purge
-from system_mail.reputation.services import judge_all
-from system_mail.sending import system_mail_drain
+from system_mail.queue import delete_expired
+from system_mail.reputation.services import check_reputations
+from system_mail.sending import system_mail_processor
 
 
 @shared_task(name="system_mail.tasks.drain", ignore_result=True)
 def drain() -> None:
     """Send everything that is due."""
-    system_mail_drain().run()
+    system_mail_processor().run()
 
 
 @shared_task(name="system_mail.tasks.expire", ignore_result=True)
 def expire() -> None:
     """Delete rows past their retention."""
-    purge()
+    delete_expired()
 
 
 @shared_task(name="reputation.tasks.judge", ignore_result=True)
-def judge() -> None:
+def check_workspaces() -> None:
     """Warn or suspend workspaces with high bounce or complaint rates."""
-    judge_all()
+    check_reputations()

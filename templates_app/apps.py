@@ -1,5 +1,5 @@
 from django.apps import AppConfig
 
 
-class Templates(AppConfig):
+class TemplatesConfig(AppConfig):
     name = "templates_app"

@@ -1,4 +1,4 @@
-"""What a template refuses."""
+"""API errors of templates."""
 
 from api.errors import Problem
 
@@ -6,16 +6,16 @@ from api.errors import Problem
 class TemplateNotFound(Problem):
     """The workspace has no template with this id or alias.
 
-    Check `templateId`; another workspace's templates cannot be used.
+    Check `templateId`. Templates of other workspaces cannot be used.
     """
 
     status, code, title = 422, "template_not_found", "Template not found"
 
 
 class TemplateSyntaxInvalid(Problem):
-    """A template's text cannot be understood.
+    """A template does not compile.
 
-    `field`, `line` and `column` point at the tag at fault, `detail` says what is wrong with it.
+    `field`, `line` and `column` locate the invalid tag; `detail` describes the error.
     """
 
     status, code, title = 422, "template_syntax_error", "Template syntax error"
@@ -24,8 +24,8 @@ class TemplateSyntaxInvalid(Problem):
 class MissingTemplateVariables(Problem):
     """The template has `strictVariables`, and the data has no value for some of its variables.
 
-    `variables` names them, and of a batch `indexes` the recipients. Give the values, or a default in the template:
-    `{{name|"there"}}`.
+    `variables` lists them; for a batch, `indexes` lists the recipients. Provide the values, or a default in the
+    template: `{{name|"there"}}`.
     """
 
     status, code, title = 422, "missing_template_variables", "Missing template variables"
@@ -34,7 +34,7 @@ class MissingTemplateVariables(Problem):
 class TemplateOutputTooLarge(Problem):
     """With this data the template renders to more than 2 MiB.
 
-    Give less data; of a batch, `field` names the recipient.
+    Send less data. For a batch, `field` names the recipient.
     """
 
     status, code, title = 422, "template_output_too_large", "Template output too large"
@@ -43,7 +43,7 @@ class TemplateOutputTooLarge(Problem):
 class AliasTaken(Problem):
     """Another template of the workspace has this alias.
 
-    Choose another alias, or take it from the other template first.
+    Choose another alias, or remove it from the other template first.
     """
 
     status, code, title = 409, "alias_taken", "Alias taken"

@@ -1,4 +1,4 @@
-"""Templates, and their versions: what an email was accepted with never changes."""
+"""Templates and their versions. An email keeps the template version it was accepted with."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +8,7 @@ from workspaces.models import Workspace
 
 
 class TemplateVersion(models.Model):
-    """What a template said at one time; immutable, so that an email can point at it for good."""
+    """The content of a template at one time. Immutable: emails refer to it permanently."""
 
     id = IdField("tplv_", primary_key=True)
     subject = models.TextField()
@@ -22,7 +22,7 @@ class TemplateVersion(models.Model):
 
 
 class Template(models.Model):
-    """A name for content; editing it makes a new version."""
+    """A named template. Editing its content creates a new version."""
 
     id = IdField("tpl_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="templates", db_index=False)

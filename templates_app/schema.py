@@ -6,18 +6,18 @@ from drf_spectacular.utils import extend_schema_view
 from rest_framework import serializers
 
 from api.schema import (
+    INTEGER,
     NOT_FOUND,
     TEXT,
     VALIDATION_ERROR,
-    WHOLE,
     DeletedSerializer,
-    answer,
     array_of,
-    known,
+    describe_problem,
     page_of,
     paging,
+    response,
 )
-from api.schema_fields import show_as
+from api.schema_fields import set_field_schema
 from templates_app import errors
 from templates_app.serializers import (
     MAX_BYTES,
@@ -29,35 +29,35 @@ from templates_app.serializers import (
 )
 from workspaces.api.schema import ANY, FULL, PLAN_LIMIT_REACHED, keyed_operation
 
-TEMPLATE_NOT_FOUND = known(errors.TemplateNotFound, "There is no template 'welcome' in this workspace.")
-TEMPLATE_SYNTAX_ERROR = known(
+TEMPLATE_NOT_FOUND = describe_problem(errors.TemplateNotFound, "There is no template with the id or alias 'welcome'.")
+TEMPLATE_SYNTAX_ERROR = describe_problem(
     errors.TemplateSyntaxInvalid,
-    "htmlContent, line 3, column 7: {{#if}} is never closed.",
-    members={"field": TEXT, "line": WHOLE, "column": WHOLE},
+    "htmlContent, line 3, column 7: {{#if name}} is not closed: {{/if}} is missing.",
+    members={"field": TEXT, "line": INTEGER, "column": INTEGER},
     example={"field": "htmlContent", "line": 3, "column": 7},
 )
-MISSING_TEMPLATE_VARIABLES = known(
+MISSING_TEMPLATE_VARIABLES = describe_problem(
     errors.MissingTemplateVariables,
-    "The template is strict, and the data has no value for name.",
-    members={"variables": array_of(TEXT), "indexes": array_of(WHOLE)},
+    "The data has no value for name, and the template has strictVariables. Add a value or a default.",
+    members={"variables": array_of(TEXT), "indexes": array_of(INTEGER)},
     optional=frozenset({"indexes"}),
     example={"variables": ["name"], "indexes": [0, 3]},
 )
-TEMPLATE_OUTPUT_TOO_LARGE = known(
+TEMPLATE_OUTPUT_TOO_LARGE = describe_problem(
     errors.TemplateOutputTooLarge,
-    "recipients[3]: the email would have more than 2 MiB.",
+    "recipients[3]: The email would be larger than 2 MiB.",
     members={"field": TEXT},
     optional=frozenset({"field"}),
     example={"field": "recipients[3]"},
 )
-ALIAS_TAKEN = known(errors.AliasTaken, "Another template of this workspace has the alias 'welcome'.")
+ALIAS_TAKEN = describe_problem(errors.AliasTaken, "Another template of this workspace has the alias 'welcome'.")
 
 
-show_as(ContentField, {"type": "string", "maxLength": MAX_BYTES})
+set_field_schema(ContentField, {"type": "string", "maxLength": MAX_BYTES})
 
 
 class TemplateChanges(TemplateInput):
-    """The same fields, none of them required."""
+    """The fields of TemplateInput, none of them required."""
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
@@ -89,10 +89,10 @@ templates_schema = extend_schema_view(
     list=keyed_operation(
         "listTemplates",
         "List templates",
-        "Returns the workspace's templates without their texts, newest first.",
+        "Returns the workspace's templates without their content, newest first.",
         scope=ANY,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 page_of(TemplateItemSerializer, name="TemplatePage"),
                 "A page of templates.",
@@ -105,39 +105,40 @@ templates_schema = extend_schema_view(
     create=keyed_operation(
         "createTemplate",
         "Create a template",
-        "Keeps a subject and texts with variables such as `{{name}}`, to be filled in with an email's `templateData`. "
-        'Values are escaped in HTML; `{{{name}}}` is not. Defaults are written `{{name|"there"}}`; there are '
-        "`{{#if}}`, `{{#unless}}` and `{{#each}}`. With `strictVariables` an email that lacks a value is refused; "
-        "without, the value is empty and the answer warns. An `alias` can stand wherever a template's id can.",
+        "Stores a subject, HTML and text with variables such as `{{name}}`, which an email's `templateData` fills in. "
+        'Values are escaped in HTML, except with `{{{name}}}`. Defaults are written `{{name|"there"}}`; the sections '
+        "are `{{#if}}`, `{{#unless}}` and `{{#each}}`. With `strictVariables`, an email that lacks a value is refused; "
+        "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
+        "id.",
         scope=FULL,
         body=TemplateInput,
         bodies={
             "A template": {"name": "Welcome", "subject": "Welcome, {{name}}", "alias": "welcome", **CONTENT},
-            "The least": {"name": "Bye", "subject": "Goodbye", "htmlContent": "<p>Goodbye!</p>"},
+            "A minimal template": {"name": "Bye", "subject": "Goodbye", "htmlContent": "<p>Goodbye!</p>"},
         },
-        answers=[answer(201, TemplateSerializer, "The template is kept.", example=TEMPLATE)],
+        responses=[response(201, TemplateSerializer, "The template was created.", example=TEMPLATE)],
         problems=[TEMPLATE_SYNTAX_ERROR, ALIAS_TAKEN, PLAN_LIMIT_REACHED],
     ),
     retrieve=keyed_operation(
         "getTemplate",
         "Get a template",
-        "Returns one template with its texts.",
+        "Returns one template with its content.",
         scope=ANY,
-        answers=[answer(200, TemplateSerializer, "The template.", example=TEMPLATE)],
+        responses=[response(200, TemplateSerializer, "The template.", example=TEMPLATE)],
         problems=[NOT_FOUND],
     ),
     partial_update=keyed_operation(
         "updateTemplate",
         "Change a template",
-        "Changes the fields that are given. Emails that were accepted before keep what they were accepted with.",
+        "Changes the given fields. Emails accepted before the change keep the old content.",
         scope=FULL,
         body=TemplateChanges,
         bodies={"Another subject": {"subject": "Good to see you, {{name}}"}},
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 TemplateSerializer,
-                "The template as it is now.",
+                "The updated template.",
                 example={
                     **TEMPLATE,
                     "subject": "Good to see you, {{name}}",
@@ -150,25 +151,27 @@ templates_schema = extend_schema_view(
     destroy=keyed_operation(
         "deleteTemplate",
         "Delete a template",
-        "Deletes the template. Emails that were accepted with it are sent and kept as they are.",
+        "Deletes the template. Emails already accepted with it are not affected.",
         scope=FULL,
-        answers=[answer(200, DeletedSerializer, "The template is gone.", example={"id": ITEM["id"], "deleted": True})],
+        responses=[
+            response(200, DeletedSerializer, "The template was deleted.", example={"id": ITEM["id"], "deleted": True})
+        ],
         problems=[NOT_FOUND],
     ),
     preview=keyed_operation(
         "previewTemplate",
         "Preview a template",
-        "Renders the template with the given data and sends nothing. `missingVariables` names the variables that have "
-        "no value; they are rendered as nothing. The body may be left out.",
+        "Renders the template with the given data without sending. `missingVariables` lists the variables without a "
+        "value, which are rendered as empty. The request body is optional.",
         scope=ANY,
         body=PreviewInput,
         body_may_be_empty=True,
         bodies={"With data": {"data": {"name": "Ada"}}},
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 PreviewSerializer,
-                "The template, rendered.",
+                "The rendered template.",
                 example={
                     "subject": "Welcome, Ada",
                     "html": "<p>Hello Ada!</p>",

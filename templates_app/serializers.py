@@ -1,21 +1,21 @@
-"""Templates on the wire."""
+"""Serializers of templates."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, WireTimeField
+from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from templates_app.models import Template
-from templates_app.services import Content
+from templates_app.services import TemplateContent
 
 MAX_BYTES = 1024 * 1024
 MAX_SUBJECT_LENGTH = 998
 
 
 class ContentField(TextField):
-    """html or text of a template: at most 1 MiB in UTF-8."""
+    """The HTML or text of a template: at most 1 MiB in UTF-8."""
 
-    default_error_messages = {"too_long": "This has more than 1 MiB in UTF-8."}
+    default_error_messages = {"too_long": "This is larger than 1 MiB in UTF-8."}
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -25,10 +25,10 @@ class ContentField(TextField):
 
 
 class AliasField(serializers.RegexField):
-    """A name that can stand where an id stands."""
+    """A name that can be used in place of a template id."""
 
     default_error_messages = {
-        "invalid": "An alias has letters, digits, dots, dashes and underscores, and begins with a letter."
+        "invalid": "An alias consists of A-Z, a-z, 0-9, dots, dashes and underscores, and begins with A-Z or a-z."
     }
 
     def __init__(self, **options: Any) -> None:
@@ -48,8 +48,8 @@ class TemplateInput(StrictSerializer):
 
 
 def new_template(values: dict[str, Any]) -> dict[str, Any]:
-    """Turn valid input into the arguments of services.create_template."""
-    content = Content(subject=values["subject"], html=values["html"], text=values.get("text") or "")
+    """Return validated input as the arguments of services.create_template."""
+    content = TemplateContent(subject=values["subject"], html=values["html"], text=values.get("text") or "")
     strict, alias = values.get("strict_variables", False), values.get("alias")
     return {"name": values["name"], "content": content, "alias": alias, "strict_variables": strict}
 
@@ -59,12 +59,12 @@ class PreviewInput(StrictSerializer):
 
 
 class TemplateItemSerializer(serializers.ModelSerializer[Template]):
-    """A template in a list: without its texts."""
+    """A template in a list, without its content."""
 
     subject = serializers.CharField(source="version.subject")
     strictVariables = serializers.BooleanField(source="strict_variables")  # noqa: N815
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
-    updatedAt = WireTimeField(source="updated_at")  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    updatedAt = UtcDateTimeField(source="updated_at")  # noqa: N815
 
     class Meta:
         model = Template

@@ -1,4 +1,4 @@
-"""Acts on templates, and the rendering of a version with data."""
+"""Template services: create, update, delete, preview and render."""
 
 import functools
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from django.db.models.functions import Now
 from delivery.message.html_segments import TemplateSegments
 from lib.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.rendering import Mode, OutputTooLarge, render
-from templates_app.language.syntax import Compiled, TemplateSyntaxError, compile_template
+from templates_app.language.rendering import OutputTooLarge, RenderMode, render
+from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
 from templates_app.models import Template, TemplateVersion
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 MAX_TEMPLATES = 1000
-COMPILED_KEPT = 256
+COMPILED_CACHE_SIZE = 256
 
 
 @dataclass(frozen=True)
-class Content:
-    """The three texts of a template, as their author wrote them."""
+class TemplateContent:
+    """Subject, HTML and text of a template before compilation."""
 
     subject: str
     html: str
@@ -33,35 +33,35 @@ class Content:
 
 @dataclass(frozen=True)
 class CompiledContent:
-    subject: Compiled
-    html: Compiled
-    text: Compiled
+    subject: CompiledTemplate
+    html: CompiledTemplate
+    text: CompiledTemplate
 
 
 @dataclass(frozen=True)
 class RenderedTemplate:
-    """What one recipient gets; missing names variables that had no value, in order of appearance.
+    """The rendered content for one recipient.
 
-    woven: the HTML in pieces.
+    missing: variables without a value, in order of appearance. segments: the HTML in pieces.
     """
 
     subject: str
     html: str
     text: str
     missing: tuple[str, ...]
-    woven: TemplateSegments
+    segments: TemplateSegments
 
 
-@functools.lru_cache(maxsize=COMPILED_KEPT)
-def compile_content(content: Content) -> CompiledContent:
-    """Compile all three texts. Raises TemplateSyntaxInvalid naming field, line and column."""
+@functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
+def compile_content(content: TemplateContent) -> CompiledContent:
+    """Compile subject, HTML and text. Raises TemplateSyntaxInvalid with field, line and column."""
     return _compile(content)
 
 
-def preview_draft(content: Content, *, data: Mapping[str, Any]) -> RenderedTemplate:
-    """Render what is still being written. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
+def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedTemplate:
+    """Render unsaved content. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
 
-    Compiled for this once: every keystroke is another text, and would push out what is sent.
+    Bypasses the cache: each keystroke is new content and would evict the templates in use.
     """
     try:
         return render_content(_compile(content), data)
@@ -69,7 +69,7 @@ def preview_draft(content: Content, *, data: Mapping[str, Any]) -> RenderedTempl
         raise TemplateOutputTooLarge(str(error)) from error
 
 
-def _compile(content: Content) -> CompiledContent:
+def _compile(content: TemplateContent) -> CompiledContent:
     return CompiledContent(
         subject=_compiled("subject", content.subject),
         html=_compiled("htmlContent", content.html),
@@ -78,45 +78,45 @@ def _compile(content: Content) -> CompiledContent:
 
 
 def render_content(compiled: CompiledContent, data: Mapping[str, Any]) -> RenderedTemplate:
-    """Render with data. Raises rendering.OutputTooLarge."""
-    subject = render(compiled.subject, data, mode=Mode.SUBJECT)
-    html = render(compiled.html, data, mode=Mode.HTML)
-    text = render(compiled.text, data, mode=Mode.TEXT)
+    """Render compiled content with data. Raises rendering.OutputTooLarge."""
+    subject = render(compiled.subject, data, mode=RenderMode.SUBJECT)
+    html = render(compiled.html, data, mode=RenderMode.HTML)
+    text = render(compiled.text, data, mode=RenderMode.TEXT)
     missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
-    woven = TemplateSegments(html.pieces, html.escaped)
-    return RenderedTemplate(subject.text, html.text, text.text, tuple(missing), woven)
+    segments = TemplateSegments(html.pieces, html.escaped)
+    return RenderedTemplate(subject.text, html.text, text.text, tuple(missing), segments)
 
 
-def content_of(version: TemplateVersion) -> Content:
-    return Content(subject=version.subject, html=version.html, text=version.text)
+def version_content(version: TemplateVersion) -> TemplateContent:
+    return TemplateContent(subject=version.subject, html=version.html, text=version.text)
 
 
 def find_template(workspace: Workspace, reference: str) -> Template:
-    """Return the template that an id or an alias names. Raises TemplateNotFound."""
+    """Return the template with the given id or alias. Raises TemplateNotFound."""
     by_id = Q(id=reference) if _is_id(reference) else Q()
-    found = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
-    if found is None:
-        raise TemplateNotFound(f"There is no template {reference[:80]!r} in this workspace.")
-    return found
+    template = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
+    if template is None:
+        raise TemplateNotFound(f"There is no template with the id or alias {reference[:80]!r}.")
+    return template
 
 
 def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedTemplate:
-    """Render a template for looking at. Raises TemplateOutputTooLarge."""
+    """Render a stored template for a preview. Raises TemplateOutputTooLarge."""
     try:
-        return render_content(compile_content(content_of(template.version)), data)
+        return render_content(compile_content(version_content(template.version)), data)
     except OutputTooLarge as error:
         raise TemplateOutputTooLarge(str(error)) from error
 
 
 @transaction.atomic
 def create_template(
-    workspace: Workspace, *, name: str, content: Content, alias: str | None, strict_variables: bool
+    workspace: Workspace, *, name: str, content: TemplateContent, alias: str | None, strict_variables: bool
 ) -> Template:
-    """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000."""
+    """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000 templates."""
     compile_content(content)
     Workspace.objects.select_for_update().get(id=workspace.id)
     if workspace.templates.count() >= MAX_TEMPLATES:
-        detail = f"A workspace has at most {MAX_TEMPLATES} templates; delete one."
+        detail = f"A workspace can have at most {MAX_TEMPLATES} templates. Delete one first."
         raise PlanLimitReached(detail, resource="templates", limit=MAX_TEMPLATES)
     version = _new_version(content)
     template = Template(workspace=workspace, name=name, alias=alias, strict_variables=strict_variables, version=version)
@@ -126,13 +126,13 @@ def create_template(
 
 @transaction.atomic
 def update_template(template: Template, *, changes: Mapping[str, Any]) -> Template:
-    """Change name, alias, strict_variables, subject, html or text; what was accepted keeps the old version.
+    """Update name, alias, strict_variables, subject, html or text. Accepted emails keep the old version.
 
     Raises TemplateSyntaxInvalid, AliasTaken.
     """
     locked = Template.objects.select_for_update(of=("self",)).select_related("version").get(id=template.id)
-    old = content_of(locked.version)
-    new = Content(**{name: changes.get(name, getattr(old, name)) for name in ("subject", "html", "text")})
+    old = version_content(locked.version)
+    new = TemplateContent(**{name: changes.get(name, getattr(old, name)) for name in ("subject", "html", "text")})
     if new != old:
         compile_content(new)
         _retire(locked.version_id)
@@ -146,7 +146,7 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
 
 @transaction.atomic
 def delete_template(template: Template) -> None:
-    """Delete the name; the versions that emails were accepted with stay as long as those do."""
+    """Delete a template. Versions used by accepted emails are kept as long as those emails."""
     version_id = (
         Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
     )
@@ -154,7 +154,7 @@ def delete_template(template: Template) -> None:
     _retire(version_id)
 
 
-def _compiled(field: str, source: str) -> Compiled:
+def _compiled(field: str, source: str) -> CompiledTemplate:
     try:
         return compile_template(source)
     except TemplateSyntaxError as error:
@@ -162,7 +162,7 @@ def _compiled(field: str, source: str) -> Compiled:
         raise TemplateSyntaxInvalid(detail, field=field, line=error.line, column=error.column) from error
 
 
-def _new_version(content: Content) -> TemplateVersion:
+def _new_version(content: TemplateContent) -> TemplateVersion:
     return TemplateVersion.objects.create(subject=content.subject, html=content.html, text=content.text)
 
 

@@ -1,4 +1,4 @@
-"""`/v1/templates`: create, list, look at, change, delete, preview."""
+"""`/v1/templates`: create, list, retrieve, update, delete and preview."""
 
 from django.db.models import QuerySet
 from rest_framework import status
@@ -27,9 +27,9 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     reading_actions = frozenset({"preview"})
 
     def get_queryset(self) -> QuerySet[Template]:
-        # A list never reads the texts, which may be a megabyte each.
-        found = super().get_queryset()
-        return found.defer("version__html", "version__text") if self.action == "list" else found
+        # Lists skip the content, up to a megabyte per field.
+        templates = super().get_queryset()
+        return templates.defer("version__html", "version__text") if self.action == "list" else templates
 
     def get_serializer_class(self) -> type[TemplateItemSerializer]:
         return TemplateItemSerializer if self.action == "list" else TemplateSerializer

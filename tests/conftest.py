@@ -1,4 +1,4 @@
-"""What all tests share: two workspaces that must never see each other, and a client of the API."""
+"""Fixtures of all tests: two workspaces, an API client for each, and fresh caches."""
 
 import functools
 import os
@@ -14,15 +14,15 @@ from django.core.cache import cache as django_cache
 from django.test import Client
 
 from domains.models import Domain
-from domains.services import KEY_BITS, registered, sealed_dkim_key
+from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
 from tests.lib.nameserver import NameServer
-from tracking.recorder import Recorder, recorder
+from tracking.recorder import HitRecorder, recorder
 from workspaces.api import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
 
-# CI tries the same examples every time, a developer new ones; a busy machine must not fail an example.
+# CI runs the same examples every time, developers get new ones; a busy machine must not fail an example.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("suite")
 
@@ -38,7 +38,7 @@ class Account:
 
 
 class Api:
-    """Calls /v1 as the holder of a key; answers are Django's test responses."""
+    """Calls /v1 with an API key and returns the responses of Django's test client."""
 
     def __init__(self, key: str | None = None) -> None:
         self.client = Client(raise_request_exception=False)
@@ -63,8 +63,8 @@ class Api:
         import json
 
         data = b"" if body is None else json.dumps(body).encode()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.generic(method, f"/v1{path}", data, "application/json", headers={**self.headers, **named})
+        extra = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.generic(method, f"/v1{path}", data, "application/json", headers={**self.headers, **extra})
 
 
 def make_account(name: str, *, plan: str = "enterprise") -> Account:
@@ -79,7 +79,7 @@ def _password_hash() -> str:
 
 @functools.cache
 def _private_key() -> rsa.RSAPrivateKey:
-    # Finding the primes of a pair for every test would take longer than the tests.
+    # Generating a key pair for every test would take longer than the tests.
     return rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS)
 
 
@@ -102,20 +102,20 @@ def empty_dns() -> Iterator[NameServer]:
 
 @pytest.fixture(autouse=True)
 def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
-    # Tests call faster than clients may; those of the limit itself set it again.
+    # Tests exceed the rate limit; the tests of the limit set it themselves.
     settings.RATE_LIMIT = None
-    # No look-up leaves the machine: without a server of its own a test finds that no name exists.
+    # No DNS query leaves the machine: without a fake name server every name is NXDOMAIN.
     settings.DNS_SERVERS = [empty_dns.address]
     authentication.cache.clear()
-    registered.clear()
-    queue_stats.recent.clear()
+    sending_domain_cache.clear()
+    queue_stats.stats_cache.clear()
     django_cache.clear()
 
 
 @pytest.fixture(autouse=True)
-def _hits_wait(monkeypatch: Any) -> None:
-    """Let hits wait until a test flushes them: a thread of its own would not see the test's transaction."""
-    monkeypatch.setattr(Recorder, "_start", lambda _: None)
+def _queue_hits(monkeypatch: Any) -> None:
+    """Queue hits until a test flushes them: a separate thread would not see the test's transaction."""
+    monkeypatch.setattr(HitRecorder, "_start", lambda _: None)
     recorder._hits.clear()
 
 
@@ -131,7 +131,7 @@ def bob(db: None) -> Account:
 
 @pytest.fixture
 def api(alice: Account) -> Api:
-    """The API as Alice's full-access key sees it, with the domain alice.example registered."""
+    """An API client with Alice's full-access key and the registered domain alice.example."""
     make_domain(alice.workspace, "alice.example")
     return Api(make_key(alice.workspace))
 
@@ -143,7 +143,7 @@ def bobs_api(bob: Account) -> Api:
 
 
 def mail(**fields: Any) -> dict[str, Any]:
-    """A body that sends; fields replace or add, None takes one away."""
+    """Return a valid body for sending; keywords replace or add fields, None removes one."""
     body = {
         "from": "Alice <hi@alice.example>",
         "to": "ada@example.com",

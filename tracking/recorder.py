@@ -1,7 +1,7 @@
-"""Hits wait here for a moment and are written down together; the redirect never waits for them.
+"""Hit buffer: opens and clicks are recorded in batches, and responses do not wait for the database.
 
-One per process, bounded. A thread empties it every 200 ms; what waits at the end of the process is written then.
-While the database is out of reach hits are kept, and when there are too many, counted and dropped.
+There is one bounded buffer per process. A thread empties it every 200 ms, and process exit empties it as well.
+While the database is unreachable, hits are kept; hits beyond CAPACITY are counted and dropped.
 See docs/decisions/0026.
 """
 
@@ -17,50 +17,55 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from emails.events.opens_and_clicks import Hit, record_hits
 
 CAPACITY = 10_000
-BATCH = 100
+BATCH_SIZE = 100
 GATHER_SECONDS = 0.2
 RETRY_SECONDS = 2.0
-# After which an idle thread gives its database connection back.
+# Idle time after which the thread closes its database connection.
 IDLE_SECONDS = 5.0
 
 log = logging.getLogger("postrider.tracking")
 
 
-class Recorder:
+class HitRecorder:
+    """A bounded buffer of hits and the thread that records them."""
+
     def __init__(self) -> None:
         self._hits: deque[Hit] = deque()
-        self._stirred = threading.Event()
-        self._flushing = threading.Lock()
+        self._has_hits = threading.Event()
+        self._flush_lock = threading.Lock()
         self._process = 0
         self._dropped = 0
 
     def add(self, hit: Hit) -> None:
-        """Keep a hit for the next batch; returns at once."""
+        """Add a hit to the next batch, without blocking."""
         if len(self._hits) >= CAPACITY:
             self._dropped += 1
             return
         self._hits.append(hit)
         self._start()
-        self._stirred.set()
+        self._has_hits.set()
 
     def flush(self) -> bool:
-        """Write down all that waits; return whether the database could be reached."""
-        with self._flushing:
-            self._tell_dropped()
-            while batch := self._taken():
+        """Record all buffered hits; return whether the database was reachable."""
+        with self._flush_lock:
+            self._log_dropped()
+            while batch := self._take_batch():
                 try:
                     _record(batch)
                 except (OperationalError, InterfaceError) as error:
                     self._hits.extendleft(reversed(batch))
-                    log.warning("hits wait", extra={"data": {"count": len(self._hits), "error": type(error).__name__}})
+                    log.warning(
+                        "hits wait for the database",
+                        extra={"data": {"count": len(self._hits), "error": type(error).__name__}},
+                    )
                     return False
         return True
 
-    def _taken(self) -> list[Hit]:
-        return [self._hits.popleft() for _ in range(min(BATCH, len(self._hits)))]
+    def _take_batch(self) -> list[Hit]:
+        return [self._hits.popleft() for _ in range(min(BATCH_SIZE, len(self._hits)))]
 
     def _start(self) -> None:
-        """Start the thread; gunicorn forks after loading, and a child has none of its parent's threads."""
+        """Start the thread once per process: gunicorn forks after loading, and threads do not survive a fork."""
         if self._process != os.getpid():
             self._process = os.getpid()
             atexit.register(self._finish)
@@ -68,34 +73,34 @@ class Recorder:
 
     def _run(self) -> None:
         while True:
-            if not self._stirred.wait(IDLE_SECONDS):
+            if not self._has_hits.wait(IDLE_SECONDS):
                 connection.close()
-                self._stirred.wait()
-            self._stirred.clear()
+                self._has_hits.wait()
+            self._has_hits.clear()
             time.sleep(GATHER_SECONDS)
             close_old_connections()
             if not self.flush():
                 time.sleep(RETRY_SECONDS)
-                self._stirred.set()
+                self._has_hits.set()
 
     def _finish(self) -> None:
         if not self.flush():
             self._dropped += len(self._hits)
-        self._tell_dropped()
+        self._log_dropped()
 
-    def _tell_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         if self._dropped:
             log.error("hits dropped", extra={"data": {"count": self._dropped}})
             self._dropped = 0
 
 
 def _record(hits: list[Hit]) -> None:
-    """Record a batch; where it is refused, one by one, so that a bad one costs itself alone."""
+    """Record a batch. If it fails, record each hit separately, so that only the bad one is lost."""
     try:
         record_hits(hits)
     except (OperationalError, InterfaceError):
         raise
-    except Exception:  # noqa: BLE001 - nobody else would start the thread again
+    except Exception:  # noqa: BLE001 - an exception would end the thread
         for hit in hits:
             _record_alone(hit)
 
@@ -106,7 +111,7 @@ def _record_alone(hit: Hit) -> None:
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        log.exception("a hit was refused")
+        log.exception("a hit could not be recorded")
 
 
-recorder = Recorder()
+recorder = HitRecorder()

@@ -1,4 +1,4 @@
-"""What the recipients' doors do with a token."""
+"""Open, click and unsubscribe requests of recipients, identified by a token."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,51 +11,51 @@ from emails.events.unsubscribe import unsubscribe
 from emails.models import Email
 from emails.sending.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
 from lib.tokens import InvalidToken
-from tracking.bot_detection import is_machine
+from tracking.bot_detection import is_bot
 from tracking.recorder import recorder
 from workspaces.models import Workspace
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Who wrote to the recipient, as far as it is still known; empty where it is not."""
+    """The sender of an email; fields are empty when they are no longer known."""
 
     name: str = ""
     domain: str = ""
 
 
-def note_open(token: str, *, meta: Mapping[str, Any]) -> None:
-    """Keep an open; a bad token is nobody's."""
+def record_open(token: str, *, meta: Mapping[str, Any]) -> None:
+    """Buffer an open; ignore an invalid token."""
     try:
         recipient_id = read_open(token)
     except InvalidToken:
         return
-    recorder.add(Hit(recipient_id, is_machine=is_machine(meta)))
+    recorder.add(Hit(recipient_id, is_bot=is_bot(meta)))
 
 
-def click_link(token: str) -> ClickedLink | None:
-    """Return what a token says, None for one that is not ours."""
+def read_click_link(token: str) -> ClickedLink | None:
+    """Return the tracked link of a token, or None if the token is invalid."""
     try:
         return read_click(token)
     except InvalidToken:
         return None
 
 
-def note_click(link: ClickedLink, *, meta: Mapping[str, Any]) -> None:
-    """Keep a click."""
-    recorder.add(Hit(link.recipient_id, url=link.target, is_machine=is_machine(meta)))
+def record_click(link: ClickedLink, *, meta: Mapping[str, Any]) -> None:
+    """Buffer a click."""
+    recorder.add(Hit(link.recipient_id, url=link.target, is_bot=is_bot(meta)))
 
 
-def unsubscribe_link(token: str) -> UnsubscribeLink | None:
-    """Return what a token says, None for one that is not ours."""
+def read_unsubscribe_link(token: str) -> UnsubscribeLink | None:
+    """Return the unsubscribe link of a token, or None if the token is invalid."""
     try:
         return read_unsubscribe(token)
     except InvalidToken:
         return None
 
 
-def sender_of(link: UnsubscribeLink) -> Sender:
-    """Look up who sent the email; the page does without when the database cannot be asked."""
+def find_sender(link: UnsubscribeLink) -> Sender:
+    """Return the sender of the email; an empty Sender if the database is unreachable."""
     try:
         name = Workspace.objects.filter(id=link.workspace_id).values_list("name", flat=True).first()
         email = Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id)
@@ -65,8 +65,8 @@ def sender_of(link: UnsubscribeLink) -> Sender:
     return Sender(name or "", domain or "")
 
 
-def has_unsubscribed(link: UnsubscribeLink) -> bool:
-    """Unsubscribe; return False when the database cannot be reached, so that it has to be tried again."""
+def try_unsubscribe(link: UnsubscribeLink) -> bool:
+    """Unsubscribe; return False if the database is unreachable and the request must be repeated."""
     try:
         unsubscribe(link)
     except (OperationalError, InterfaceError):
@@ -74,10 +74,10 @@ def has_unsubscribed(link: UnsubscribeLink) -> bool:
     return True
 
 
-def masked(address: str) -> str:
-    """Return an address as its owner knows it and nobody else: a•••@e•••.com.
+def mask_address(address: str) -> str:
+    """Return an address that only its owner recognizes: a•••@e•••.com.
 
-    The page may be open on a screen that others see, and links are forwarded with their mails.
+    Other people may see the page: screens are shared, and links are forwarded with their emails.
     """
     local, _, domain = address.rpartition("@")
     name, _, suffix = domain.rpartition(".")

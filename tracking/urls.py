@@ -1,4 +1,4 @@
-"""What the links in emails point to. Everything below a door is its own: also what some mail reader has mangled."""
+"""URLs of the links in emails. `path` also matches tokens that a mail client has damaged."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The recipient's doors: no key, no cookie, no session, and nothing about a recipient in any address."""
+"""Recipient views: no API key, cookie or session, and no recipient data in a URL."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from emails.sending.links import UnsubscribeLink
 from tracking import services
 
-# One transparent dot.
+# One transparent pixel.
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
 PAGE_HEADERS = {
@@ -21,42 +21,42 @@ PAGE_HEADERS = {
     ),
     "X-Frame-Options": "DENY",
 }
-# One-click bodies have 26 bytes, in multipart some 200. What a body says does not matter: only who presses the button
-# or a mail reader's own sends a POST. It is read for the client's sake, which may not get an answer before.
+# A one-click body has 26 bytes, as multipart about 200. Its content does not matter: only the button of the page or of
+# a mail client sends a POST. The body is read because some clients do not read the response before.
 BODY_BYTES = 16_384
 
 
 @require_safe
 def pixel(request: HttpRequest, token: str) -> HttpResponse:
-    """Answer every token alike, so that nobody can try which ones are good."""
+    """Return the same response for every token, so that valid tokens cannot be guessed."""
     if request.method == "GET":
-        services.note_open(token, meta=request.META)
+        services.record_open(token, meta=request.META)
     return HttpResponse(GIF, content_type="image/gif", headers=HEADERS)
 
 
 @require_safe
 def click(request: HttpRequest, token: str) -> HttpResponse:
-    """Redirect to the target inside of the token, and nowhere else; needs no database."""
-    link = services.click_link(token)
+    """Redirect to the target in the token, and nowhere else. Needs no database."""
+    link = services.read_click_link(token)
     if link is None:
         return _page("broken", status=404)
     if request.method == "GET":
-        services.note_click(link, meta=request.META)
-    # Not HttpResponseRedirect, which parses the target and refuses some that browsers open.
+        services.record_click(link, meta=request.META)
+    # Not HttpResponseRedirect: it refuses some targets that browsers open.
     return HttpResponse(status=302, headers={**HEADERS, "Location": iri_to_uri(link.target)})
 
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a page with a button; only a POST, with whatever body, unsubscribes (RFC 8058)."""
-    link = services.unsubscribe_link(token)
+    """Show a page with a button. Only a POST unsubscribes, with any body (RFC 8058)."""
+    link = services.read_unsubscribe_link(token)
     if link is None:
         return _page("broken", status=404)
     if request.method != "POST":
         return _page("unsubscribe", **_context(link))
     request.read(BODY_BYTES)
-    if services.has_unsubscribed(link):
+    if services.try_unsubscribe(link):
         return _page("unsubscribed", **_context(link))
     response = _page("later", status=503)
     response.headers["Retry-After"] = "60"
@@ -64,7 +64,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _context(link: UnsubscribeLink) -> dict[str, Any]:
-    return {"sender": services.sender_of(link), "address": services.masked(link.address)}
+    return {"sender": services.find_sender(link), "address": services.mask_address(link.address)}
 
 
 def _page(name: str, *, status: int = 200, **context: Any) -> HttpResponse:

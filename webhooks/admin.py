@@ -1,4 +1,4 @@
-"""Staff's view of webhooks and deliveries; secrets, bodies and answers stay out of it."""
+"""Webhooks and deliveries in the staff admin, without secrets, bodies and answers."""
 
 from django.contrib import admin
 

@@ -1,9 +1,9 @@
-"""The kinds of event that an endpoint can subscribe to."""
+"""Event types that an endpoint can subscribe to."""
 
-KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
-PREFIX = "email."
+EVENT_TYPES = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
+TYPE_PREFIX = "email."
 
 
-def type_of(kind: str) -> str:
-    """Return the kind as `type` of a body spells it."""
-    return PREFIX + kind
+def wire_type(kind: str) -> str:
+    """Return the event type as spelled in the `type` member of a body."""
+    return TYPE_PREFIX + kind

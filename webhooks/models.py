@@ -1,8 +1,8 @@
-"""Endpoints, what they are told, and the queue of what is still to be told.
+"""Webhook endpoints, their events and deliveries, and the delivery queue.
 
-The rows of events, deliveries and the queue are many and short-lived: they carry no foreign-key constraints, which
-would cost more than the rest of writing them. The acts of this app keep them together, and a queue row whose
-endpoint is gone is thrown away by the claim (docs/decisions/0034).
+Events, deliveries and queue entries are many and short-lived. They have no foreign-key constraints, which would cost
+more than the rest of the insert. The services of this app keep them consistent, and a claim discards queue entries
+whose endpoint is gone (docs/decisions/0034).
 """
 
 from collections.abc import Collection
@@ -17,45 +17,45 @@ from django.db.models.functions import Now
 from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
-from webhooks.event_types import KINDS
+from webhooks.event_types import EVENT_TYPES
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "webhook-secret"
-KIND_CHOICES = [(kind, kind) for kind in KINDS]
+EVENT_TYPE_CHOICES = [(kind, kind) for kind in EVENT_TYPES]
 
-DELETE_OLDER = """
+DELETE_OLDER_EVENTS = """
 WITH old AS (
     SELECT id FROM webhooks_webhookevent WHERE workspace_id = %s AND created_at < %s ORDER BY created_at LIMIT %s
 ), delivery AS (
     DELETE FROM webhooks_webhookdelivery d USING old WHERE d.event_id = old.id RETURNING d.id
-), waiting AS (
+), entry AS (
     DELETE FROM webhooks_pending p USING delivery WHERE p.delivery_id = delivery.id
 )
 DELETE FROM webhooks_webhookevent e USING old WHERE e.id = old.id
 """
-DELETE_TOLD = """
-WITH told AS (
+DELETE_EVENTS = """
+WITH event AS (
     SELECT id FROM webhooks_webhookevent WHERE id = ANY(%s)
 ), delivery AS (
-    DELETE FROM webhooks_webhookdelivery d USING told WHERE d.event_id = told.id RETURNING d.id
-), waiting AS (
+    DELETE FROM webhooks_webhookdelivery d USING event WHERE d.event_id = event.id RETURNING d.id
+), entry AS (
     DELETE FROM webhooks_pending p USING delivery WHERE p.delivery_id = delivery.id
 )
-DELETE FROM webhooks_webhookevent e USING told WHERE e.id = told.id
+DELETE FROM webhooks_webhookevent e USING event WHERE e.id = event.id
 """
 
 
 class Webhook(models.Model):
-    """An endpoint that a workspace wants events posted to."""
+    """An endpoint of a workspace that events are posted to."""
 
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
-    events = ArrayField(models.CharField(max_length=16, choices=KIND_CHOICES))
+    events = ArrayField(models.CharField(max_length=16, choices=EVENT_TYPE_CHOICES))
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
     pace = models.PositiveSmallIntegerField(
-        default=4, help_text="attempts that may be under way (webhooks.sending.endpoint_shares)"
+        default=4, help_text="maximum attempts in flight (webhooks.sending.endpoint_shares)"
     )
     failing_since = models.DateTimeField(null=True, editable=False, help_text="first failure since the last success")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -70,14 +70,14 @@ class Webhook(models.Model):
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):
     def valid(self) -> Self:
-        """Narrow to what signs now, newest first."""
+        """Filter to the secrets that are valid now, newest first."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now())).order_by(
             models.F("expires_at").desc(nulls_first=True)
         )
 
 
 class WebhookSecret(models.Model):
-    """A signing secret, sealed to this row; the one without an expiry is the newest."""
+    """A signing secret, sealed to this row. The newest secret of a webhook has no expiry."""
 
     id = IdField("whs_", primary_key=True)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="secrets")
@@ -100,28 +100,28 @@ class WebhookSecret(models.Model):
         return self
 
     def secret(self) -> str:
-        """Return the secret. Raises InvalidTag when the sealed value was made for another row."""
+        """Return the secret. Raises InvalidTag if the value was sealed for another row."""
         return unseal(self.sealed_secret, purpose=SEAL_PURPOSE, row=self.id).decode()
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def delete_older(self, workspace_id: str, *, before: datetime, limit: int) -> int:
-        """Delete a workspace's events from before a moment, oldest first, with their deliveries.
+        """Delete a workspace's events created before a time, oldest first, with their deliveries.
 
-        limit: how many at most, for small transactions. Returns how many it were: 0 when there is nothing left.
+        limit: the maximum per call, for small transactions. Returns the number deleted, 0 when none is left.
         """
         with connection.cursor() as cursor:
-            cursor.execute(DELETE_OLDER, [to_uuid(workspace_id, prefix="ws_"), before, limit])
+            cursor.execute(DELETE_OLDER_EVENTS, [to_uuid(workspace_id, prefix="ws_"), before, limit])
             return int(cursor.rowcount)
 
-    def delete_told(self, event_ids: Collection[str]) -> None:
-        """Delete what was and would be posted of these events, with the deliveries."""
+    def delete_events(self, event_ids: Collection[str]) -> None:
+        """Delete events with their deliveries and queue entries."""
         with connection.cursor() as cursor:
-            cursor.execute(DELETE_TOLD, [[to_uuid(event_id, prefix="evt_") for event_id in event_ids]])
+            cursor.execute(DELETE_EVENTS, [[to_uuid(event_id, prefix="evt_") for event_id in event_ids]])
 
 
 class WebhookEvent(models.Model):
-    """What is posted, as it was rendered when the event was written: once, for all endpoints and attempts."""
+    """The body of an event, rendered once when the event is recorded, for all endpoints and attempts."""
 
     id = IdField("evt_", primary_key=True)
     workspace_id = IdField("ws_")
@@ -137,26 +137,27 @@ class WebhookEvent(models.Model):
         return self.id
 
 
+class WebhookDeliveryStatus(models.TextChoices):
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    EXHAUSTED = "exhausted"
+    DISCARDED = "discarded"
+
+
 class WebhookDelivery(models.Model):
     """One event for one endpoint, with a log of the attempts."""
-
-    class Status(models.TextChoices):
-        PENDING = "pending"
-        SUCCEEDED = "succeeded"
-        EXHAUSTED = "exhausted"
-        DISCARDED = "discarded"
 
     id = IdField("whd_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
     event = models.ForeignKey(WebhookEvent, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = models.CharField(max_length=16, choices=KIND_CHOICES)
+    kind = models.CharField(max_length=16, choices=EVENT_TYPE_CHOICES)
     is_test = models.BooleanField(default=False)
-    status = models.CharField(max_length=16, choices=Status.choices)
+    status = models.CharField(max_length=16, choices=WebhookDeliveryStatus.choices)
     attempt_count = models.PositiveIntegerField(default=0)
-    # The last ones, as the API tells them.
+    # The last 20 attempts, in the API's format.
     attempts = models.JSONField(default=list)
-    status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last answer")
+    status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last response")
     error = models.CharField(max_length=32, blank=True, default="", help_text="of the last attempt")
     created_at = models.DateTimeField()
     succeeded_at = models.DateTimeField(null=True, help_text="the first success; a replay does not change it")
@@ -175,31 +176,35 @@ class WebhookDelivery(models.Model):
 
     @property
     def next_attempt_at(self) -> datetime | None:
-        """When it is tried next; None at the end, and while an attempt is under way."""
-        pending: Pending | None = getattr(self, "pending", None)
-        return pending.due_at if pending and pending.stage != Pending.Stage.LEASED else None
+        """The time of the next attempt; None when none is left or an attempt is in flight."""
+        pending: PendingDelivery | None = getattr(self, "pending", None)
+        return pending.due_at if pending and pending.stage != PendingDeliveryStage.LEASED else None
 
 
-class Pending(models.Model):
-    """The queue: one narrow row while a delivery has attempts left, deleted at its end."""
+class PendingDeliveryStage(models.IntegerChoices):
+    WAITING = 0
+    READY = 1
+    LEASED = 2
 
-    class Stage(models.IntegerChoices):
-        WAITING = 0
-        READY = 1
-        LEASED = 2
+
+class PendingDelivery(models.Model):
+    """A queue entry: one narrow row per delivery with attempts left, deleted when the delivery ends."""
 
     delivery = models.OneToOneField(
         WebhookDelivery, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="pending"
     )
     webhook_id = IdField("wh_")
-    stage = models.PositiveSmallIntegerField(choices=Stage.choices)
-    due_at = models.DateTimeField(help_text="when it became ready, or when a wait or a lease ends")
-    expires_at = models.DateTimeField(help_text="no attempt begins later")
-    fence = models.PositiveIntegerField(default=0, help_text="grows with every claim")
+    stage = models.PositiveSmallIntegerField(choices=PendingDeliveryStage.choices)
+    due_at = models.DateTimeField(help_text="time it became ready, or end of its wait or lease")
+    expires_at = models.DateTimeField(help_text="no attempt starts later")
+    fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
     attempts = models.PositiveSmallIntegerField(default=0)
-    by_hand = models.BooleanField(default=False, help_text="a test or a replay: made though the endpoint is off")
+    by_hand = models.BooleanField(
+        default=False, help_text="a test or a replay: attempted even if the endpoint is disabled"
+    )
 
     class Meta:
+        db_table = "webhooks_pending"
         indexes = [
             models.Index(fields=["stage", "webhook_id", "due_at"], name="webhook_pending_turn"),
             models.Index(fields=["due_at"], condition=Q(stage__in=[0, 2]), name="webhook_pending_due"),

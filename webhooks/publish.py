@@ -1,7 +1,6 @@
-"""Write down who is to be told of what.
+"""Event publishing: insert the event bodies, a delivery per endpoint and a queue entry per delivery.
 
-An event as it will be posted, a delivery for each endpoint, a place in the queue for each delivery: one statement
-for any number of them.
+One statement inserts any number of them.
 """
 
 import json
@@ -12,10 +11,10 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from api.fields import wire_time
+from lib.datetimes import format_datetime
 from lib.ids import new_id, to_uuid
 from lib.worker import wakeup
-from webhooks.event_types import KINDS, type_of
+from webhooks.event_types import EVENT_TYPES, wire_type
 from webhooks.models import Webhook
 from webhooks.sending.retries import WINDOW
 
@@ -38,8 +37,8 @@ SELECT id, webhook_id, 1, now(), now() + %(window)s, 0, 0, is_test FROM given
 
 
 @dataclass(frozen=True)
-class Announcement:
-    """An event of a workspace, as an endpoint is told of it; data is what its body says beside the common members."""
+class NewWebhookEvent:
+    """An event of a workspace to post to its endpoints. data: the `data` member of the body."""
 
     workspace_id: str
     kind: str
@@ -49,56 +48,56 @@ class Announcement:
     is_test: bool = False
 
     def body(self) -> str:
-        """Render what is posted; `test` is there in tests alone."""
+        """Render the JSON body; only test events have a `test` member."""
         members = {
             "id": self.event_id,
-            "type": type_of(self.kind),
+            "type": wire_type(self.kind),
             "event": self.kind,
-            "createdAt": wire_time(self.created_at),
+            "createdAt": format_datetime(self.created_at),
             **({"test": True} if self.is_test else {}),
             "data": self.data,
         }
         return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
 
 
-def announce(announcements: Iterable[Announcement]) -> None:
-    """Let every endpoint know that subscribed to an event; call it in the transaction that writes the events.
+def publish_events(events: Iterable[NewWebhookEvent]) -> None:
+    """Create deliveries for every subscribed endpoint. Call it in the transaction that records the events.
 
-    Kinds that nobody can subscribe to are left out.
+    Events of types without subscriptions (`queued`, `scheduled`, `cancelled`) are skipped.
     """
-    told = [one for one in announcements if one.kind in KINDS]
-    if not told:
+    publishable = [event for event in events if event.kind in EVENT_TYPES]
+    if not publishable:
         return
-    subscribers = _subscribers({one.workspace_id for one in told})
-    write(
+    subscribers = _subscribers({event.workspace_id for event in publishable})
+    insert_deliveries(
         [
-            (one, webhook_id)
-            for one in told
-            for webhook_id, kinds in subscribers.get(one.workspace_id, ())
-            if one.kind in kinds
+            (event, webhook_id)
+            for event in publishable
+            for webhook_id, kinds in subscribers.get(event.workspace_id, ())
+            if event.kind in kinds
         ]
     )
 
 
-def write(pairs: Sequence[tuple[Announcement, str]]) -> list[str]:
-    """Write a delivery for each announcement and endpoint, ready at once; return the deliveries' ids."""
+def insert_deliveries(pairs: Sequence[tuple[NewWebhookEvent, str]]) -> list[str]:
+    """Insert a delivery for each pair of event and endpoint id, ready at once; return the delivery ids."""
     if not pairs:
         return []
     ids = [new_id("whd_") for _ in pairs]
-    events = {one.event_id: one for one, _ in pairs}
+    events = {event.event_id: event for event, _ in pairs}
     values: dict[str, Any] = {
-        "events": json.dumps([_event_row(one) for one in events.values()]),
+        "events": json.dumps([_event_row(event) for event in events.values()]),
         "deliveries": json.dumps([_delivery_row(id_, *pair) for id_, pair in zip(ids, pairs, strict=True)]),
         "window": WINDOW,
     }
     with connection.cursor() as cursor:
         cursor.execute(INSERT, values)
-    transaction.on_commit(lambda: wakeup.ring("webhooks"))
+    transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return ids
 
 
 def _subscribers(workspace_ids: set[str]) -> dict[str, list[tuple[str, list[str]]]]:
-    """Return the endpoints that are on, with their kinds, by workspace."""
+    """Return the active endpoints with their event types, by workspace."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     rows = Webhook.objects.filter(workspace__in=workspace_ids, active=True).order_by()
     for workspace_id, webhook_id, kinds in rows.values_list("workspace_id", "id", "events"):
@@ -106,22 +105,22 @@ def _subscribers(workspace_ids: set[str]) -> dict[str, list[tuple[str, list[str]
     return found
 
 
-def _event_row(one: Announcement) -> dict[str, Any]:
+def _event_row(event: NewWebhookEvent) -> dict[str, Any]:
     return {
-        "id": str(to_uuid(one.event_id, prefix="evt_")),
-        "workspace_id": str(to_uuid(one.workspace_id, prefix="ws_")),
-        "body": one.body(),
-        "created_at": one.created_at.isoformat(),
+        "id": str(to_uuid(event.event_id, prefix="evt_")),
+        "workspace_id": str(to_uuid(event.workspace_id, prefix="ws_")),
+        "body": event.body(),
+        "created_at": event.created_at.isoformat(),
     }
 
 
-def _delivery_row(delivery_id: str, one: Announcement, webhook_id: str) -> dict[str, Any]:
+def _delivery_row(delivery_id: str, event: NewWebhookEvent, webhook_id: str) -> dict[str, Any]:
     return {
         "id": str(to_uuid(delivery_id, prefix="whd_")),
-        "workspace_id": str(to_uuid(one.workspace_id, prefix="ws_")),
+        "workspace_id": str(to_uuid(event.workspace_id, prefix="ws_")),
         "webhook_id": str(to_uuid(webhook_id, prefix="wh_")),
-        "event_id": str(to_uuid(one.event_id, prefix="evt_")),
-        "kind": one.kind,
-        "is_test": one.is_test,
-        "created_at": one.created_at.isoformat(),
+        "event_id": str(to_uuid(event.event_id, prefix="evt_")),
+        "kind": event.kind,
+        "is_test": event.is_test,
+        "created_at": event.created_at.isoformat(),
     }

@@ -1,4 +1,4 @@
-"""What a test tells an endpoint: an event as it could be, of an email that never was."""
+"""Sample events for webhook tests, of an email that does not exist."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from lib.ids import new_id
 from webhooks.models import Webhook
-from webhooks.publish import Announcement
+from webhooks.publish import NewWebhookEvent
 
 EMAIL = {
     "emailId": "0Uf7m2kQ9VxHc3NwZrTb4L",
@@ -18,7 +18,7 @@ EMAIL = {
 }
 UNKNOWN_USER = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
 GIVEN_UP = {"code": 451, "enhancedCode": "4.7.1", "message": "4.7.1 Try again later", "reason": "temporary"}
-# What a kind adds to the email, and the status that the recipient has then.
+# Members that each event type adds to the email's, with the resulting recipient status.
 SAMPLES: dict[str, dict[str, Any]] = {
     "sent": {"status": "sent"},
     "delivered": {"status": "delivered"},
@@ -32,10 +32,10 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
-def sample_for(webhook: Webhook) -> Announcement:
-    """Return a test event of the first kind that the endpoint subscribed to."""
+def sample_for(webhook: Webhook) -> NewWebhookEvent:
+    """Return a test event of the first event type that the endpoint subscribed to."""
     kind = webhook.events[0]
-    return Announcement(
+    return NewWebhookEvent(
         workspace_id=webhook.workspace_id,
         kind=kind,
         event_id=new_id("evt_"),

@@ -5,16 +5,16 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 from rest_framework import serializers
 
-from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, DeletedSerializer, answer, page_of, paging, query
-from api.schema_fields import refine, show_as
+from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, DeletedSerializer, page_of, paging, query, response
+from api.schema_fields import refine_schema, set_field_schema
 from lib.guarded_http import MAX_URL_LENGTH
-from webhooks.event_types import KINDS, PREFIX
-from webhooks.models import WebhookDelivery
+from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
+from webhooks.models import WebhookDeliveryStatus
 from webhooks.serializers import (
     AttemptSerializer,
     DeliveryItemSerializer,
     DeliverySerializer,
-    KindField,
+    EventTypeField,
     TargetField,
     WebhookChanges,
     WebhookInput,
@@ -22,18 +22,20 @@ from webhooks.serializers import (
 )
 from workspaces.api.schema import FULL, PLAN_LIMIT_REACHED, READING, keyed_operation
 
-MOMENT = {"type": "string", "format": "date-time"}
-KIND = {"type": "string", "enum": [*KINDS, *(PREFIX + kind for kind in KINDS)]}
+DATE_TIME = {"type": "string", "format": "date-time"}
+EVENT_TYPE = {"type": "string", "enum": [*EVENT_TYPES, *(TYPE_PREFIX + kind for kind in EVENT_TYPES)]}
 
-show_as(TargetField, {"type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp]", "maxLength": MAX_URL_LENGTH})
-show_as(KindField, KIND)
-refine(WebhookInput, properties={"events": {"minItems": 1}})
-refine(WebhookChanges, properties={"events": {"minItems": 1}})
-refine(AttemptSerializer, properties={"at": MOMENT})
+set_field_schema(
+    TargetField, {"type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp]", "maxLength": MAX_URL_LENGTH}
+)
+set_field_schema(EventTypeField, EVENT_TYPE)
+refine_schema(WebhookInput, properties={"events": {"minItems": 1}})
+refine_schema(WebhookChanges, properties={"events": {"minItems": 1}})
+refine_schema(AttemptSerializer, properties={"at": DATE_TIME})
 
 
 class WebhookWithSecret(WebhookSerializer):
-    """The two answers that tell the secret."""
+    """The two responses that contain the secret."""
 
     secret = serializers.CharField()
 
@@ -41,7 +43,7 @@ class WebhookWithSecret(WebhookSerializer):
         fields = (*WebhookSerializer.Meta.fields, "secret")  # type: ignore[assignment]  # one more than its parent's
 
 
-refine(WebhookWithSecret, properties={"secret": {"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"}})
+refine_schema(WebhookWithSecret, properties={"secret": {"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"}})
 
 WEBHOOK: dict[str, Any] = {
     "id": "wh_0Uf7p4Lm9XsRdT2bVhYkNc",
@@ -51,7 +53,7 @@ WEBHOOK: dict[str, Any] = {
     "disabledReason": None,
     "createdAt": "2026-11-20T08:12:44.102Z",
 }
-SECRET = "whsec_239wFAPcARd6kiim2nsbIiBl1aErCwb5gYvR7vg2ZTc="  # noqa: S105 - of the documentation
+SECRET = "whsec_239wFAPcARd6kiim2nsbIiBl1aErCwb5gYvR7vg2ZTc="  # noqa: S105 - the documentation's example
 DELIVERY: dict[str, Any] = {
     "id": "whd_0Uf8c7Qw2ErTyUiOpAsDfG",
     "webhookId": WEBHOOK["id"],
@@ -79,9 +81,9 @@ ATTEMPT = {
     "error": "status",
     "answer": "<h1>Service Unavailable</h1>",
 }
-WHOLE_DELIVERY = {**DELIVERY, "attempts": [ATTEMPT], "body": BODY}
-FRESH = {"attemptCount": 0, "statusCode": None, "error": None, "nextAttemptAt": "2026-11-21T06:31:12.009Z"}
-OF_WEBHOOK = OpenApiParameter(
+FULL_DELIVERY = {**DELIVERY, "attempts": [ATTEMPT], "body": BODY}
+NEW_DELIVERY = {"attemptCount": 0, "statusCode": None, "error": None, "nextAttemptAt": "2026-11-21T06:31:12.009Z"}
+WEBHOOK_ID = OpenApiParameter(
     "webhook_id", {"type": "string", "pattern": f"^wh_{ID}$"}, OpenApiParameter.PATH, description="The webhook."
 )
 
@@ -89,11 +91,11 @@ webhooks_schema = extend_schema_view(
     list=keyed_operation(
         "listWebhooks",
         "List webhooks",
-        "Returns the workspace's webhooks, newest first. `disabledReason` tells why one was turned off that nobody "
-        "turned off by hand.",
+        "Returns the workspace's webhooks, newest first. `disabledReason` explains why a webhook was disabled "
+        "automatically.",
         scope=READING,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 page_of(WebhookSerializer, name="WebhookPage"),
                 "A page of webhooks.",
@@ -106,15 +108,14 @@ webhooks_schema = extend_schema_view(
     create=keyed_operation(
         "createWebhook",
         "Create a webhook",
-        "From now on events of these kinds are posted to the URL: https, on port 443, at a public address. The "
-        "`secret`, with which you verify what arrives, is told here and never again; "
-        "[how to verify](#section/Webhooks). A "
-        f"workspace has up to 20 webhooks. Kinds may be given as `{PREFIX}bounced`, too. A URL that is not called is "
-        "refused with `forbidden_target` on the field `url`.",
+        "Starts posting events of the given types to the URL, which must be https, on port 443, at a public address. "
+        "The response contains the `secret` for [verifying signatures](#section/Webhooks); it cannot be read again. A "
+        f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
+        "is not allowed fails with `forbidden_target` on the field `url`.",
         scope=FULL,
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
-        answers=[answer(201, WebhookWithSecret, "The webhook is on.", example={**WEBHOOK, "secret": SECRET})],
+        responses=[response(201, WebhookWithSecret, "The webhook was created.", example={**WEBHOOK, "secret": SECRET})],
         problems=[PLAN_LIMIT_REACHED],
     ),
     retrieve=keyed_operation(
@@ -122,42 +123,43 @@ webhooks_schema = extend_schema_view(
         "Get a webhook",
         "Returns one webhook, without its secret.",
         scope=READING,
-        answers=[answer(200, WebhookSerializer, "The webhook.", example=WEBHOOK)],
+        responses=[response(200, WebhookSerializer, "The webhook.", example=WEBHOOK)],
         problems=[NOT_FOUND],
     ),
     partial_update=keyed_operation(
         "updateWebhook",
         "Change a webhook",
-        "Changes the fields that are given. With `active` false nothing more is posted, and what waits is "
-        "`discarded`; it can be replayed. With `active` true the reason for which it was turned off is forgotten.",
+        "Changes the given fields. Setting `active` to false stops posting and marks pending deliveries as "
+        "`discarded`; they can be replayed. Setting `active` to true clears `disabledReason`.",
         scope=FULL,
         body=WebhookChanges,
-        bodies={"Turn it on again": {"active": True}, "Another URL": {"url": "https://example.com/hooks/new"}},
-        answers=[answer(200, WebhookSerializer, "The webhook as it is now.", example=WEBHOOK)],
+        bodies={"Enable it again": {"active": True}, "Another URL": {"url": "https://example.com/hooks/new"}},
+        responses=[response(200, WebhookSerializer, "The updated webhook.", example=WEBHOOK)],
         problems=[NOT_FOUND],
     ),
     destroy=keyed_operation(
         "deleteWebhook",
         "Delete a webhook",
-        "Deletes the webhook with its deliveries; nothing more is posted.",
+        "Deletes the webhook with its deliveries and stops posting.",
         scope=FULL,
-        answers=[
-            answer(200, DeletedSerializer, "The webhook is gone.", example={"id": WEBHOOK["id"], "deleted": True})
+        responses=[
+            response(200, DeletedSerializer, "The webhook was deleted.", example={"id": WEBHOOK["id"], "deleted": True})
         ],
         problems=[NOT_FOUND],
     ),
     test=keyed_operation(
         "testWebhook",
         "Test a webhook",
-        "Posts a sample event at once, of the first kind that the webhook subscribed to, whether it is on or off. "
-        "Its body has `test: true`; everything else, signatures and retries included, is as for a real one.",
+        "Posts a sample event at once, of the first event type that the webhook subscribes to, even if the webhook is "
+        "disabled. Its body has `test: true`; everything else, including signatures and retries, works as for a "
+        "real event.",
         scope=FULL,
-        answers=[
-            answer(
+        responses=[
+            response(
                 202,
                 DeliveryItemSerializer,
-                "The delivery of the sample; ask for it again to see how it went.",
-                example={**DELIVERY, **FRESH, "test": True, "createdAt": FRESH["nextAttemptAt"]},
+                "The delivery of the sample. Retrieve it later to see its result.",
+                example={**DELIVERY, **NEW_DELIVERY, "test": True, "createdAt": NEW_DELIVERY["nextAttemptAt"]},
             )
         ],
         problems=[NOT_FOUND, VALIDATION_ERROR],
@@ -165,10 +167,10 @@ webhooks_schema = extend_schema_view(
     rotate_secret=keyed_operation(
         "rotateWebhookSecret",
         "Rotate the secret",
-        "Makes a new secret, which is told here and never again. For 24 hours both sign: the new one in "
+        "Creates a new secret and returns it once. For 24 hours both secrets sign: the new one in "
         "`x-service-signature`, the old one in `x-service-signature-previous`, and both in `webhook-signature`.",
         scope=FULL,
-        answers=[answer(200, WebhookWithSecret, "The new secret.", example={**WEBHOOK, "secret": SECRET})],
+        responses=[response(200, WebhookWithSecret, "The new secret.", example={**WEBHOOK, "secret": SECRET})],
         problems=[NOT_FOUND],
     ),
 )
@@ -177,10 +179,10 @@ deliveries_schema = extend_schema_view(
     list=keyed_operation(
         "listDeliveries",
         "List deliveries",
-        "Returns what was posted to a webhook, or is about to be, newest first.",
+        "Returns the deliveries of a webhook, including pending ones, newest first.",
         scope=READING,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 page_of(DeliveryItemSerializer, name="DeliveryPage"),
                 "A page of deliveries.",
@@ -189,38 +191,38 @@ deliveries_schema = extend_schema_view(
         ],
         problems=[NOT_FOUND, VALIDATION_ERROR],
         parameters=[
-            OF_WEBHOOK,
+            WEBHOOK_ID,
             *paging(default=20),
-            query("status", {"enum": WebhookDelivery.Status.values}, "Only deliveries in this state."),
-            query("event", KIND, "Only events of this kind."),
+            query("status", {"enum": WebhookDeliveryStatus.values}, "Only deliveries with this status."),
+            query("event", EVENT_TYPE, "Only events of this type."),
         ],
     ),
     retrieve=keyed_operation(
         "getDelivery",
         "Get a delivery",
-        "Returns one delivery with its body, the same bytes on every attempt, and the last 20 attempts: `answer` has "
-        "the first 4 KiB of what came back, `error` is null for a success.",
+        "Returns one delivery with its body (the same bytes for every attempt) and the last 20 attempts. `answer` is "
+        "the first 4 KiB of the response; `error` is null for a success.",
         scope=READING,
-        answers=[answer(200, DeliverySerializer, "The delivery.", example=WHOLE_DELIVERY)],
+        responses=[response(200, DeliverySerializer, "The delivery.", example=FULL_DELIVERY)],
         problems=[NOT_FOUND],
-        parameters=[OF_WEBHOOK],
+        parameters=[WEBHOOK_ID],
     ),
     replay=keyed_operation(
         "replayDelivery",
         "Replay a delivery",
-        "Posts the event again at once: the same body under the same id, newly signed, with all attempts before it. "
-        "This works for a delivery in any state, and for a webhook that is off. What is waiting for its next attempt "
-        "is tried now.",
+        "Posts the event again at once, with the same body and id and a new signature. This works for any "
+        "delivery status and for a disabled webhook. A pending delivery is attempted now instead of later. Earlier "
+        "attempts stay in the log.",
         scope=FULL,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 DeliveryItemSerializer,
-                "The delivery as it is now.",
-                example={**DELIVERY, "nextAttemptAt": FRESH["nextAttemptAt"]},
+                "The updated delivery.",
+                example={**DELIVERY, "nextAttemptAt": NEW_DELIVERY["nextAttemptAt"]},
             )
         ],
         problems=[NOT_FOUND],
-        parameters=[OF_WEBHOOK],
+        parameters=[WEBHOOK_ID],
     ),
 )

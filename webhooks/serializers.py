@@ -4,75 +4,75 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import StrictBooleanField, StrictSerializer, TextField, WireTimeField
+from api.fields import StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from lib.address_guard import TargetRefused
-from lib.guarded_http import read_target
-from webhooks.event_types import KINDS, PREFIX
-from webhooks.models import Webhook, WebhookDelivery
-from webhooks.sending.targets import FORBIDDEN, rules, sentence_for
+from lib.guarded_http import parse_target
+from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
+from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
+from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
-MAX_EVENTS_NAMED = 100
+MAX_EVENT_NAMES = 100
 
 
 class TargetField(TextField):
-    """A URL that may be called as far as its text tells; services look where its name leads."""
+    """A URL whose text is allowed; the services check the addresses of its host."""
 
     def to_internal_value(self, data: Any) -> str:
         url = super().to_internal_value(data)
         try:
-            read_target(url, rules=rules())
+            parse_target(url, rules=target_rules())
         except TargetRefused as error:
-            raise serializers.ValidationError(sentence_for(error), code=FORBIDDEN) from error
+            raise serializers.ValidationError(refusal_detail(error), code=FORBIDDEN_TARGET) from error
         return url
 
 
-class KindField(TextField):
-    """A kind of event, with or without `email.` before it."""
+class EventTypeField(TextField):
+    """An event type, with or without the prefix `email.`."""
 
-    default_error_messages = {"invalid_choice": f"There is no such kind; there are {', '.join(KINDS)}."}
+    default_error_messages = {"invalid_choice": f"Unknown event type. Use one of {', '.join(EVENT_TYPES)}."}
 
     def to_internal_value(self, data: Any) -> str:
-        kind = super().to_internal_value(data).removeprefix(PREFIX)
-        if kind not in KINDS:
+        kind = super().to_internal_value(data).removeprefix(TYPE_PREFIX)
+        if kind not in EVENT_TYPES:
             self.fail("invalid_choice")
         return kind
 
 
-class KindsField(serializers.ListField):
-    """One kind or more; one that is named twice is kept once."""
+class EventTypesField(serializers.ListField):
+    """A list of event types; duplicates are dropped."""
 
-    child = KindField()
-    default_error_messages = {"max_length": f"This names more than {MAX_EVENTS_NAMED}."}
+    child = EventTypeField()
+    default_error_messages = {"max_length": f"At most {MAX_EVENT_NAMES} entries are allowed."}
 
     def to_internal_value(self, data: Any) -> list[str]:
-        # Counted before the first of a million is read.
-        if isinstance(data, list) and len(data) > MAX_EVENTS_NAMED:
+        # Checked before a list of a million entries is read.
+        if isinstance(data, list) and len(data) > MAX_EVENT_NAMES:
             self.fail("max_length")
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
 class WebhookInput(StrictSerializer):
     url = TargetField()
-    events = KindsField(allow_empty=False)
+    events = EventTypesField(allow_empty=False)
 
 
 class WebhookChanges(StrictSerializer):
     url = TargetField(required=False)
-    events = KindsField(allow_empty=False, required=False)
+    events = EventTypesField(allow_empty=False, required=False)
     active = StrictBooleanField(required=False)
 
 
 class DeliveryQuery(serializers.Serializer[Any]):
-    """What narrows the list of deliveries."""
+    """Query parameters of the list of deliveries."""
 
-    status = serializers.ChoiceField(choices=WebhookDelivery.Status.choices, required=False)
-    event = KindField(required=False, source="kind")
+    status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices, required=False)
+    event = EventTypeField(required=False, source="kind")
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    events = serializers.ListField(child=serializers.ChoiceField(choices=KINDS))
+    events = serializers.ListField(child=serializers.ChoiceField(choices=EVENT_TYPES))
     disabledReason = serializers.SerializerMethodField()  # noqa: N815
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
 
     class Meta:
         model = Webhook
@@ -87,15 +87,15 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 
     webhookId = serializers.CharField(source="webhook_id")  # noqa: N815
     eventId = serializers.CharField(source="event_id")  # noqa: N815
-    event = serializers.ChoiceField(choices=KINDS, source="kind")
+    event = serializers.ChoiceField(choices=EVENT_TYPES, source="kind")
     test = serializers.BooleanField(source="is_test")
-    status = serializers.ChoiceField(choices=WebhookDelivery.Status.choices)
+    status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices)
     attemptCount = serializers.IntegerField(source="attempt_count")  # noqa: N815
     statusCode = serializers.IntegerField(source="status_code", allow_null=True)  # noqa: N815
     error = serializers.SerializerMethodField()
-    nextAttemptAt = WireTimeField(source="next_attempt_at", allow_null=True)  # noqa: N815
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
-    succeededAt = WireTimeField(source="succeeded_at", allow_null=True)  # noqa: N815
+    nextAttemptAt = UtcDateTimeField(source="next_attempt_at", allow_null=True)  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    succeededAt = UtcDateTimeField(source="succeeded_at", allow_null=True)  # noqa: N815
 
     class Meta:
         model = WebhookDelivery
@@ -119,7 +119,7 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 
 
 class AttemptSerializer(serializers.Serializer[Any]):
-    """One attempt, as the log keeps it."""
+    """One attempt of the delivery log."""
 
     at = serializers.CharField()
     durationMs = serializers.IntegerField(allow_null=True)  # noqa: N815

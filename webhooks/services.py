@@ -1,4 +1,4 @@
-"""Acts on webhooks: create, change, delete, rotate the secret, test, replay; and announce what happened."""
+"""Webhook services: create, update, delete, rotate the secret, test and replay."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -10,25 +10,25 @@ from django.db.models.functions import Now
 from api.errors import NotFound
 from lib.ids import to_uuid
 from lib.worker import wakeup
-from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
-from webhooks.publish import Announcement, announce, write
+from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
+from webhooks.publish import NewWebhookEvent, insert_deliveries, publish_events
 from webhooks.samples import sample_for
-from webhooks.sending.queue import discard, lag
+from webhooks.sending.queue import discard_pending
 from webhooks.sending.retries import WINDOW
 from webhooks.sending.signing import new_secret
 from webhooks.sending.targets import check_target
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
-__all__ = ["Announcement", "announce", "lag"]
+__all__ = ["NewWebhookEvent", "publish_events"]
 
 MAX_WEBHOOKS = 20
-OVERLAP = timedelta(hours=24)
-# Beside the newest: rotating all day must not make the headers grow.
+SECRET_OVERLAP = timedelta(hours=24)
+# In addition to the newest one: frequent rotation must not make the headers grow.
 MAX_OLD_SECRETS = 3
 
-# A replay begins anew: a window of its own, the attempts from the first. What is pending is only made due.
+# A replay starts over with a new window and the first attempt; a pending delivery only becomes due.
 REPLAY = """
 INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
 VALUES (%(delivery)s, %(webhook)s, 1, now(), now() + %(window)s, 0, 0, true)
@@ -38,28 +38,28 @@ VALUES (%(delivery)s, %(webhook)s, 1, now(), now() + %(window)s, 0, 0, true)
 
 
 def create_webhook(workspace: Workspace, *, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
-    """Create an endpoint; return it with its secret, which is not told again.
+    """Create an endpoint; return it with its secret, which cannot be read again.
 
-    Raises InvalidFields with forbidden_target, and PlanLimitReached at 20.
+    Raises InvalidFields with forbidden_target, and PlanLimitReached at 20 webhooks.
     """
     check_target(url)
     webhook, secret = Webhook(workspace=workspace, url=url, events=list(events)), new_secret()
     with transaction.atomic():
         Workspace.objects.select_for_update().get(id=workspace.id)
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
-            detail = f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one."
+            detail = f"A workspace can have at most {MAX_WEBHOOKS} webhooks. Delete one first."
             raise PlanLimitReached(detail, resource="webhooks", limit=MAX_WEBHOOKS)
         webhook.save(force_insert=True)
         WebhookSecret(webhook=webhook).with_secret(secret).save(force_insert=True)
-        note(workspace, Act.WEBHOOK_CREATED, about=url)
+        record_action(workspace, AuditAction.WEBHOOK_CREATED, about=url)
     webhook.refresh_from_db()
     return webhook, secret
 
 
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
-    """Change url, events or active. Turning off ends what waits; turning on clears the reason.
+    """Update url, events or active. Disabling discards pending deliveries; enabling clears disabled_reason.
 
-    Raises InvalidFields with forbidden_target, NotFound when it was deleted meanwhile.
+    Raises InvalidFields with forbidden_target, and NotFound if the webhook was deleted in the meantime.
     """
     if "url" in changes:
         check_target(changes["url"])
@@ -67,59 +67,59 @@ def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
     if "active" in changes:
         fields |= {"disabled_reason": "", "failing_since": None}
     with transaction.atomic():
-        # Before the endpoint's own row: the order in which outcomes are recorded.
+        # Locked before the webhook row, in the lock order of webhooks.sending.outcomes.
         if changes.get("active") is False:
-            discard(webhook.id)
+            discard_pending(webhook.id)
         if fields and not Webhook.objects.filter(id=webhook.id).update(**fields):
-            raise _gone()
+            raise _not_found()
         if fields:
-            note(webhook.workspace, Act.WEBHOOK_CHANGED, about=f"{webhook.url}: {', '.join(changes)}")
+            record_action(webhook.workspace, AuditAction.WEBHOOK_CHANGED, about=f"{webhook.url}: {', '.join(changes)}")
     webhook.refresh_from_db()
     return webhook
 
 
 @transaction.atomic
 def delete_webhook(webhook: Webhook) -> None:
-    """Delete an endpoint: nothing more is posted to it. Raises NotFound when somebody else was faster.
+    """Delete an endpoint and stop posting to it. Raises NotFound if it was deleted in the meantime.
 
-    Its deliveries cannot be reached any more; retention deletes their rows (docs/decisions/0034).
+    Its deliveries are no longer accessible; retention deletes their rows (docs/decisions/0034).
     """
-    discard(webhook.id)
+    discard_pending(webhook.id)
     _, deleted = Webhook.objects.filter(id=webhook.id).delete()
     if not deleted.get("webhooks.Webhook"):
-        raise _gone()
-    note(webhook.workspace, Act.WEBHOOK_DELETED, about=webhook.url)
+        raise _not_found()
+    record_action(webhook.workspace, AuditAction.WEBHOOK_DELETED, about=webhook.url)
 
 
 @transaction.atomic
 def rotate_secret(webhook: Webhook) -> str:
-    """Give an endpoint a new secret and return it; the old one signs beside it for 24 hours."""
-    # Two rotations at once take turns.
+    """Create and return a new secret for an endpoint; the old one keeps signing for 24 hours."""
+    # Serializes concurrent rotations.
     if not Webhook.objects.select_for_update(no_key=True).filter(id=webhook.id).exists():
-        raise _gone()
+        raise _not_found()
     secrets = WebhookSecret.objects.filter(webhook=webhook)
-    secrets.filter(expires_at=None).update(expires_at=Now() + OVERLAP)
+    secrets.filter(expires_at=None).update(expires_at=Now() + SECRET_OVERLAP)
     kept = secrets.valid().values_list("id", flat=True)[:MAX_OLD_SECRETS]
     secrets.exclude(id__in=list(kept)).delete()
     secret = new_secret()
     WebhookSecret(webhook=webhook).with_secret(secret).save(force_insert=True)
-    note(webhook.workspace, Act.WEBHOOK_ROTATED, about=webhook.url)
+    record_action(webhook.workspace, AuditAction.WEBHOOK_ROTATED, about=webhook.url)
     return secret
 
 
 def send_test(webhook: Webhook) -> WebhookDelivery:
-    """Post a sample event, whether the endpoint is on or off. Raises InvalidFields with forbidden_target."""
+    """Post a sample event, even to a disabled endpoint. Raises InvalidFields with forbidden_target."""
     check_target(webhook.url)
     with transaction.atomic():
-        (delivery_id,) = write([(sample_for(webhook), webhook.id)])
+        (delivery_id,) = insert_deliveries([(sample_for(webhook), webhook.id)])
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery_id)
 
 
 @transaction.atomic
 def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
-    """Post a delivery again: the same bytes under the same id, whatever became of it before.
+    """Post a delivery again, with the same bytes and id, regardless of its status.
 
-    One that is pending is made due now; one that is under way stays as it is.
+    A pending delivery becomes due now; one in flight is left unchanged.
     """
     values: dict[str, Any] = {
         "delivery": to_uuid(delivery.id, prefix="whd_"),
@@ -128,10 +128,10 @@ def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
     }
     with connection.cursor() as cursor:
         cursor.execute(REPLAY, values)
-    WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDelivery.Status.PENDING)
-    transaction.on_commit(lambda: wakeup.ring("webhooks"))
+    WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDeliveryStatus.PENDING)
+    transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery.id)
 
 
-def _gone() -> NotFound:
-    return NotFound("There is nothing here, or it is not yours.")
+def _not_found() -> NotFound:
+    return NotFound("Not found in this workspace.")

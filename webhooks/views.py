@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: create, list, look at, change, delete, test, rotate the secret; and the log of deliveries."""
+"""`/v1/webhooks`: create, list, retrieve, update, delete, test and rotate the secret; and the log of deliveries."""
 
 from django.db.models import QuerySet
 from rest_framework import status
@@ -66,11 +66,11 @@ class DeliveryViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webho
 
     def get_queryset(self) -> QuerySet[WebhookDelivery]:
         webhook = get_object_or_404(self.workspace.webhooks, pk=self.kwargs["webhook_id"])
-        found = super().get_queryset().filter(webhook=webhook)
+        deliveries = super().get_queryset().filter(webhook=webhook)
         if self.action != "list":
-            return found.select_related("event")
-        # A list never reads the answers, which may be 4 kB an attempt.
-        return found.defer("attempts").filter(**self.valid_query(DeliveryQuery))
+            return deliveries.select_related("event")
+        # Lists skip the attempts: each has up to 4 KiB of response.
+        return deliveries.defer("attempts").filter(**self.valid_query(DeliveryQuery))
 
     def get_serializer_class(self) -> type[DeliveryItemSerializer]:
         return DeliveryItemSerializer if self.action == "list" else DeliverySerializer

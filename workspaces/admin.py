@@ -1,4 +1,4 @@
-"""Staff's pages for people, workspaces and keys, and what all of staff's pages share."""
+"""Staff admin for users, workspaces and API keys, and the base classes of all staff admin pages."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
 from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
 from workspaces.second_factor import end_second_factor
 
@@ -25,10 +25,10 @@ admin.site.unregister(Group)
 
 
 class StrictAdmin(ModelAdmin):
-    """Only the fields of `list_filter` may be looked up from the address bar.
+    """Allows query string lookups only for the fields of `list_filter`.
 
-    Django lets anybody who sees a list filter it by any column: ?secret_hash__startswith=… would
-    give a secret away letter by letter.
+    By default, Django lets staff filter a list by any column: ?secret_hash__startswith=… would reveal a secret
+    one character at a time.
     """
 
     list_filter: ClassVar[Sequence[Any]] = ()
@@ -63,10 +63,10 @@ class NewUserForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' M
         fields = ("email", "is_staff")
 
     def clean_email(self) -> str:
-        """Compare without case, as signing in does."""
+        """Lowercase the address: addresses are unique regardless of case."""
         email = str(self.cleaned_data["email"]).lower()
         if User.objects.filter(email=email).exists():
-            raise forms.ValidationError("An account with this address exists already.")
+            raise forms.ValidationError("An account with this address already exists.")
         return email
 
     def _post_clean(self) -> None:
@@ -96,7 +96,7 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
     readonly_fields = ("created_at", "last_login", "second_factor_at")
     inlines = (MembershipInline,)
     actions = ("end_second_factors",)
-    # No password: not even a masked hash helps anybody here.
+    # No password field: even a masked hash is of no use here.
     fieldsets = (
         (
             None,
@@ -120,21 +120,21 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
             obj.set_password(form.cleaned_data["password"])
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Turn off the second factor (a lost phone)", permissions=["change"])
+    @admin.action(description="Turn off two-factor authentication (lost phone)", permissions=["change"])
     def end_second_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in users:
             end_second_factor(user)
-            self.log_change(request, user, "Turned off the second factor.")
-        messages.success(request, "Their passwords alone sign them in now.")
+            self.log_change(request, user, "Turned off two-factor authentication.")
+        messages.success(request, "Two-factor authentication was turned off for the selected users.")
 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
-    # With what the page showed, so that saving something else undoes no suspension that has come meanwhile.
+    # Compared with the value that the page showed, so that saving an outdated page does not lift a new suspension.
     suspended = forms.BooleanField(
         required=False,
         show_hidden_initial=True,
         widget=UnfoldBooleanSwitchWidget,
-        help_text="Sending is refused and queued mail is held until the suspension is lifted.",
+        help_text="New emails are refused and queued emails are paused until the suspension is lifted.",
     )
 
     class Meta:
@@ -147,7 +147,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 
     def clean(self) -> dict[str, Any] | None:
         if self.cleaned_data.get("suspended") and not self.cleaned_data.get("suspended_reason"):
-            self.add_error("suspended_reason", "Say why; the owner reads it.")
+            self.add_error("suspended_reason", "Enter a reason. It is shown to the workspace.")
         return super().clean()
 
 
@@ -170,18 +170,18 @@ class WorkspaceAdmin(StrictAdmin):
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
         if not change:
             super().save_model(request, obj, form, change)
-            note(obj, Act.WORKSPACE_CREATED, about=f"{obj.name}, {obj.plan}")
+            record_action(obj, AuditAction.WORKSPACE_CREATED, about=f"{obj.name}, {obj.plan}")
         else:
             Workspace.objects.filter(id=obj.id).update(name=obj.name, is_proven=obj.is_proven)
         change_plan(obj, plan=form.cleaned_data["plan"])
-        is_asked, shall_be = "suspended" in form.changed_data, form.cleaned_data["suspended"]
-        if shall_be and (is_asked or obj.is_suspended):
+        is_changed, is_suspended = "suspended" in form.changed_data, form.cleaned_data["suspended"]
+        if is_suspended and (is_changed or obj.is_suspended):
             suspend_workspace(obj, reason=form.cleaned_data["suspended_reason"])
-        elif is_asked:
+        elif is_changed:
             lift_suspension(obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Suspend instead: everything a workspace ever sent hangs on it."""
+        """Workspaces are suspended instead: all their emails depend on the row."""
         return False
 
 

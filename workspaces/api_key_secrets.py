@@ -1,6 +1,6 @@
-"""API keys as texts: `pr_<id>_<256 random bits><checksum>` (CONTRACT section 2).
+"""API key format: `pr_<id>_<256 random bits><checksum>` (docs/specification.md, Authentication).
 
-The checksum tells a mistyped key from a wrong one without the database, and lets secret scanners be sure.
+The checksum detects mistyped keys without a database query, and lets secret scanners avoid false positives.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from lib.ids import base62
 from lib.keyring import UnknownKey, key_named, newest_key
 
 PURPOSE = "api-key"
-FORM = re.compile(r"pr_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
+KEY_PATTERN = re.compile(r"pr_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
 
 
 @dataclass(frozen=True)
 class KeySecret:
-    """A key as its user holds it."""
+    """The id and the secret of an API key; `text` is the whole key."""
 
     id: str
     secret: str
@@ -37,29 +37,29 @@ def new_secret(key_id: str) -> KeySecret:
     return KeySecret(id=key_id, secret=base62(secrets.randbits(256), length=43))
 
 
-def read_key(text: str) -> KeySecret | None:
+def parse_key(text: str) -> KeySecret | None:
     """Return the parts of a well-formed key, None for anything else."""
-    match = FORM.fullmatch(text)
+    match = KEY_PATTERN.fullmatch(text)
     if match is None or _checksum(text[:-6]) != match[3]:
         return None
     return KeySecret(id=f"key_{match[1]}", secret=match[2])
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored: the pepper's id and HMAC-SHA256 of the secret under it."""
-    return _hashed(secret, pepper_id=newest_key(PURPOSE).id)
+    """Return the stored hash: the pepper's id, and HMAC-SHA256 of the secret with the pepper as key."""
+    return _hash(secret, pepper_id=newest_key(PURPOSE).id)
 
 
-def matches(secret: str, secret_hash: str) -> bool:
-    """Compare in constant time. A hash whose pepper has left APP_KEYS matches nothing."""
+def secret_matches(secret: str, secret_hash: str) -> bool:
+    """Compare a secret with a stored hash in constant time. Returns False if its pepper is no longer in APP_KEYS."""
     try:
-        expected = _hashed(secret, pepper_id=secret_hash.partition(":")[0])
+        expected = _hash(secret, pepper_id=secret_hash.partition(":")[0])
     except UnknownKey:
         return False
     return hmac.compare_digest(expected, secret_hash)
 
 
-def _hashed(secret: str, *, pepper_id: str) -> str:
+def _hash(secret: str, *, pepper_id: str) -> str:
     pepper = key_named(pepper_id, PURPOSE)
     return f"{pepper.id}:{hmac.new(pepper.secret, secret.encode(), hashlib.sha256).hexdigest()}"
 

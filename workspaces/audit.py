@@ -1,7 +1,7 @@
-"""The audit log: who did what to a workspace, and from where (docs/decisions/0057).
+"""Audit log: actions on a workspace, with actor and client address (docs/decisions/0057).
 
-Who acts is a fact of the request, not an argument of every act: the middleware remembers the request that this
-thread serves, and `note` reads from it. Outside of one, in a task or a command, the service itself acts.
+The actor comes from the current request, not from arguments: AuditMiddleware stores the request in a context variable
+that `record_action` reads. Outside of a request, in a task or a command, the actor is the service.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,12 +14,12 @@ from django.http import HttpRequest, HttpResponse
 from lib.client_address import client_address
 from workspaces.models import ApiKey, AuditEntry, User, Workspace
 
-Act = AuditEntry.Act
-Actor = AuditEntry.Actor
+AuditAction = AuditEntry.Action
+ActorKind = AuditEntry.ActorKind
 
 STAFF_SITE = "/admin/"
-KEPT_DAYS = 400
-PURGE_AT_ONCE = 5_000
+RETENTION_DAYS = 400
+PURGE_BATCH = 5_000
 PURGE = """
 DELETE FROM workspaces_auditentry WHERE id IN (
     SELECT id FROM workspaces_auditentry WHERE created_at < now() - make_interval(days => %s)
@@ -30,8 +30,8 @@ _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default
 
 
 @dataclass(frozen=True)
-class Party:
-    """Who acts: the kind, a name that is still understood in a year, an IP address."""
+class Actor:
+    """The actor of an audit entry: its kind, a permanent name, and an IP address."""
 
     kind: str
     name: str = ""
@@ -39,7 +39,7 @@ class Party:
 
 
 class AuditMiddleware:
-    """Remembers the request while it is served; behind the authentication of sessions."""
+    """Stores the current request for `record_action`. Must come after the session authentication."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -52,52 +52,52 @@ class AuditMiddleware:
             _request.reset(token)
 
 
-def note(workspace: Workspace, act: Act, *, about: str = "", person: User | None = None) -> None:
-    """Write down an act, in the transaction that does it.
+def record_action(workspace: Workspace, action: AuditAction, *, about: str = "", person: User | None = None) -> None:
+    """Add an entry to the audit log, in the transaction of the action.
 
-    about: what was acted on, as people call it. Never a secret. person: who acts, where a link says it and no session.
+    about: a readable name of the object, never a secret. person: the actor, if identified by a link and not a session.
     """
-    party = _acting(person)
+    actor = _current_actor(person)
     AuditEntry.objects.create(
         workspace_id=workspace.id,
-        act=act,
-        about=_plain(about)[:320],
-        actor_kind=party.kind,
-        actor=_plain(party.name)[:320],
-        address=party.address,
+        act=action,
+        about=_without_nul(about)[:320],
+        actor_kind=actor.kind,
+        actor=_without_nul(actor.name)[:320],
+        address=actor.address,
     )
 
 
-def named_key(key: ApiKey) -> str:
-    """Return how a key is told from others without its secret."""
+def key_label(key: ApiKey) -> str:
+    """Return a label that identifies the key without its secret."""
     return f"{key.name} (pr_…{key.last_four})"
 
 
-def expired_entries() -> Iterator[None]:
-    """Delete what is older than KEPT_DAYS, in batches; yields after each."""
-    deleted = PURGE_AT_ONCE
-    while deleted == PURGE_AT_ONCE:
+def delete_expired_entries() -> Iterator[None]:
+    """Delete entries older than RETENTION_DAYS in batches; yields after each batch."""
+    deleted = PURGE_BATCH
+    while deleted == PURGE_BATCH:
         with connection.cursor() as cursor:
-            cursor.execute(PURGE, [KEPT_DAYS, PURGE_AT_ONCE])
+            cursor.execute(PURGE, [RETENTION_DAYS, PURGE_BATCH])
             deleted = cursor.rowcount
         yield
 
 
-def _acting(person: User | None) -> Party:
+def _current_actor(person: User | None) -> Actor:
     request = _request.get()
     if request is None:
-        return Party(Actor.SERVICE)
-    found = client_address(request.META)
-    address = str(found) if found else None
+        return Actor(ActorKind.SERVICE)
+    ip_address = client_address(request.META)
+    address = str(ip_address) if ip_address else None
     key = getattr(request, "api_key", None)
     if key is not None:
-        return Party(Actor.KEY, named_key(key), address)
+        return Actor(ActorKind.KEY, key_label(key), address)
     if request.user.is_authenticated:
-        kind = Actor.STAFF if request.path_info.startswith(STAFF_SITE) else Actor.PERSON
-        return Party(kind, request.user.email, address)
-    return Party(Actor.PERSON, person.email, address) if person else Party(Actor.SERVICE, address=address)
+        kind = ActorKind.STAFF if request.path_info.startswith(STAFF_SITE) else ActorKind.PERSON
+        return Actor(kind, request.user.email, address)
+    return Actor(ActorKind.PERSON, person.email, address) if person else Actor(ActorKind.SERVICE, address=address)
 
 
-def _plain(text: str) -> str:
-    # PostgreSQL keeps no NUL.
+def _without_nul(text: str) -> str:
+    # PostgreSQL text cannot contain NUL.
     return text.replace("\0", "")

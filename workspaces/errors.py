@@ -1,4 +1,4 @@
-"""What a key, a plan or a suspension refuses."""
+"""Errors of authentication, scopes, plan limits, quota and suspension."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from api.errors import Problem
 
 
 class Unauthenticated(Problem):
-    """The base of the four answers to a key that is not good."""
+    """Base class of the four 401 errors."""
 
     status = 401
 
@@ -17,72 +17,71 @@ class Unauthenticated(Problem):
 class MissingApiKey(Unauthenticated):
     """The request has no `Authorization` header.
 
-    Send `Authorization: Bearer pr_…`. Keys are made in the dashboard.
+    Send `Authorization: Bearer pr_…`. You can create keys in the dashboard.
     """
 
     code, title = "missing_api_key", "Missing API key"
 
 
 class InvalidApiKey(Unauthenticated):
-    """The `Authorization` header holds no key of this server.
+    """The `Authorization` header does not contain a valid API key.
 
-    Copy the key again, whole, as it was shown when it was made; a key that was lost cannot be shown again, make a new
-    one.
+    Check that you copied the complete key. A lost key cannot be shown again; create a new one.
     """
 
     code, title = "invalid_api_key", "Invalid API key"
 
 
 class RevokedApiKey(Unauthenticated):
-    """The key is right, but somebody revoked it.
+    """The API key was revoked.
 
-    Make a new key in the dashboard.
+    Create a new key in the dashboard.
     """
 
     code, title = "revoked_api_key", "Revoked API key"
 
 
 class ExpiredApiKey(Unauthenticated):
-    """The key is right, but its time is over.
+    """The API key has expired.
 
-    Make a new key in the dashboard, with a later expiry or none.
+    Create a new key in the dashboard, with a later expiry date or none.
     """
 
     code, title = "expired_api_key", "Expired API key"
 
 
 class InsufficientScope(Problem):
-    """The key's scope does not allow this call.
+    """The key's scope does not allow this request.
 
-    `requiredScope` names the smallest scope that does. A key's scope cannot change: make another key.
+    `requiredScope` is the smallest scope that does. The scope of a key cannot be changed; create another key.
     """
 
     status, code, title = 403, "insufficient_scope", "Insufficient scope"
 
 
 class WorkspaceSuspended(Problem):
-    """The workspace is suspended, so that nothing can be sent from it.
+    """The workspace is suspended and cannot send emails.
 
-    Reading still works, and mail that was accepted is kept. Ask whoever runs this server.
+    Reading still works, and accepted emails are kept. Contact the operator of this server.
     """
 
     status, code, title = 403, "workspace_suspended", "Workspace suspended"
 
 
 class PlanLimitReached(Problem):
-    """The workspace holds as many of something as its plan, or the service, allows.
+    """The workspace has reached a limit of its plan or of the service.
 
-    `resource` and `limit` tell which and how many. Delete what you do not need, or change the plan.
+    `resource` is the limited resource and `limit` its maximum number. Delete unused objects, or change the plan.
     """
 
     status, code, title = 403, "plan_limit_reached", "Plan limit reached"
 
 
 class QuotaExceeded(Problem):
-    """The month's quota does not cover this request; of a batch, nothing was accepted.
+    """The monthly quota does not cover this request. Nothing was accepted, not even part of a batch.
 
-    `used` of `limit` are used and `requested` more were asked for; the count begins anew at `resetsAt`. Send less,
-    wait, or change the plan. Trying again at once does not help, so there is no `Retry-After`.
+    `used` of `limit` are used and the request needs `requested` more; the quota resets at `resetsAt`. Send fewer
+    emails, wait, or change the plan. An immediate retry does not help, so there is no `Retry-After`.
     """
 
     status, code, title = 429, "quota_exceeded", "Quota exceeded"

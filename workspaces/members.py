@@ -1,7 +1,7 @@
-"""People of a workspace: invited, joined, given a role, removed (docs/decisions/0055).
+"""Workspace members: invite, accept, change roles, remove and leave (docs/decisions/0055).
 
-Every act that may end an ownership locks the workspace's row first, so that two owners who leave at once leave
-one behind.
+Every action that may remove an owner locks the workspace row first, so that two owners who leave at the same time
+cannot leave the workspace without an owner.
 """
 
 from datetime import timedelta
@@ -13,52 +13,52 @@ from django.db.models.functions import Now
 
 from lib.ids import from_uuid, to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import Invitation, Membership, User, Workspace
 
 PURPOSE = "invitation"
-VALID = timedelta(days=7)
-MAX_OPEN = 100
+LINK_LIFETIME = timedelta(days=7)
+MAX_OPEN_INVITATIONS = 100
 
 Role = Membership.Role
 
 
 class LastOwner(Exception):
-    """Raised for an act that would leave a workspace without an owner."""
+    """Raised for an action that would leave a workspace without an owner."""
 
 
 class AlreadyMember(Exception):
-    """Raised when somebody is invited who is there already."""
+    """Raised when the invited address is already a member."""
 
 
 class TooManyInvitations(Exception):
-    """Raised at MAX_OPEN open invitations."""
+    """Raised when a workspace has MAX_OPEN_INVITATIONS open invitations."""
 
 
-class InvitationGone(Exception):
-    """Raised for a link that is no invitation, or not any more: accepted, withdrawn, expired."""
+class InvalidInvitation(Exception):
+    """Raised for an invitation link that is invalid, accepted, withdrawn or expired."""
 
 
 class NotInvited(Exception):
-    """Raised when an account of another address would accept."""
+    """Raised when an account with another address accepts an invitation."""
 
 
 @transaction.atomic
 def invite_member(workspace: Workspace, *, email: str, role: str, by: User) -> Invitation:
-    """Open an invitation; one that is open to this address already is replaced, and its link ends.
+    """Create an invitation, replacing an open one for the same address, whose link stops working.
 
     Raises AlreadyMember, TooManyInvitations.
     """
-    _lock(workspace)
+    _lock_workspace(workspace)
     if workspace.memberships.filter(user__email=email).exists():
         raise AlreadyMember
     workspace.invitations.filter(email=email).delete()
-    if workspace.invitations.filter(expires_at__gt=Now()).count() >= MAX_OPEN:
+    if workspace.invitations.filter(expires_at__gt=Now()).count() >= MAX_OPEN_INVITATIONS:
         raise TooManyInvitations
     invitation = Invitation.objects.create(
-        workspace=workspace, email=email, role=role, invited_by=by, expires_at=Now() + VALID
+        workspace=workspace, email=email, role=role, invited_by=by, expires_at=Now() + LINK_LIFETIME
     )
-    note(workspace, Act.MEMBER_INVITED, about=f"{email} as {role}")
+    record_action(workspace, AuditAction.MEMBER_INVITED, about=f"{email} as {role}")
     return invitation
 
 
@@ -69,40 +69,40 @@ def invitation_token(invitation: Invitation) -> str:
 def find_invitation(token: str) -> Invitation:
     """Return the open invitation behind a link. Raises InvitationGone."""
     try:
-        number = UUID(bytes=read_token(token, purpose=PURPOSE))
+        uuid = UUID(bytes=read_token(token, purpose=PURPOSE))
     except (InvalidToken, ValueError) as error:
-        raise InvitationGone from error
-    open_ones = Invitation.objects.select_related("workspace", "invited_by").filter(expires_at__gt=Now())
-    invitation = open_ones.filter(id=from_uuid(number, prefix="inv_")).first()
+        raise InvalidInvitation from error
+    open_invitations = Invitation.objects.select_related("workspace", "invited_by").filter(expires_at__gt=Now())
+    invitation = open_invitations.filter(id=from_uuid(uuid, prefix="inv_")).first()
     if invitation is None:
-        raise InvitationGone
+        raise InvalidInvitation
     return invitation
 
 
 @transaction.atomic
 def accept_invitation(invitation: Invitation, *, user: User) -> Membership:
-    """Make the invited account a member. Raises NotInvited, InvitationGone when the link was used meanwhile."""
+    """Make the invited account a member. Raises NotInvited, and InvalidInvitation if the link was used meanwhile."""
     if user.email != invitation.email:
         raise NotInvited
-    _lock(invitation.workspace)
+    _lock_workspace(invitation.workspace)
     deleted, _ = Invitation.objects.filter(id=invitation.id, expires_at__gt=Now()).delete()
     if not deleted:
-        raise InvitationGone
+        raise InvalidInvitation
     membership, _ = Membership.objects.get_or_create(
         workspace=invitation.workspace, user=user, defaults={"role": invitation.role}
     )
-    note(invitation.workspace, Act.MEMBER_JOINED, about=user.email, person=user)
+    record_action(invitation.workspace, AuditAction.MEMBER_JOINED, about=user.email, person=user)
     return membership
 
 
 @transaction.atomic
 def sign_up_invited(invitation: Invitation, *, password: str) -> User:
-    """Create the invited account and make it a member; the link proved its address. Raises InvitationGone."""
+    """Create the invited account and make it a member. The link confirms its address. Raises InvalidInvitation."""
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=invitation.email, password=password)
     except IntegrityError as error:
-        raise InvitationGone from error
+        raise InvalidInvitation from error
     accept_invitation(invitation, user=user)
     return user
 
@@ -111,47 +111,47 @@ def sign_up_invited(invitation: Invitation, *, password: str) -> User:
 def withdraw_invitation(invitation: Invitation) -> None:
     deleted, _ = Invitation.objects.filter(id=invitation.id).delete()
     if deleted:
-        note(invitation.workspace, Act.INVITATION_WITHDRAWN, about=invitation.email)
+        record_action(invitation.workspace, AuditAction.INVITATION_WITHDRAWN, about=invitation.email)
 
 
 @transaction.atomic
 def change_role(membership: Membership, *, role: str) -> None:
-    """Raises LastOwner."""
-    _lock(membership.workspace)
+    """Change a member's role. Raises LastOwner."""
+    _lock_workspace(membership.workspace)
     if role != Role.OWNER:
-        _keep_an_owner(membership)
+        _require_another_owner(membership)
     if Membership.objects.filter(id=membership.id).exclude(role=role).update(role=role):
-        note(membership.workspace, Act.MEMBER_ROLE, about=f"{membership.user.email}: {role}")
+        record_action(membership.workspace, AuditAction.MEMBER_ROLE_CHANGED, about=f"{membership.user.email}: {role}")
 
 
 @transaction.atomic
 def remove_member(membership: Membership) -> None:
-    """Raises LastOwner. Their keys stay: a key belongs to the workspace."""
-    _end(membership, Act.MEMBER_REMOVED)
+    """Remove a member. API keys stay active: they belong to the workspace. Raises LastOwner."""
+    _delete_membership(membership, AuditAction.MEMBER_REMOVED)
 
 
 @transaction.atomic
 def leave_workspace(membership: Membership) -> None:
-    """Raises LastOwner."""
-    _end(membership, Act.MEMBER_LEFT)
+    """End one's own membership. Raises LastOwner."""
+    _delete_membership(membership, AuditAction.MEMBER_LEFT)
 
 
-def _end(membership: Membership, act: Act) -> None:
-    _lock(membership.workspace)
-    _keep_an_owner(membership)
+def _delete_membership(membership: Membership, action: AuditAction) -> None:
+    _lock_workspace(membership.workspace)
+    _require_another_owner(membership)
     deleted, _ = Membership.objects.filter(id=membership.id).delete()
     if deleted:
-        note(membership.workspace, act, about=membership.user.email)
+        record_action(membership.workspace, action, about=membership.user.email)
 
 
-def _keep_an_owner(membership: Membership) -> None:
-    """Raises LastOwner unless somebody else owns the workspace, too; asked behind the lock."""
+def _require_another_owner(membership: Membership) -> None:
+    """Raise LastOwner if the member is the only owner. Requires the lock on the workspace."""
     owners = Membership.objects.filter(workspace=membership.workspace_id, role=Role.OWNER)
     if owners.filter(id=membership.id).exists() and not owners.exclude(id=membership.id).exists():
         raise LastOwner
 
 
-def _lock(workspace: Workspace) -> None:
+def _lock_workspace(workspace: Workspace) -> None:
     Workspace.objects.select_for_update(no_key=True).only("id").get(id=workspace.id)
 
 

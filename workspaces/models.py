@@ -1,4 +1,4 @@
-"""Who uses the service: people, their workspaces, and the keys and quota of each workspace."""
+"""Accounts: users, workspaces, memberships, API keys, monthly usage and the audit log."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from workspaces.plans import PLANS, Plan
 
 
 class UserManager(BaseUserManager["User"]):
-    """Accounts are known by their address, compared without case."""
+    """Identifies users by email address, regardless of case."""
 
     def create_user(self, *, email: str, password: str | None, **fields: Any) -> "User":
         user = self.model(email=email.strip().lower(), **fields)
@@ -34,7 +34,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField("staff", default=False, help_text="May sign in to the staff admin.")
     is_active = models.BooleanField("active", default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    # Since when signing in takes a code as well (workspaces.second_factor).
+    # Set while two-factor authentication is on (workspaces.second_factor).
     second_factor_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = UserManager()
@@ -46,19 +46,19 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def get_session_auth_hash(self) -> str:
-        """Bind a session to the second factor as to the password: turning it on or off ends all others."""
-        return _bound(super().get_session_auth_hash(), self.second_factor_at)
+        """Bind sessions to the second factor: turning it on or off ends all other sessions, like a new password."""
+        return _bind_second_factor(super().get_session_auth_hash(), self.second_factor_at)
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        return (_bound(known, self.second_factor_at) for known in super().get_session_auth_fallback_hash())
+        return (_bind_second_factor(known, self.second_factor_at) for known in super().get_session_auth_fallback_hash())
 
 
-def _bound(session_hash: str, second_factor_at: datetime | None) -> str:
+def _bind_second_factor(session_hash: str, second_factor_at: datetime | None) -> str:
     return f"{session_hash}:{second_factor_at.timestamp():.0f}" if second_factor_at else session_hash
 
 
 class Workspace(models.Model):
-    """What everything else belongs to; an API key acts within one."""
+    """The tenant: owns domains, emails, templates, webhooks and API keys."""
 
     PLAN_CHOICES = [(name, name.title()) for name in PLANS]
 
@@ -67,12 +67,12 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
-    # What left before is judged no more: when the last suspension that was lifted began (docs/decisions/0065).
+    # Start of the last lifted suspension: reputation ignores earlier emails (docs/decisions/0065).
     judged_from = models.DateTimeField(null=True, editable=False)
     complaints_warned_at = models.DateTimeField(null=True, editable=False)
     bounces_warned_at = models.DateTimeField(null=True, editable=False)
-    # False from an open sign-up in production until its owner has proved an address (docs/decisions/0055).
-    is_proven = models.BooleanField("proven", default=True, db_default=True)
+    # False after open sign-up in production, until an owner confirms an email address (docs/decisions/0055).
+    is_proven = models.BooleanField("address confirmed", default=True, db_default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -106,7 +106,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An open invitation; accepting or withdrawing it deletes the row, so that its link works once."""
+    """An open invitation. Accepting or withdrawing it deletes the row, so that the link works once."""
 
     id = IdField("inv_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="invitations")
@@ -125,9 +125,9 @@ class Invitation(models.Model):
 
 
 class SecondFactor(models.Model):
-    """The secret behind an account's codes (RFC 6238); in force while the account's second_factor_at is set.
+    """The TOTP secret of an account (RFC 6238), active while the account's second_factor_at is set.
 
-    last_step is the newest 30 s step whose code was taken: no code is taken twice.
+    last_step is the newest 30 s step whose code was used: each code is accepted once.
     """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor")
@@ -139,7 +139,7 @@ class SecondFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """One code for a lost phone, kept as a keyed hash and deleted when it is used."""
+    """A recovery code for a lost phone, stored as a keyed hash and deleted when used."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
     code_hash = models.CharField(max_length=100, editable=False)
@@ -149,12 +149,12 @@ class RecoveryCode(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what to a workspace, when and from where: written by workspaces.audit, never changed.
+    """One action on a workspace with its actor, time and client address: created by workspaces.audit, never changed.
 
-    actor and about are written out, so that they say the same when what they name is gone.
+    actor and about are stored as text, so that entries stay readable after the objects are deleted.
     """
 
-    class Act(models.TextChoices):
+    class Action(models.TextChoices):
         KEY_CREATED = "key_created", "API key created"
         KEY_REVOKED = "key_revoked", "API key revoked"
         DOMAIN_ADDED = "domain_added", "Domain added"
@@ -168,30 +168,30 @@ class AuditEntry(models.Model):
         SUPPRESSION_ADDED = "suppression_added", "Suppression added"
         SUPPRESSION_REMOVED = "suppression_removed", "Suppression removed"
         MEMBER_INVITED = "member_invited", "Member invited"
-        INVITATION_WITHDRAWN = "invitation_withdrawn", "Invitation withdrawn"
+        INVITATION_WITHDRAWN = "invitation_withdrawn", "Invitation revoked"
         MEMBER_JOINED = "member_joined", "Member joined"
-        MEMBER_ROLE = "member_role", "Member's role changed"
+        MEMBER_ROLE_CHANGED = "member_role", "Member's role changed"
         MEMBER_REMOVED = "member_removed", "Member removed"
         MEMBER_LEFT = "member_left", "Member left"
         WORKSPACE_CREATED = "workspace_created", "Workspace created"
-        WORKSPACE_PROVEN = "workspace_proven", "Address confirmed"
+        ADDRESS_CONFIRMED = "workspace_proven", "Address confirmed"
         WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
         OWNERS_WARNED = "owners_warned", "Owners warned"
         PLAN_CHANGED = "plan_changed", "Plan changed"
-        EMAIL_LOOKED_AT = "email_looked_at", "Email looked at"
+        EMAIL_VIEWED = "email_looked_at", "Email viewed"
         ADDRESS_ERASED = "address_erased", "Address erased"
 
-    class Actor(models.TextChoices):
+    class ActorKind(models.TextChoices):
         PERSON = "person"
         KEY = "key", "API key"
         STAFF = "staff"
         SERVICE = "service"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="audit", db_index=False)
-    act = models.CharField(max_length=24, choices=Act.choices)
+    act = models.CharField(max_length=24, choices=Action.choices)
     about = models.CharField(max_length=320, blank=True)
-    actor_kind = models.CharField(max_length=8, choices=Actor.choices)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
     actor = models.CharField(max_length=320, blank=True)
     address = models.GenericIPAddressField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -209,7 +209,7 @@ class AuditEntry(models.Model):
 
 
 class ApiKey(models.Model):
-    """A key: its secret is shown once and kept as a keyed hash (workspaces.api_key_secrets)."""
+    """An API key. Its secret is shown once and stored as a keyed hash (workspaces.api_key_secrets)."""
 
     class Scope(models.TextChoices):
         FULL_ACCESS = "full_access", "Full access"
@@ -240,7 +240,7 @@ class ApiKey(models.Model):
 
 
 class Usage(models.Model):
-    """Units of quota that a workspace took in one calendar month, UTC."""
+    """Quota units that a workspace used in one calendar month, UTC."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="usage", db_index=False)
     month = models.DateField()

@@ -1,4 +1,4 @@
-"""The plans (service document, section 8)."""
+"""Plans and their limits (docs/specification.md, Plans and quota)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True)
 class Plan:
-    """What a workspace may use; None is unlimited."""
+    """Limits of a plan; None is unlimited."""
 
     name: str
     emails_per_month: int | None

@@ -1,7 +1,7 @@
-"""The monthly quota: taken in the transaction that accepts, never oversold (CONTRACT section 2).
+"""Monthly quota: taken in the transaction that accepts emails, never exceeded (docs/specification.md, Plans and quota).
 
-One conditional upsert decides; of requests that arrive together each sees what the one before it took.
-It holds the workspace's row until the commit, and so the commit must follow at once.
+One conditional upsert decides; concurrent requests see each other's usage. It locks the workspace's usage row until
+the commit, so the transaction must commit right after it.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from django.db import connection
 
-from api.fields import wire_time
+from lib.datetimes import format_datetime
 from lib.ids import to_uuid
 from workspaces.errors import QuotaExceeded
 from workspaces.models import Usage, Workspace
@@ -24,7 +24,7 @@ SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date,
 RETURNING used
 """
 TAKE = TAKE_WHERE.format(condition="true")
-GIVE_BACK = """
+REFUND = """
 UPDATE workspaces_usage SET used = greatest(used - %(units)s, 0)
  WHERE workspace_id = %(workspace)s AND month = date_trunc('month', now() AT TIME ZONE 'UTC')::date
    AND month = date_trunc('month', %(taken_at)s::timestamptz AT TIME ZONE 'UTC')::date
@@ -34,7 +34,7 @@ UNLIMITED = 2**62
 
 @dataclass(frozen=True)
 class Quota:
-    """Where a workspace stands this month; limit and remaining are None on an unlimited plan."""
+    """Quota usage of the current month; limit and remaining are None on an unlimited plan."""
 
     limit: int | None
     used: int
@@ -46,7 +46,7 @@ class Quota:
 
 
 def take_values(workspace: Workspace, *, units: int) -> dict[str, Any]:
-    """Return the values of TAKE, which takes units of this month, all or none; without a row they were refused."""
+    """Return the parameters of TAKE, which takes all units or none; it returns no row if the quota is exceeded."""
     limit = workspace.limits.emails_per_month
     return {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
@@ -56,32 +56,30 @@ def take_values(workspace: Workspace, *, units: int) -> dict[str, Any]:
 
 
 def take_quota(workspace: Workspace, *, units: int) -> None:
-    """Take units of this month. Raises QuotaExceeded."""
+    """Take units from this month's quota. Raises QuotaExceeded."""
     with connection.cursor() as cursor:
         cursor.execute(TAKE, take_values(workspace, units=units))
         if cursor.rowcount == 1:
             return
-    refuse_quota(workspace, units=units)
+    raise_quota_exceeded(workspace, units=units)
 
 
-def refuse_quota(workspace: Workspace, *, units: int) -> NoReturn:
-    """Raise QuotaExceeded with what is left."""
+def raise_quota_exceeded(workspace: Workspace, *, units: int) -> NoReturn:
+    """Raise QuotaExceeded with the current usage."""
     quota = read_quota(workspace)
     raise QuotaExceeded(
-        f"The plan allows {quota.limit} emails a month; {quota.used} are used and {units} more were asked for.",
+        f"The plan allows {quota.limit} emails per month; {quota.used} are used and this request needs {units} more.",
         limit=quota.limit,
         used=quota.used,
         requested=units,
-        resetsAt=wire_time(quota.resets_at),
+        resetsAt=format_datetime(quota.resets_at),
     )
 
 
-def give_quota_back(workspace_id: str, *, units: int, taken_at: datetime) -> None:
-    """Return units of an email that was cancelled in the month in which they were taken."""
+def refund_quota(workspace_id: str, *, units: int, taken_at: datetime) -> None:
+    """Return the units of a cancelled email to the quota, if they were taken in the current month."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            GIVE_BACK, {"workspace": to_uuid(workspace_id, prefix="ws_"), "units": units, "taken_at": taken_at}
-        )
+        cursor.execute(REFUND, {"workspace": to_uuid(workspace_id, prefix="ws_"), "units": units, "taken_at": taken_at})
 
 
 def read_quota(workspace: Workspace) -> Quota:

@@ -1,6 +1,6 @@
-"""How what a plan does not keep any longer is deleted: in small batches, with rests (docs/decisions/0044).
+"""Retention: deletes expired data in small batches with pauses in between (docs/decisions/0044).
 
-A room that keeps logs brings a function that deletes one batch after the other:
+Each app with expiring data provides a generator that deletes one batch after the other:
 
     def batches(workspace_id: str, age: timedelta) -> Iterator[None]: …   # yields after each transaction
     sweep("webhooks", batches)
@@ -20,42 +20,42 @@ from workspaces.plans import PLANS
 
 Batches = Callable[[str, timedelta], Iterator[None]]
 
-# Three quarters of the time belong to sending.
-REST = 3.0
+# Pause after each batch, relative to its duration: three quarters of the time are left for sending.
+REST_RATIO = 3.0
 
 
 def sweep(kind: str, batches: Batches) -> None:
-    """Delete what is older than each workspace's plan allows; end early when the process stops.
+    """Delete data older than each workspace's plan allows; return early when the process shuts down.
 
-    Where a sweep of this kind runs already, in any process, nothing is done.
+    Does nothing if a sweep of this kind is already running in any process.
     """
-    with _only_one(kind) as is_only:
-        plans = Workspace.objects.values_list("id", "plan").order_by("id") if is_only else ()
+    with _advisory_lock(kind) as is_locked:
+        plans = Workspace.objects.values_list("id", "plan").order_by("id") if is_locked else ()
         for workspace_id, plan in plans:
-            if not rested(batches(workspace_id, PLANS[plan].retention)):
+            if not run_batches(batches(workspace_id, PLANS[plan].retention)):
                 return
 
 
-def rested(batches: Iterator[None]) -> bool:
-    """Run all batches, each followed by a rest of REST times as long; return False when the process stops."""
+def run_batches(batches: Iterator[None]) -> bool:
+    """Run all batches, each followed by a pause of REST_RATIO times its duration; return False on shutdown."""
     started = time.monotonic()
     for _ in batches:
-        if shutdown.wait(REST * (time.monotonic() - started)):
+        if shutdown.wait_for_stop(REST_RATIO * (time.monotonic() - started)):
             return False
         started = time.monotonic()
     return True
 
 
 @contextmanager
-def _only_one(kind: str) -> Iterator[bool]:
-    """Yield whether this is the only one; the lock ends with the connection, however that ends."""
+def _advisory_lock(kind: str) -> Iterator[bool]:
+    """Yield whether the lock was acquired. PostgreSQL releases it when the connection ends."""
     key = crc32(f"retention of {kind}".encode())
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        (is_only,) = cursor.fetchone()
+        (is_locked,) = cursor.fetchone()
     try:
-        yield is_only
+        yield is_locked
     finally:
-        if is_only and connection.is_usable():
+        if is_locked and connection.is_usable():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [key])

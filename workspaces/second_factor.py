@@ -1,4 +1,4 @@
-"""Codes from a phone as a second factor (RFC 6238: SHA-1, 6 digits, 30 seconds), and codes for a lost phone.
+"""Two-factor authentication: TOTP codes (RFC 6238: SHA-1, 6 digits, 30 seconds) and recovery codes.
 
 See docs/decisions/0056.
 """
@@ -25,16 +25,16 @@ ISSUER = "Postrider"
 SECRET_BYTES = 20
 STEP_SECONDS = 30
 DIGITS = 6
-# A phone's clock may be a step off, either way.
+# Accepts codes of a clock that is one step ahead or behind.
 WINDOW = (-1, 0, 1)
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
 
 
 def begin_enrolment(user: User) -> bytes:
-    """Return the secret for a phone: a new one, or the one that enrolment began with.
+    """Return the TOTP secret for enrolment: a new one, or that of an enrolment in progress.
 
-    It is not in force before `confirm_enrolment`. Loading the page again must not void what a phone has just read.
+    It is inactive until `confirm_enrolment`. Reloading the page must not invalidate a secret that was just scanned.
     """
     factor = SecondFactor.objects.filter(user=user).first()
     if factor is None:
@@ -45,9 +45,9 @@ def begin_enrolment(user: User) -> bytes:
 
 @transaction.atomic
 def confirm_enrolment(user: User, *, code: str) -> list[str] | None:
-    """Put the factor in force; return the recovery codes, to be shown once. None for a wrong code.
+    """Activate the second factor; return the recovery codes, to be shown once. None for a wrong code.
 
-    The account's other sessions end.
+    Ends the other sessions of the account.
     """
     if user.second_factor_at or not check_code(user, code=code):
         return None
@@ -58,7 +58,7 @@ def confirm_enrolment(user: User, *, code: str) -> list[str] | None:
 
 @transaction.atomic
 def end_second_factor(user: User) -> None:
-    """Let the password do alone from now on; the account's other sessions end."""
+    """Turn off two-factor authentication. Ends the other sessions of the account."""
     SecondFactor.objects.filter(user=user).delete()
     RecoveryCode.objects.filter(user=user).delete()
     user.second_factor_at = None
@@ -66,30 +66,30 @@ def end_second_factor(user: User) -> None:
 
 
 def check_any_code(user: User, *, code: str) -> bool:
-    """Take a code of the phone, or one of the recovery codes; either works once."""
+    """Return True for a valid TOTP code or recovery code, which is then used up."""
     return check_code(user, code=code) or _use_recovery_code(user, code=code)
 
 
 def check_code(user: User, *, code: str) -> bool:
-    """Take a code of the phone: one step before or after now at most, and none twice."""
+    """Return True for a valid TOTP code at most one step off. Each code, and any older one, is accepted once."""
     digits = "".join(code.split())
     factor = SecondFactor.objects.filter(user=user).first()
     if factor is None or len(digits) != DIGITS or not digits.isascii():
         return False
-    step = _step_of(digits, secret=_secret(factor))
-    # One statement decides between two who show the same code at once.
+    step = _matching_step(digits, secret=_secret(factor))
+    # A conditional update, so that only one of two concurrent requests can use a code.
     unused = SecondFactor.objects.filter(user=user, last_step__lt=step or 0)
     return step is not None and bool(unused.update(last_step=step))
 
 
 def otpauth_url(user: User, *, secret: bytes) -> str:
-    """Return the URL that authenticator apps read."""
-    query = urlencode({"secret": spelled(secret).replace(" ", ""), "issuer": ISSUER})
+    """Return the otpauth URL for authenticator apps."""
+    query = urlencode({"secret": format_secret(secret).replace(" ", ""), "issuer": ISSUER})
     return f"otpauth://totp/{quote(f'{ISSUER}:{user.email}')}?{query}"
 
 
-def spelled(secret: bytes) -> str:
-    """Write a secret in base 32, in groups of four, to be typed."""
+def format_secret(secret: bytes) -> str:
+    """Return a secret in base 32, in groups of four characters for typing."""
     text = base64.b32encode(secret).decode()
     return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
 
@@ -98,18 +98,18 @@ def code_at(secret: bytes, *, step: int) -> str:
     return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).generate(step * STEP_SECONDS).decode()  # noqa: S303 - RFC 6238's own
 
 
-def _step_of(digits: str, *, secret: bytes) -> int | None:
+def _matching_step(digits: str, *, secret: bytes) -> int | None:
     now = int(time.time()) // STEP_SECONDS
-    # All are compared, so that the time tells nothing.
-    found = [now + off for off in WINDOW if hmac.compare_digest(code_at(secret, step=now + off), digits)]
-    return found[0] if found else None
+    # Compares all candidates, to prevent a timing attack.
+    steps = [now + off for off in WINDOW if hmac.compare_digest(code_at(secret, step=now + off), digits)]
+    return steps[0] if steps else None
 
 
 def _new_recovery_codes(user: User) -> list[str]:
     codes = [base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode().lower() for _ in range(RECOVERY_CODES)]
     RecoveryCode.objects.filter(user=user).delete()
     RecoveryCode.objects.bulk_create(
-        [RecoveryCode(user=user, code_hash=_hashed(code, pepper_id=newest_key(HASH_PURPOSE).id)) for code in codes]
+        [RecoveryCode(user=user, code_hash=_hash(code, pepper_id=newest_key(HASH_PURPOSE).id)) for code in codes]
     )
     return ["-".join(code[at : at + 4] for at in range(0, len(code), 4)) for code in codes]
 
@@ -123,12 +123,12 @@ def _use_recovery_code(user: User, *, code: str) -> bool:
 
 def _matches(text: str, code_hash: str) -> bool:
     try:
-        return hmac.compare_digest(_hashed(text, pepper_id=code_hash.partition(":")[0]), code_hash)
+        return hmac.compare_digest(_hash(text, pepper_id=code_hash.partition(":")[0]), code_hash)
     except UnknownKey:
         return False
 
 
-def _hashed(text: str, *, pepper_id: str) -> str:
+def _hash(text: str, *, pepper_id: str) -> str:
     pepper = key_named(pepper_id, HASH_PURPOSE)
     return f"{pepper.id}:{hmac.new(pepper.secret, text.encode(), hashlib.sha256).hexdigest()}"
 

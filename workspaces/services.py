@@ -1,4 +1,4 @@
-"""Acts on accounts, workspaces and keys."""
+"""Services for accounts, workspaces, API keys and usage."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -7,17 +7,17 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
-from workspaces.audit import Act, named_key, note
+from workspaces.audit import AuditAction, key_label, record_action
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
 
 
 @transaction.atomic
-def open_account(*, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True) -> Workspace:
-    """Create an account with a workspace that it owns. Raises IntegrityError for an address in use.
+def create_account(*, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True) -> Workspace:
+    """Create an account and a workspace that it owns. Raises IntegrityError if the address is in use.
 
-    is_proven: whether the address is known to be theirs; if not, no key works before it is.
+    is_proven: whether the address is confirmed; API keys do not work before that.
     """
     user = User.objects.create_user(email=email, password=password)
     return create_workspace(name=workspace_name, plan=plan, owner=user, is_proven=is_proven)
@@ -27,7 +27,7 @@ def open_account(*, email: str, password: str, workspace_name: str, plan: str, i
 def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = True) -> Workspace:
     workspace = Workspace.objects.create(name=name, plan=plan, is_proven=is_proven)
     Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
-    note(workspace, Act.WORKSPACE_CREATED, about=f"{name}, {plan}, of {owner.email}", person=owner)
+    record_action(workspace, AuditAction.WORKSPACE_CREATED, about=f"{name}, {plan}, of {owner.email}", person=owner)
     return workspace
 
 
@@ -35,32 +35,32 @@ def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = Tru
 def issue_api_key(
     workspace: Workspace, *, name: str, scope: str, expires_at: datetime | None = None
 ) -> tuple[ApiKey, KeySecret]:
-    """Make a key; the secret beside it is shown now and never again. Raises PlanLimitReached at 100 keys."""
+    """Create an API key; return it with its secret, which is not stored. Raises PlanLimitReached at 100 keys."""
     Workspace.objects.select_for_update().get(id=workspace.id)
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
-            f"A workspace has at most {MAX_KEYS} keys; revoke one.", resource="apiKeys", limit=MAX_KEYS
+            f"A workspace can have at most {MAX_KEYS} API keys. Revoke one first.", resource="apiKeys", limit=MAX_KEYS
         )
     key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at)
     secret = new_secret(key.id)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    note(workspace, Act.KEY_CREATED, about=f"{named_key(key)}, {scope}")
+    record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}")
     return key, secret
 
 
 @dataclass(frozen=True)
 class MonthlyUsage:
-    """What a workspace took of its quota in a month of UTC; month is its first day."""
+    """Quota units used in one calendar month, UTC; month is its first day."""
 
     month: date
     used: int
 
 
 def usage_history(workspace: Workspace, *, months: int = 12) -> list[MonthlyUsage]:
-    """Return the last months, oldest first; this one is the last, those without use are there with 0."""
-    this = datetime.now(UTC).date().replace(day=1)
-    wanted = [_months_before(this, back) for back in reversed(range(months))]
+    """Return the usage of the last months, oldest first, including the current one and months without usage."""
+    this_month = datetime.now(UTC).date().replace(day=1)
+    wanted = [_months_before(this_month, back) for back in reversed(range(months))]
     used = dict(Usage.objects.filter(workspace=workspace, month__in=wanted).values_list("month", "used"))
     return [MonthlyUsage(month, used.get(month, 0)) for month in wanted]
 
@@ -72,6 +72,6 @@ def _months_before(first: date, months: int) -> date:
 
 @transaction.atomic
 def revoke_api_key(key: ApiKey) -> None:
-    """End a key for good; revoking again changes nothing. Processes notice within one second."""
+    """Revoke a key permanently. Takes effect in all processes within one second. Revoking again does nothing."""
     if ApiKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now()):
-        note(key.workspace, Act.KEY_REVOKED, about=named_key(key))
+        record_action(key.workspace, AuditAction.KEY_REVOKED, about=key_label(key))

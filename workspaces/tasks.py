@@ -1,14 +1,14 @@
-"""Sweeps of what accounts leave behind; they may be lost or doubled."""
+"""Cleanup tasks of accounts. A run may be lost or duplicated."""
 
 from celery import shared_task
 
-from workspaces.audit import expired_entries
+from workspaces.audit import delete_expired_entries
 from workspaces.members import expired_invitations
-from workspaces.retention import rested
+from workspaces.retention import run_batches
 
 
 @shared_task(name="workspaces.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete old entries of the audit log, and invitations that ended."""
-    rested(expired_entries())
+    """Delete old audit entries and expired invitations."""
+    run_batches(delete_expired_entries())
     expired_invitations().delete()

@@ -1,10 +1,10 @@
-"""Tallies by day beside those by hour; longer keys; a vacuum that keeps up with the deltas."""
+"""Daily counters; longer keys; a vacuum that keeps up with the deltas."""
 
 from django.db import migrations, models
 
 import lib.model_fields
 
-# As many deltas are deleted as are written; by default vacuum would wait for a fifth of the table's largest size.
+# Every delta is deleted once folded; the default would delay vacuum until a fifth of the table's largest size.
 TUNE = """
 ALTER TABLE analytics_tallydelta SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);

@@ -1,8 +1,8 @@
-"""Sum the hours that were folded before there were days."""
+"""Sum the hourly counters that were folded before daily counters existed."""
 
 from django.db import migrations
 
-# The lock keeps folds waiting, so that none is summed and added.
+# The lock blocks folds: a fold in between would be counted twice.
 FILL = """
 LOCK TABLE analytics_tally IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO analytics_tallyday (workspace_id, day, key, count)

@@ -1,8 +1,8 @@
-"""django-post-office by its own book: emails stored, then `send_queued_mail` with its defaults.
+"""django-post-office as documented: emails are stored, then sent by `send_queued_mail` with its defaults.
 
-Run by the benchmark with the interpreter of an environment of its own:
+The benchmark runs this script with the interpreter of a separate virtual environment:
     send_queued.py DATABASE_URL SMTP_PORT COUNT HTML_FILE TEXT_FILE
-It prints the seconds that sending took.
+It prints the seconds of sending.
 """
 
 import sys
@@ -14,7 +14,7 @@ import django
 from django.conf import settings
 from django.core.management import call_command
 
-MANY = 500
+BATCH_SIZE = 500
 
 
 def configure(database_url: str, smtp_port: int) -> None:
@@ -46,12 +46,12 @@ def main() -> None:
     database_url, smtp_port, count, html_file, text_file = sys.argv[1:]
     configure(database_url, int(smtp_port))
     call_command("migrate", verbosity=0)
-    # Its models can be imported only now.
+    # Its models can be imported only after django.setup().
     from post_office import mail  # type: ignore[import-not-found]  # noqa: PLC0415
     from post_office.models import STATUS, Email  # type: ignore[import-not-found]  # noqa: PLC0415
 
     html, text = Path(html_file).read_text(encoding="utf-8"), Path(text_file).read_text(encoding="utf-8")
-    for start in range(0, int(count), MANY):
+    for start in range(0, int(count), BATCH_SIZE):
         mail.send_many(
             [
                 {
@@ -61,7 +61,7 @@ def main() -> None:
                     "message": text,
                     "html_message": html,
                 }
-                for number in range(start, min(start + MANY, int(count)))
+                for number in range(start, min(start + BATCH_SIZE, int(count)))
             ]
         )
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-// tsc leaves pictures behind; n8n looks for a node's icon beside its compiled file.
+// tsc does not copy images, and n8n expects the icon next to the compiled node.
 import { copyFileSync } from "node:fs";
 
 for (const folder of ["nodes/Postrider", "credentials"]) {

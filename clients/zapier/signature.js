@@ -3,7 +3,7 @@ const { createHmac, timingSafeEqual } = require('node:crypto');
 /**
  * Return whether a request was signed with this secret (Standard Webhooks).
  *
- * Its time is not looked at: Zapier may hold a request for hours before it runs the Zap.
+ * The timestamp is not checked: Zapier may delay a request for hours before it runs the Zap.
  */
 const isSigned = ({ headers, content }, secret) => {
   const named = plainNames(headers ?? {});
@@ -13,7 +13,7 @@ const isSigned = ({ headers, content }, secret) => {
   return String(named['webhook-signature']).split(' ').some((one) => isEqual(Buffer.from(one), expected));
 };
 
-// Zapier hands headers on as Http-Webhook-Id.
+// Zapier prefixes header names, as in Http-Webhook-Id.
 const plainNames = (headers) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase().replace(/^http-/, ''), value]));
 

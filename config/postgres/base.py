@@ -7,10 +7,10 @@ from django.db.backends.postgresql import base
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
-        """Tell whether a kept connection still works.
+        """Return whether a persistent connection still works.
 
-        A server that went away has closed the socket: then there is something to read where nothing was
-        asked. Django's own check, a query, was an eighth of accepting an email; it is asked when in doubt.
+        A server that stopped has closed the socket, which makes it readable although no query is running. Django's own
+        check, a query, took an eighth of the time to accept an email; it runs only in doubt.
         """
         if self.connection is None or self.errors_occurred:
             return bool(super().is_usable())

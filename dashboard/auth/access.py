@@ -1,4 +1,4 @@
-"""What both admin sites share: signing in, the code, and the page on one's own security."""
+"""Sign-in, two-factor and account security pages, shared by both admin sites."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -14,15 +14,15 @@ from django.views.decorators.debug import sensitive_post_parameters
 from unfold.sites import UnfoldAdminSite
 
 from dashboard.auth.security import security
-from dashboard.auth.signin import SignIn, enter_code, local_path
+from dashboard.auth.signin import SignInView, enter_code, local_path
 
 
-class GatedSite(UnfoldAdminSite):
-    """An admin site whose door has two locks."""
+class TwoFactorSite(UnfoldAdminSite):
+    """An admin site whose sign-in supports a second factor."""
 
     login_template = "dashboard/sign_in.html"
 
-    def gate_urls(self) -> list[URLPattern]:
+    def two_factor_urls(self) -> list[URLPattern]:
         return [
             path("login/code/", never_cache(self.as_page(enter_code)), name="code"),
             path("security/", never_cache(self.as_page(security)), name="security"),
@@ -37,7 +37,7 @@ class GatedSite(UnfoldAdminSite):
         context = {**self.each_context(request), "title": _("Sign in"), "app_path": request.get_full_path()}
         view = never_cache(
             sensitive_post_parameters("password")(
-                SignIn.as_view(
+                SignInView.as_view(
                     extra_context={**context, "next": target, **(extra_context or {})},
                     authentication_form=self.login_form or AdminAuthenticationForm,
                     template_name=self.login_template,
@@ -48,14 +48,14 @@ class GatedSite(UnfoldAdminSite):
         return cast("HttpResponse", view(request))
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
-        request.current_app = self.name  # what the admin's templates read
+        request.current_app = self.name  # read by the admin's templates
         return TemplateResponse(request, template, {**self.each_context(request), **context})
 
     def as_page(self, view: Callable[..., HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-        """Hand the site to a view that looks itself after who may see it."""
+        """Adapt a view that checks access itself: call it with this site's page renderer."""
 
-        def handed(request: HttpRequest) -> HttpResponse:
+        def wrapped(request: HttpRequest) -> HttpResponse:
             request.current_app = self.name
             return view(request, self.page)
 
-        return handed
+        return wrapped

@@ -1,4 +1,4 @@
-"""What the service itself writes to people. Every link begins with PUBLIC_URL, never with a request's Host."""
+"""Account emails: invitations, confirmations, resets and notices. Links use PUBLIC_URL, never the Host header."""
 
 from urllib.parse import urlencode
 
@@ -10,35 +10,37 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from system_mail.services import Kind, pretend_to_queue, queue_mail
-from workspaces.account_status import proof_token
+from system_mail.models import SystemMailKind
+from system_mail.services import pretend_to_queue, queue_system_mail
+from workspaces.account_status import confirmation_token
 from workspaces.members import invitation_token
 from workspaces.models import Invitation, User
 
-INVITATION = _("""{by} invites you to the workspace "{workspace}" on Postrider, a service that sends email for
-programs. To join it as {role}, open this link within seven days:
+INVITATION = _("""{by} invited you to join the workspace "{workspace}" on Postrider, a transactional email
+service. To join as {role}, open this link within seven days:
 
 {url}
 
-If you do not know what this is about, do nothing: without the link nothing happens.
+If you were not expecting this invitation, you can ignore this email.
 """)
-PROOF = _("""Somebody, most likely you, made an account with this address on Postrider. To confirm that the address is
-yours, open this link within seven days:
+CONFIRMATION = _("""Thanks for signing up for Postrider. To confirm your email address, open this link within seven
+days:
 
 {url}
 
-Until then no API key of the account works. If it was not you, do nothing.
+Your API keys start working once the address is confirmed. If you did not create this account, you can ignore this
+email.
 """)
-RESET = _("""Somebody, most likely you, asked for a new password for your Postrider account. To choose one, open this
-link within an hour:
+RESET = _("""We received a request to reset the password of your Postrider account. To choose a new password, open
+this link within an hour:
 
 {url}
 
-It works once. If it was not you, do nothing: your password stays as it is.
+The link works once. If you did not request this, you can ignore this email: your password will not change.
 """)
-NOTICE = _("""{what}
+NOTICE = _("""{change}
 
-If that was you, there is nothing to do. If it was not, choose a new password now:
+If this was you, no action is needed. If it was not, reset your password now:
 
 {url}
 """)
@@ -47,33 +49,42 @@ If that was you, there is nothing to do. If it was not, choose a new password no
 def send_invitation(invitation: Invitation) -> None:
     workspace = _one_line(invitation.workspace.name)
     text = str(INVITATION).format(
-        by=invitation.invited_by or gettext("Somebody"),
+        by=invitation.invited_by or gettext("A workspace owner"),
         workspace=workspace,
         role=gettext("an owner") if invitation.role == "owner" else gettext("a member"),
         url=link("invitation", token=invitation_token(invitation)),
     )
     subject = gettext("Join %(workspace)s on Postrider") % {"workspace": workspace}
-    queue_mail(to=invitation.email, kind=Kind.INVITATION, subject=subject, text=text)
+    queue_system_mail(to=invitation.email, kind=SystemMailKind.INVITATION, subject=subject, text=text)
 
 
-def send_proof(user: User) -> None:
-    text = str(PROOF).format(url=link("proof", token=proof_token(user)))
-    queue_mail(to=user.email, kind=Kind.PROOF, subject=gettext("Confirm your address for Postrider"), text=text)
+def send_confirmation(user: User) -> None:
+    text = str(CONFIRMATION).format(url=link("confirm_email", token=confirmation_token(user)))
+    queue_system_mail(
+        to=user.email, kind=SystemMailKind.PROOF, subject=gettext("Confirm your email address"), text=text
+    )
 
 
-def send_reset(email: str) -> None:
-    """Send a link for a new password; an address without an account costs as much, and gets nothing."""
+def send_password_reset(email: str) -> None:
+    """Send a password reset link. An address without an account costs the same work and receives nothing."""
     user = User.objects.filter(email=email, is_active=True).first()
-    send = queue_mail if user else pretend_to_queue
+    send = queue_system_mail if user else pretend_to_queue
     account = user or User(pk=0, email=email, password="")
     token = default_token_generator.make_token(account)
     url = link("new_password", account=urlsafe_base64_encode(force_bytes(account.pk)), token=token)
-    send(to=email, kind=Kind.RESET, subject=gettext("A new password for Postrider"), text=str(RESET).format(url=url))
+    send(
+        to=email,
+        kind=SystemMailKind.RESET,
+        subject=gettext("Reset your Postrider password"),
+        text=str(RESET).format(url=url),
+    )
 
 
-def send_notice(user: User, *, what: str) -> None:
-    text = str(NOTICE).format(what=what, url=link("reset"))
-    queue_mail(to=user.email, kind=Kind.NOTICE, subject=gettext("Your Postrider account was changed"), text=text)
+def send_security_notice(user: User, *, change: str) -> None:
+    text = str(NOTICE).format(change=change, url=link("reset"))
+    queue_system_mail(
+        to=user.email, kind=SystemMailKind.NOTICE, subject=gettext("Your Postrider account was changed"), text=text
+    )
 
 
 def link(name: str, **query: str) -> str:

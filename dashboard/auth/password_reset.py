@@ -1,4 +1,4 @@
-"""A new password by email. Whether an address has an account is told to nobody."""
+"""Password reset by email. No response reveals whether an address has an account."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
-from dashboard.auth.account_emails import send_notice, send_reset
-from dashboard.auth.passwords import judge_password, new_password_field
+from dashboard.auth.account_emails import send_password_reset, send_security_notice
+from dashboard.auth.passwords import add_password_errors, new_password_field
 from dashboard.auth.rendering import PageRenderer
-from dashboard.auth.throttle import RESET, account_wait_seconds, remember_browser, too_fast, wait_seconds
+from dashboard.auth.throttle import RESET, remember_browser, throttle_account, throttle_network, throttled_message
 from workspaces.models import User
 
 SESSION_KEY = "new_password"
@@ -42,42 +42,42 @@ class NewPasswordForm(forms.Form):
         self.user = user
 
     def clean(self) -> dict[str, Any] | None:
-        judge_password(self, email=self.user.email)
+        add_password_errors(self, email=self.user.email)
         return self.cleaned_data
 
 
 def reset(request: HttpRequest, page: PageRenderer) -> HttpResponse:
-    """Ask for a link. The answer, and the work, are the same for every address."""
-    form, wait = ResetForm(request.POST or None), 0
+    """Request a reset link. The response and the work are the same for every address."""
+    form, wait_seconds = ResetForm(request.POST or None), 0
     if form.is_valid():
-        wait = wait_seconds(request, RESET)
-        if not wait:
+        wait_seconds = throttle_network(request, RESET)
+        if not wait_seconds:
             email = form.cleaned_data["email"]
-            # Beyond an account's own limit nothing is said, or the answer would tell that somebody asked before.
-            if not account_wait_seconds(request, RESET, account=email):
+            # Past the account's limit the response stays the same: an error would reveal earlier requests.
+            if not throttle_account(request, RESET, account=email):
                 with transaction.atomic():
-                    send_reset(email)
-            return page(request, "dashboard/reset_sent.html", title=_("Look into your mail"), email=email)
-        form.add_error(None, too_fast(wait))
+                    send_password_reset(email)
+            return page(request, "dashboard/reset_sent.html", title=_("Check your email"), email=email)
+        form.add_error(None, throttled_message(wait_seconds))
     response = page(request, "dashboard/reset.html", title=_("Forgot your password?"), form=form)
-    response.status_code = 429 if wait else 200
+    response.status_code = 429 if wait_seconds else 200
     return response
 
 
 def new_password(request: HttpRequest, page: PageRenderer) -> HttpResponse:
-    """Choose a password. The link moves into the session first, so that no Referer and no history holds it."""
+    """Choose a password. The token moves to the session first, to keep it out of Referer headers and history."""
     if "token" in request.GET:
         request.session[SESSION_KEY] = [request.GET.get("account", ""), request.GET["token"]]
         return redirect("dashboard:new_password")
     user = _account(*request.session.get(SESSION_KEY, ("", "")))
     if user is None:
-        response = page(request, "dashboard/link_gone.html", title=_("This link does not work any more"))
+        response = page(request, "dashboard/link_expired.html", title=_("This link is no longer valid"))
         response.status_code = 410
         return response
     form = NewPasswordForm(request.POST or None, user=user)
     if not form.is_valid():
         return page(request, "dashboard/new_password.html", title=_("Choose a new password"), form=form)
-    return _changed(request, user, password=form.cleaned_data["password"])
+    return _change_password(request, user, password=form.cleaned_data["password"])
 
 
 def _account(account: str, token: str) -> User | None:
@@ -89,13 +89,15 @@ def _account(account: str, token: str) -> User | None:
 
 
 @transaction.atomic
-def _changed(request: HttpRequest, user: User, *, password: str) -> HttpResponse:
-    """Set the password; with it end all the account's sessions, and the link."""
+def _change_password(request: HttpRequest, user: User, *, password: str) -> HttpResponse:
+    """Set the password. This ends all sessions of the account and invalidates the link."""
     user.set_password(password)
     user.save(update_fields=["password"])
-    send_notice(user, what=_("The password of your Postrider account was changed by a link sent to this address."))
+    send_security_notice(
+        user, change=_("The password of your Postrider account was changed using a reset link sent to this address.")
+    )
     request.session.flush()
-    messages.success(request, _("Your password is changed. Sign in with it."))
+    messages.success(request, _("Your password was changed. Sign in with the new password."))
     response = redirect("dashboard:login")
     remember_browser(response, user)
     return response

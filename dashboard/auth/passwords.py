@@ -1,4 +1,4 @@
-"""A password that is chosen: as a form field and as Django's validators judge it."""
+"""New passwords: the form field, and validation by Django's password validators."""
 
 from typing import Any
 
@@ -10,22 +10,22 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from workspaces.models import User
 
 PASSWORD = gettext_lazy("Password")
-# As long as Argon2 may be made to work on at the cost of one request.
-MAX_LENGTH = 1024
+# Bounds the Argon2 work of one request.
+MAX_PASSWORD_LENGTH = 1024
 
 
 def new_password_field(label: Any = PASSWORD) -> forms.CharField:
     return forms.CharField(
         label=label,
-        max_length=MAX_LENGTH,
+        max_length=MAX_PASSWORD_LENGTH,
         strip=False,
         widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
         help_text=gettext_lazy("At least 10 characters."),
     )
 
 
-def judge_password(form: forms.Form, *, email: str) -> None:
-    """Add the validators' complaints about the form's password to the form."""
+def add_password_errors(form: forms.Form, *, email: str) -> None:
+    """Validate the form's password and add the errors to the form."""
     password = form.cleaned_data.get("password")
     if password is None:
         return

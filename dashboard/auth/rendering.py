@@ -1,4 +1,4 @@
-"""How a view that both sites, or strangers, may see is handed a site's way to render."""
+"""Page renderer protocol: the rendering method of a site, passed to views that both sites share."""
 
 from typing import Any, Protocol
 

@@ -1,7 +1,8 @@
-"""One's own security: the password, and a second factor, on either site."""
+"""Account security page on either site: password and second factor (docs/decisions/0061)."""
 
 from typing import Any
 
+import segno
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -9,14 +10,14 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
-from dashboard.auth.account_emails import send_notice
-from dashboard.auth.qr import drawn
+from dashboard.auth.account_emails import send_security_notice
 from dashboard.auth.rendering import PageRenderer
-from dashboard.auth.throttle import CODE, account_wait_seconds, too_fast
+from dashboard.auth.throttle import CODE, throttle_account, throttled_message
 from workspaces.account_status import must_have_second_factor
 from workspaces.models import User
 from workspaces.second_factor import (
@@ -24,15 +25,15 @@ from workspaces.second_factor import (
     check_any_code,
     confirm_enrolment,
     end_second_factor,
+    format_secret,
     otpauth_url,
-    spelled,
 )
 
-WRONG = gettext_lazy("This code is not right, or was used before.")
+WRONG_CODE = gettext_lazy("This code is invalid or has already been used.")
 
 
 class EnrolForm(forms.Form):
-    """The password too: a session that was left open must not become somebody else's for good."""
+    """Requires the password too: an unattended session must not allow a permanent takeover."""
 
     code = forms.CharField(
         label=gettext_lazy("Code from the app"),
@@ -47,12 +48,12 @@ class EnrolForm(forms.Form):
     )
 
 
-class EndForm(EnrolForm):
+class DisableForm(EnrolForm):
     code = forms.CharField(
         label=gettext_lazy("Code"),
         max_length=40,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "one-time-code", "autocapitalize": "none"}),
-        help_text=gettext_lazy("From the app, or a recovery code."),
+        help_text=gettext_lazy("From your authenticator app, or a recovery code."),
     )
 
 
@@ -60,18 +61,18 @@ def security(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or not user.is_active:
         return redirect(f"{reverse('admin:login', current_app=request.current_app)}?next={request.path}")
-    return _end(request, page, user) if user.second_factor_at else _enrol(request, page, user)
+    return _disable(request, page, user) if user.second_factor_at else _enrol(request, page, user)
 
 
 def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
     form = EnrolForm(request.POST or None)
-    if form.is_valid() and _may_try(request, form, user):
+    if form.is_valid() and _passes_checks(request, form, user):
         codes = confirm_enrolment(user, code=form.cleaned_data["code"])
         if codes:
             update_session_auth_hash(request, user)
-            # Shown in this very answer and kept nowhere as they are.
+            # Shown in this response only; stored as hashes.
             return page(request, "dashboard/recovery_codes.html", title=_("Recovery codes"), codes="\n".join(codes))
-        form.add_error("code", WRONG)
+        form.add_error("code", WRONG_CODE)
     secret = begin_enrolment(user)
     url = otpauth_url(user, secret=secret)
     return page(
@@ -79,20 +80,20 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
         "dashboard/security.html",
         title=_("Security"),
         form=form,
-        secret=spelled(secret),
+        secret=format_secret(secret),
         otpauth=url,
-        square=drawn(url),
+        qr_code=qr_svg(url),
         is_required=must_have_second_factor(user),
     )
 
 
-def _end(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
-    form = EndForm(request.POST or None)
-    if form.is_valid() and _may_try(request, form, user):
+def _disable(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
+    form = DisableForm(request.POST or None)
+    if form.is_valid() and _passes_checks(request, form, user):
         if check_any_code(user, code=form.cleaned_data["code"]):
             _turn_off(request, user)
             return redirect(request.path)
-        form.add_error("code", WRONG)
+        form.add_error("code", WRONG_CODE)
     left = user.recovery_codes.count()
     return page(request, "dashboard/security.html", title=_("Security"), form=form, codes_left=left)
 
@@ -100,15 +101,22 @@ def _end(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
 @transaction.atomic
 def _turn_off(request: HttpRequest, user: User) -> None:
     end_second_factor(user)
-    send_notice(user, what=_("The second factor of your Postrider account was turned off."))
+    send_security_notice(user, change=_("Two-factor authentication was turned off for your Postrider account."))
     update_session_auth_hash(request, user)
-    messages.success(request, _("Your password alone signs you in now."))
+    messages.success(request, _("Two-factor authentication is off."))
 
 
-def _may_try(request: HttpRequest, form: Any, user: User) -> bool:
-    wait = account_wait_seconds(request, CODE, account=user.email)
-    if wait:
-        form.add_error(None, too_fast(wait))
+def qr_svg(text: str) -> SafeString:
+    """Return a QR code as inline SVG: black on white with its quiet zone, in every colour scheme."""
+    code = segno.make(text, error="m", micro=False, boost_error=False)
+    # The SVG contains only the positions of the squares, none of the text.
+    return mark_safe(code.svg_inline(light="#fff", omitsize=True, svgclass=None, lineclass=None))  # noqa: S308
+
+
+def _passes_checks(request: HttpRequest, form: Any, user: User) -> bool:
+    wait_seconds = throttle_account(request, CODE, account=user.email)
+    if wait_seconds:
+        form.add_error(None, throttled_message(wait_seconds))
     elif not user.check_password(form.cleaned_data["password"]):
-        form.add_error("password", _("This is not your password."))
+        form.add_error("password", _("Incorrect password."))
     return not form.errors

@@ -1,4 +1,4 @@
-"""Sign up: an account with a workspace of its own, where SIGNUP allows it."""
+"""Sign-up: create an account and its first workspace, where SIGNUP allows it."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
-from dashboard.auth.account_emails import send_proof
-from dashboard.auth.passwords import judge_password, new_password_field
+from dashboard.auth.account_emails import send_confirmation
+from dashboard.auth.passwords import add_password_errors, new_password_field
 from dashboard.auth.rendering import PageRenderer
-from dashboard.auth.throttle import SIGN_UP, remember_browser, too_fast, wait_seconds
+from dashboard.auth.throttle import SIGN_UP, remember_browser, throttle_network, throttled_message
 from dashboard.ui.current_workspace import workspaces_of
-from workspaces.account_status import must_prove_address
+from workspaces.account_status import must_confirm_address
 from workspaces.models import User
-from workspaces.services import open_account
+from workspaces.services import create_account
 
-IN_USE = gettext_lazy("An account with this address exists already. Sign in instead.")
+IN_USE = gettext_lazy("An account with this address already exists. Sign in instead.")
 
 
 class SignUpForm(forms.Form):
@@ -35,7 +35,7 @@ class SignUpForm(forms.Form):
         label=gettext_lazy("Workspace"),
         max_length=100,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "organization"}),
-        help_text=gettext_lazy("The product or team that sends."),
+        help_text=gettext_lazy("The product or team that sends email."),
     )
 
     def clean_email(self) -> str:
@@ -45,21 +45,21 @@ class SignUpForm(forms.Form):
         return email
 
     def clean(self) -> dict[str, Any] | None:
-        judge_password(self, email=self.cleaned_data.get("email", ""))
+        add_password_errors(self, email=self.cleaned_data.get("email", ""))
         return self.cleaned_data
 
-    def open_account(self) -> User | None:
+    def create_account(self) -> User | None:
         """Return the new account; None, with the form's error, when another request was first.
 
-        Where an address has to be proven, the link is on its way with the same commit.
+        If the address must be confirmed, the confirmation email is queued in the same transaction.
         """
-        is_proven = not must_prove_address()
+        is_proven = not must_confirm_address()
         try:
             with transaction.atomic():
-                workspace = open_account(**self.cleaned_data, plan=settings.DEFAULT_PLAN, is_proven=is_proven)
+                workspace = create_account(**self.cleaned_data, plan=settings.DEFAULT_PLAN, is_proven=is_proven)
                 user = workspace.users.get()
                 if not is_proven:
-                    send_proof(user)
+                    send_confirmation(user)
         except IntegrityError:
             self.add_error("email", IN_USE)
             return None
@@ -73,15 +73,19 @@ def sign_up(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         response = page(request, "dashboard/sign_up_closed.html", title=_("Sign-up is closed"))
         response.status_code = 403
         return response
-    wait = wait_seconds(request, SIGN_UP) if request.method == "POST" else 0
-    if wait:
+    wait_seconds = throttle_network(request, SIGN_UP) if request.method == "POST" else 0
+    if wait_seconds:
         response = page(
-            request, "dashboard/sign_up.html", title=_("Create your account"), form=SignUpForm(), refusal=too_fast(wait)
+            request,
+            "dashboard/sign_up.html",
+            title=_("Create your account"),
+            form=SignUpForm(),
+            refusal=throttled_message(wait_seconds),
         )
         response.status_code = 429
         return response
     form = SignUpForm(request.POST or None)
-    user = form.open_account() if form.is_valid() else None
+    user = form.create_account() if form.is_valid() else None
     if user is None:
         return page(request, "dashboard/sign_up.html", title=_("Create your account"), form=form)
     login(request, user)

@@ -1,7 +1,7 @@
-"""How fast a stranger may knock: at sign-in, sign-up, reset and the like (docs/decisions/0056).
+"""Throttles for sign-in, sign-up, password resets and invitations (docs/decisions/0056).
 
-Nobody is locked out: every bucket fills again. A browser that has signed in before knocks at a bucket of its own,
-so that a stranger who empties the account's keeps nobody but strangers waiting.
+No account is ever locked: every token bucket refills. A browser that has signed in before uses a separate bucket, so
+attempts from other browsers cannot keep the owner of an account waiting.
 """
 
 import hashlib
@@ -13,8 +13,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from lib.client_address import client_address, network_of
-from lib.token_bucket import Limit, take_token
+from lib.client_address import client_address, client_network
+from lib.token_bucket import RateLimit, take_token
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.models import User
 
@@ -22,44 +22,46 @@ PREFIX = "door:"
 PURPOSE = "known-browser"
 COOKIE = "__Host-known" if settings.SECURE else "known"
 COOKIE_SECONDS = 180 * 86_400
-NAME = struct.Struct(">Q8s")
+BROWSER = struct.Struct(">Q8s")
 
 
 @dataclass(frozen=True)
-class Door:
-    """by_address: for a client's network. by_account: for what is knocked for, whoever knocks."""
+class Throttle:
+    """Limits of one form. by_address: per client network. by_account: per account, from any network."""
 
     name: str
-    by_address: Limit
-    by_account: Limit | None = None
+    by_address: RateLimit
+    by_account: RateLimit | None = None
 
 
-SIGN_IN = Door("sign-in", Limit(0.5, 30), Limit(1 / 20, 10))
-CODE = Door("code", Limit(0.5, 30), Limit(1 / 30, 5))
-SIGN_UP = Door("sign-up", Limit(1 / 60, 10))
-INVITATION = Door("invitation", Limit(0.2, 20))
-INVITE = Door("invite", Limit(1 / 30, 30), Limit(1 / 60, 20))
-RESET = Door("reset", Limit(1 / 60, 10), Limit(1 / 300, 3))
-PROOF = Door("proof", Limit(1 / 60, 10), Limit(1 / 300, 3))
+SIGN_IN = Throttle("sign-in", RateLimit(0.5, 30), RateLimit(1 / 20, 10))
+CODE = Throttle("code", RateLimit(0.5, 30), RateLimit(1 / 30, 5))
+SIGN_UP = Throttle("sign-up", RateLimit(1 / 60, 10))
+INVITATION = Throttle("invitation", RateLimit(0.2, 20))
+INVITE = Throttle("invite", RateLimit(1 / 30, 30), RateLimit(1 / 60, 20))
+RESET = Throttle("reset", RateLimit(1 / 60, 10), RateLimit(1 / 300, 3))
+EMAIL_CONFIRMATION = Throttle("proof", RateLimit(1 / 60, 10), RateLimit(1 / 300, 3))
 
 
-def wait_seconds(request: HttpRequest, door: Door) -> int:
-    """Take a token of the client's network; return for how long it has to wait, 0 for not at all."""
+def throttle_network(request: HttpRequest, throttle: Throttle) -> int:
+    """Take a token from the bucket of the client's network; return the seconds to wait, 0 if allowed."""
     address = client_address(request.META)
-    return _take(f"{door.name}:from:{network_of(address) if address else 'unknown'}", door.by_address)
+    return _take(f"{throttle.name}:from:{client_network(address) if address else 'unknown'}", throttle.by_address)
 
 
-def account_wait_seconds(request: HttpRequest, door: Door, *, account: str) -> int:
-    """Take a token of what is knocked for: an account's address, a workspace's id; return the wait."""
-    assert door.by_account
-    known = _known_browser(request, account)
-    name = known or hashlib.sha256(account.lower().encode("utf-8", "replace")).hexdigest()
-    return _take(f"{door.name}:for:{name}", door.by_account)
+def throttle_account(request: HttpRequest, throttle: Throttle, *, account: str) -> int:
+    """Take a token from an account's bucket; return the seconds to wait, 0 if allowed.
+
+    account: an email address, or a workspace id.
+    """
+    assert throttle.by_account
+    name = _known_browser(request, account) or hashlib.sha256(account.lower().encode("utf-8", "replace")).hexdigest()
+    return _take(f"{throttle.name}:for:{name}", throttle.by_account)
 
 
 def remember_browser(response: HttpResponse, user: User) -> None:
-    """Let this browser be told from strangers when it signs in next; it opens nothing by itself."""
-    token = make_token(NAME.pack(user.pk, secrets.token_bytes(8)), purpose=PURPOSE)
+    """Set the cookie that selects this browser's own bucket at the next sign-in. It grants no access."""
+    token = make_token(BROWSER.pack(user.pk, secrets.token_bytes(8)), purpose=PURPOSE)
     response.set_cookie(
         COOKIE, token, max_age=COOKIE_SECONDS, secure=settings.SECURE, httponly=True, samesite="Lax", path="/"
     )
@@ -67,7 +69,7 @@ def remember_browser(response: HttpResponse, user: User) -> None:
 
 def _known_browser(request: HttpRequest, account: str) -> str | None:
     try:
-        user_id, browser = NAME.unpack(read_token(request.COOKIES.get(COOKIE, ""), purpose=PURPOSE))
+        user_id, browser = BROWSER.unpack(read_token(request.COOKIES.get(COOKIE, ""), purpose=PURPOSE))
     except (InvalidToken, struct.error):
         return None
     if not User.objects.filter(pk=user_id, email=account.strip().lower()).exists():
@@ -75,10 +77,10 @@ def _known_browser(request: HttpRequest, account: str) -> str | None:
     return f"{user_id}:{browser.hex()}"
 
 
-def _take(key: str, limit: Limit) -> int:
+def _take(key: str, limit: RateLimit) -> int:
     level = take_token(f"{PREFIX}{key}", limit=limit)
     return 0 if level.is_allowed else level.retry_after_seconds
 
 
-def too_fast(seconds: int) -> str:
-    return _("That was too often. Try again in %(seconds)s seconds.") % {"seconds": seconds}
+def throttled_message(seconds: int) -> str:
+    return _("Too many attempts. Try again in %(seconds)s seconds.") % {"seconds": seconds}

@@ -1,4 +1,4 @@
-"""The audit log: who did what to this workspace. For owners; it shows people's addresses."""
+"""Audit log of the workspace. Owners only: it shows IP and email addresses."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from dashboard.ui.current_workspace import is_owner
 from dashboard.ui.scoping import ScopedAdmin
 
 
-class AuditPages(ScopedAdmin):
+class AuditSection(ScopedAdmin):
     slug, title = "audit", _("Audit log")
-    empty = ("history", _("Nothing yet"), _("What people and API keys change in this workspace is written down here."))
+    empty = ("history", _("No entries yet"), _("Changes made by members and API keys are listed here."))
     ordering = ("-id",)
 
     def has_module_permission(self, request: HttpRequest) -> bool:

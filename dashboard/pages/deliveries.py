@@ -1,4 +1,4 @@
-"""Deliveries of webhooks: what was posted, every attempt, and once more by hand."""
+"""Webhook deliveries: payload, attempts, and manual retry."""
 
 import json
 from typing import Any
@@ -11,28 +11,28 @@ from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.ui.confirm import succeeded
+from dashboard.ui.confirm import try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.labels import DELIVERY_TONES, ERROR_WORDS
+from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
 from dashboard.ui.scoping import ScopedAdmin
 from lib.datetimes import parse_datetime
-from webhooks.models import Pending, WebhookDelivery
+from webhooks.models import PendingDelivery, PendingDeliveryStage, WebhookDelivery
 from webhooks.services import replay_delivery
 
 
-class DeliveryPages(ScopedAdmin):
-    """Reached from their webhook, whose page lists them; there is no list of all."""
+class DeliverySection(ScopedAdmin):
+    """Deliveries are listed on the page of their webhook; there is no list of all deliveries."""
 
     slug, title = "deliveries", gettext_lazy("Webhooks")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookDelivery]:
-        # Of a webhook that was deleted the rows outlive it for a while.
+        # The rows of a deleted webhook remain for a while.
         return super().get_queryset(request).filter(webhook__workspace=current_workspace(request))
 
     def get_urls(self) -> list[URLPattern]:
         return [
             self.route("<str:object_id>/", "change", self.detail_view),
-            self.act_route("<str:object_id>/replay/", "replay", self.replay_view),
+            self.post_route("<str:object_id>/replay/", "replay", self.replay_view),
         ]
 
     @property
@@ -41,15 +41,15 @@ class DeliveryPages(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
-        pending = Pending.objects.filter(delivery=delivery).exclude(stage=Pending.Stage.LEASED).first()
+        pending = PendingDelivery.objects.filter(delivery=delivery).exclude(stage=PendingDeliveryStage.LEASED).first()
         return self.page(
             request,
             "dashboard/webhooks/delivery.html",
             title=delivery.id,
             delivery=delivery,
             webhook=delivery.webhook,
-            body=_pretty(delivery.event.body),
-            attempts=[_attempt(attempt) for attempt in reversed(delivery.attempts)],
+            body=_format_json(delivery.event.body),
+            attempts=[_describe_attempt(attempt) for attempt in reversed(delivery.attempts)],
             next_at=pending.due_at if pending else None,
             tone=DELIVERY_TONES[delivery.status],
             replay_url=self.url("replay", delivery.id),
@@ -57,19 +57,19 @@ class DeliveryPages(ScopedAdmin):
 
     def replay_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
-        if succeeded(request, lambda: replay_delivery(delivery)):
-            messages.success(request, _("The event is posted again, with the same id and the same bytes."))
+        if try_action(request, lambda: replay_delivery(delivery)):
+            messages.success(request, _("The event will be sent again with the same id and payload."))
         return redirect(self.url("change", delivery.id))
 
 
-def _attempt(kept: dict[str, Any]) -> dict[str, Any]:
-    """Return an attempt with its moment read and its error in words."""
-    error = kept.get("error")
-    at = parse_datetime(str(kept.get("at", "")))
-    return {**kept, "moment": at, "why": str(ERROR_WORDS.get(str(error), error or ""))}
+def _describe_attempt(attempt: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored attempt with its time parsed and its error as a message."""
+    error = attempt.get("error")
+    attempted_at = parse_datetime(str(attempt.get("at", "")))
+    return {**attempt, "attempted_at": attempted_at, "error_message": str(WEBHOOK_ERRORS.get(str(error), error or ""))}
 
 
-def _pretty(body: str) -> str:
+def _format_json(body: str) -> str:
     try:
         return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except ValueError:

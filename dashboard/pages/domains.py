@@ -1,4 +1,4 @@
-"""Domains: register one, copy the records that it needs, see what the DNS says of them."""
+"""Sending domains: add a domain, show its DNS records, verify it."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
 from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
-from domains.names import InvalidDomainName, registrable_name
-from domains.records import records_of, warnings_of
+from domains.names import InvalidDomainName, parse_registrable_name
+from domains.records import list_records, list_warnings
 from domains.services import delete_domain, register_domain, rotate_dkim_key
 from domains.verify import verify_domain
 from workspaces.errors import PlanLimitReached
@@ -32,30 +32,30 @@ class DomainForm(forms.Form):
         widget=UnfoldAdminTextInputWidget(
             {"autofocus": True, "autocomplete": "off", "autocapitalize": "none", "placeholder": "mail.example.com"}
         ),
-        help_text=gettext_lazy("What stands behind the @ of your From addresses."),
+        help_text=gettext_lazy("The domain of your From addresses: the part after the @."),
     )
 
     def clean_name(self) -> str:
         try:
-            return registrable_name(self.cleaned_data["name"])
+            return parse_registrable_name(self.cleaned_data["name"])
         except InvalidDomainName as error:
             raise forms.ValidationError(str(error)) from error
 
     def register(self, workspace: Workspace) -> Domain | None:
-        """Return the new domain; None, with the form's error, where it is refused."""
+        """Return the new domain; None, with a form error, if it is refused."""
         try:
             return register_domain(workspace, name=self.cleaned_data["name"])
-        except (DomainAlreadyExists, PlanLimitReached) as refusal:
-            self.add_error("name", refusal.detail)
+        except (DomainAlreadyExists, PlanLimitReached) as problem:
+            self.add_error("name", problem.detail)
             return None
 
 
-class DomainPages(ScopedAdmin):
+class DomainSection(ScopedAdmin):
     slug, title = "domains", gettext_lazy("Domains")
     empty = (
         "dns",
         gettext_lazy("No domains yet"),
-        gettext_lazy("Register the domain that your mail comes from, then publish its records."),
+        gettext_lazy("Add the domain you send from, then publish its DNS records."),
     )
     ordering = ("-created_at", "-id")
 
@@ -66,7 +66,7 @@ class DomainPages(ScopedAdmin):
         return [
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
-            self.act_route("<str:object_id>/verify/", "verify", self.verify_view),
+            self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
@@ -75,9 +75,9 @@ class DomainPages(ScopedAdmin):
         form = DomainForm(request.POST or None)
         domain = form.register(current_workspace(request)) if form.is_valid() else None
         if domain is None:
-            return self.page(request, "dashboard/domains/new.html", title=_("New domain"), form=form)
+            return self.page(request, "dashboard/domains/new.html", title=_("Add domain"), form=form)
         self.log_addition(request, domain, "Registered.")
-        messages.success(request, _("%(name)s is registered. Publish the records below.") % {"name": domain.name})
+        messages.success(request, _("%(name)s was added. Publish the DNS records below.") % {"name": domain.name})
         return redirect(self.url("change", domain.id))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -87,45 +87,48 @@ class DomainPages(ScopedAdmin):
             "dashboard/domains/detail.html",
             title=domain.name,
             domain=domain,
-            records=records_of(domain),
-            warnings=warnings_of(domain),
+            records=list_records(domain),
+            warnings=list_warnings(domain),
             urls={name: self.url(name, domain.id) for name in ("verify", "rotate", "delete")},
         )
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
-        if succeeded(request, lambda: verify_domain(domain)):
+        if try_action(request, lambda: verify_domain(domain)):
             domain.refresh_from_db()
-            self._tell(request, domain)
+            self._report_status(request, domain)
         return redirect(self.url("change", domain.id))
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
         back = self.url("change", domain.id)
         if request.method != "POST":
-            lead = _("A second key is made. The old one signs until the record of the new one is found in the DNS.")
-            question = Question(lead, _("Make a new key"), back, about=domain.name)
-            return self.ask(request, _("Rotate the DKIM key"), question)
-        if succeeded(request, lambda: rotate_dkim_key(domain)):
+            lead = _("This creates a second key. The current key keeps signing until the new DNS record is found.")
+            confirmation = Confirmation(lead, _("Create new key"), back, about=domain.name)
+            return self.confirm(request, _("Rotate DKIM key"), confirmation)
+        if try_action(request, lambda: rotate_dkim_key(domain)):
             self.log_change(request, domain, "Rotated the DKIM key.")
-            messages.success(request, _("Publish the new DKIM record, and keep the old one for now."))
+            messages.success(request, _("Publish the new DKIM record. Keep the old record for now."))
         return redirect(back)
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
         if request.method != "POST":
             lead = _(
-                "Mail from it is refused from now on, what waits is not sent, and its DKIM keys are gone for good."
+                "Emails from this domain will be refused, queued emails will not be sent, and its DKIM keys will be "
+                "permanently deleted."
             )
-            question = Question(lead, _("Delete domain"), self.url("change", domain.id), domain.name, is_danger=True)
-            return self.ask(request, _("Delete domain"), question)
+            confirmation = Confirmation(
+                lead, _("Delete domain"), self.url("change", domain.id), domain.name, is_danger=True
+            )
+            return self.confirm(request, _("Delete domain"), confirmation)
         name = domain.name
-        if succeeded(request, lambda: delete_domain(domain)):
-            messages.success(request, _("%(name)s is deleted.") % {"name": name})
+        if try_action(request, lambda: delete_domain(domain)):
+            messages.success(request, _("%(name)s was deleted.") % {"name": name})
         return redirect(self.list_url)
 
-    def _tell(self, request: HttpRequest, domain: Domain) -> None:
-        if domain.status == Domain.Status.VERIFIED:
+    def _report_status(self, request: HttpRequest, domain: Domain) -> None:
+        if domain.status == Domain.DomainStatus.VERIFIED:
             messages.success(request, _("%(name)s is verified.") % {"name": domain.name})
             return
-        messages.warning(request, _("Not everything is in place yet; see the records below."))
+        messages.warning(request, _("Some DNS records are missing or incorrect. See the details below."))

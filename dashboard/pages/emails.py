@@ -1,7 +1,10 @@
-"""Emails: what was accepted, what became of it, what it says; send it again, or call it off."""
+"""Emails: list, search, details with timeline, resend, cancel."""
 
 import json
+import re
+import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -11,35 +14,54 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.pages.email_recipients import described
-from dashboard.pages.email_search import find_emails, total_of
-from dashboard.pages.email_timeline import MAX_EVENTS, moments
-from dashboard.pages.resend import new_nonce, resend
-from dashboard.ui.confirm import Question, succeeded
+from api.errors import Problem
+from dashboard.pages.email_search import count_emails, find_emails
+from dashboard.pages.email_timeline import MAX_EVENTS, timeline_of
+from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.labels import TONES
-from dashboard.ui.listing import refuse_unknown
+from dashboard.ui.labels import EMAIL_TONES
+from dashboard.ui.listing import refuse_unknown_parameters
 from dashboard.ui.preview import preview_response
+from dashboard.ui.reasons import explain_reason
 from dashboard.ui.scoping import ScopedAdmin
+from emails.accept.idempotency import IdempotencyKey, find_response
+from emails.accept.services import resend_email
 from emails.api.filters import EmailFilters
-from emails.rendered_content import wording_of
+from emails.models import Email, Recipient
+from emails.rendered_content import render_email
 from emails.sending.scheduling import cancel_email
-from emails.states import State
+from emails.states import EmailStatus
+from workspaces.errors import WorkspaceSuspended
+from workspaces.models import Workspace
 
 FILTERS = {"status", "search", "tag", "from", "to"}
-# A list never reads what may be long.
-LONG = ("template_data", "metadata", "headers", "search_text", "error_message")
+# Fields that may be long; the list does not read them.
+LONG_FIELDS = ("template_data", "metadata", "headers", "search_text", "error_message")
+MAX_RECIPIENTS = 100
+NONCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class EmailPages(ScopedAdmin):
+@dataclass(frozen=True)
+class RecipientRow:
+    """A recipient on the page of an email. explanation: the reason as text; reply: the receiving server's reply."""
+
+    kind: str
+    address: str
+    state: str
+    attempts: int
+    explanation: str
+    reply: str
+
+
+class EmailSection(ScopedAdmin):
     slug, title = "emails", gettext_lazy("Emails")
     empty = (
         "mail",
-        gettext_lazy("No emails here"),
-        gettext_lazy("What your programs send through this workspace is listed here, newest first."),
+        gettext_lazy("No emails yet"),
+        gettext_lazy("Emails sent through this workspace are listed here, newest first."),
     )
     ordering = ("-created_at", "-id")
-    statuses = tuple(State.values)
+    statuses = tuple(EmailStatus.values)
 
     def routes(self) -> list[URLPattern]:
         return [
@@ -50,20 +72,20 @@ class EmailPages(ScopedAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        refuse_unknown(request, FILTERS)
-        asked = EmailFilters(data=request.GET.dict())
-        filters: dict[str, Any] = asked.validated_data if asked.is_valid() else {}
-        listing = find_emails(request, self.get_queryset(request).defer(*LONG), filters=filters)
+        refuse_unknown_parameters(request, FILTERS)
+        serializer = EmailFilters(data=request.GET.dict())
+        filters: dict[str, Any] = serializer.validated_data if serializer.is_valid() else {}
+        listing = find_emails(request, self.get_queryset(request).defer(*LONG_FIELDS), filters=filters)
         return self.page(
             request,
             "dashboard/emails/list.html",
             title=self.title,
             listing=listing,
-            total=total_of(current_workspace(request).id, filters),
-            asked=request.GET,
-            errors=_sentences(asked.errors),
+            total=count_emails(current_workspace(request).id, filters),
+            query=request.GET,
+            errors=_error_texts(serializer.errors),
             is_filtered=any(request.GET.get(name) for name in FILTERS),
-            tones=TONES,
+            tones=EMAIL_TONES,
         )
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -75,20 +97,20 @@ class EmailPages(ScopedAdmin):
             "dashboard/emails/detail.html",
             title=email.subject,
             email=email,
-            wording=wording_of(email),
+            content=render_email(email),
             files=files,
-            recipients=described(email),
-            moments=moments(events[:MAX_EVENTS]),
+            recipients=[_recipient_row(recipient) for recipient in email.recipients.all()[:MAX_RECIPIENTS]],
+            timeline=timeline_of(events[:MAX_EVENTS]),
             has_more_events=len(events) > MAX_EVENTS,
             metadata=json.dumps(email.metadata, ensure_ascii=False, indent=2) if email.metadata else "",
             headers=email.headers,
-            tones=TONES,
-            is_scheduled=email.status == State.SCHEDULED,
+            tones=EMAIL_TONES,
+            is_scheduled=email.status == EmailStatus.SCHEDULED,
             urls={name: self.url(name, email.id) for name in ("preview", "resend", "cancel")},
         )
 
     def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        html = wording_of(self.find(request, object_id)).html
+        html = render_email(self.find(request, object_id)).html
         if not html:
             raise Http404
         return preview_response(html)
@@ -97,26 +119,68 @@ class EmailPages(ScopedAdmin):
         email = self.find(request, object_id)
         back = self.url("change", email.id)
         if request.method != "POST":
-            lead = _("A copy goes to the same recipients now and counts towards the quota.")
-            question = Question(lead, _("Send again"), back, about=email.subject)
-            return self.ask(request, _("Send again"), question, nonce=new_nonce())
-        copy_id = resend(request, current_workspace(request), email, nonce=request.POST.get("nonce", ""))
+            lead = _("This sends a copy to the same recipients now. It counts towards your quota.")
+            confirmation = Confirmation(lead, _("Send again"), back, about=email.subject)
+            return self.confirm(request, _("Send again"), confirmation, nonce=secrets.token_urlsafe(16))
+        copy_id = _resend(request, current_workspace(request), email, nonce=request.POST.get("nonce", ""))
         if copy_id is None:
             return redirect(back)
-        messages.success(request, _("A copy is accepted; this is its page."))
+        messages.success(request, _("The copy was accepted. You are now viewing it."))
         return redirect(self.url("change", copy_id))
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)
         back = self.url("change", email.id)
         if request.method != "POST":
-            lead = _("It will never be sent, and what it took of the quota is given back.")
-            question = Question(lead, _("Cancel email"), back, about=email.subject, keep=_("Keep it"), is_danger=True)
-            return self.ask(request, _("Cancel email"), question)
-        if succeeded(request, lambda: cancel_email(email)):
-            messages.success(request, _("The email is cancelled."))
+            lead = _("This email will not be sent, and its quota is refunded.")
+            confirmation = Confirmation(
+                lead, _("Cancel email"), back, about=email.subject, back_label=_("Keep email"), is_danger=True
+            )
+            return self.confirm(request, _("Cancel email"), confirmation)
+        if try_action(request, lambda: cancel_email(email)):
+            messages.success(request, _("The email was cancelled."))
         return redirect(back)
 
 
-def _sentences(errors: Mapping[str, Any]) -> list[str]:
-    return [str(error) for found in errors.values() for error in found]
+def _error_texts(errors: Mapping[str, Any]) -> list[str]:
+    return [str(error) for field_errors in errors.values() for error in field_errors]
+
+
+def _recipient_row(recipient: Recipient) -> RecipientRow:
+    code = str(recipient.reply_code or "")
+    message = recipient.error_message or ""
+    return RecipientRow(
+        recipient.kind,
+        recipient.address,
+        recipient.state,
+        recipient.attempts,
+        explanation=explain_reason(recipient.reason),
+        # Some servers' messages begin with the code.
+        reply=message if message.startswith(code) else f"{code} {message}",
+    )
+
+
+def _resend(request: HttpRequest, workspace: Workspace, email: Email, *, nonce: str) -> str | None:
+    """Return the copy's id, the same for the same nonce; None, with a message, if the service refuses."""
+    try:
+        return _resend_once(workspace, email, nonce=nonce)
+    except Problem as problem:
+        messages.error(request, problem_message(problem))
+        return None
+
+
+def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
+    if workspace.is_suspended:
+        raise WorkspaceSuspended(
+            _("This workspace is suspended and cannot send email. Contact the operator of this server.")
+        )
+    key = _idempotency_key(email, nonce)
+    response = find_response(workspace, key) or resend_email(workspace, email=email, key=key)
+    return str(response.body["id"])
+
+
+def _idempotency_key(email: Email, nonce: str) -> IdempotencyKey | None:
+    """Return the idempotency key of a submitted confirmation; None for a nonce that no form of ours sends."""
+    if not NONCE.fullmatch(nonce):
+        return None
+    return IdempotencyKey(f"dashboard {nonce}", operation="resend", fingerprint=email.id, is_strict=True)

@@ -1,4 +1,4 @@
-"""The inbox: what the inbox transport caught instead of letting it leave the machine."""
+"""Inbox: the emails captured by the inbox transport, which sends nothing to other hosts."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,17 +13,17 @@ from django.utils.translation import gettext_lazy as _
 from dashboard.ui.preview import preview_response, source_response
 from dashboard.ui.scoping import ScopedAdmin
 from inbound.inbox.models import CaughtMail
-from inbound.inbox.reading import read_mail, shown
+from inbound.inbox.reading import read_mail, replace_unencodable
 
 MAX_SHOWN_BYTES = 256 * 1024
 
 
-class InboxPages(ScopedAdmin):
+class InboxSection(ScopedAdmin):
     slug, title = "inbox", _("Inbox")
     empty = (
         "inbox",
-        _("Nothing caught yet"),
-        _("Every email sent here lands in this inbox; nothing leaves the machine."),
+        _("No emails yet"),
+        _("Emails you send are captured here instead of being delivered."),
     )
     ordering = ("-received_at", "-id")
 
@@ -35,10 +35,10 @@ class InboxPages(ScopedAdmin):
         ]
 
     def route(self, route: str, name: str, view: Callable[..., Any]) -> URLPattern:
-        return super().route(route, name, _where_mail_is_caught(view))
+        return super().route(route, name, _inbox_transport_only(view))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
-        # A source may have 40 MB; the lists never need it.
+        # A source may have 40 MB; lists do not need it.
         return super().get_queryset(request).defer("source")
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -50,7 +50,7 @@ class InboxPages(ScopedAdmin):
             title=mail.subject,
             mail=mail,
             read=read_mail(source),
-            source=shown(source[:MAX_SHOWN_BYTES].decode("utf-8", "replace")),
+            source=replace_unencodable(source[:MAX_SHOWN_BYTES].decode("utf-8", "replace")),
             is_cut=len(source) > MAX_SHOWN_BYTES,
             size_bytes=len(source),
             preview_url=self.url("preview", mail.id),
@@ -68,8 +68,8 @@ class InboxPages(ScopedAdmin):
         return source_response(bytes(mail.source), filename=f"{mail.id}.eml")
 
 
-def _where_mail_is_caught(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Answer as if the pages were not there, where the transport sends mail out into the world."""
+def _inbox_transport_only(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise Http404 unless the inbox transport is configured."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> Any:

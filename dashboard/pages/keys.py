@@ -1,4 +1,4 @@
-"""API keys: issue, see once, revoke."""
+"""API keys: create, show once, revoke."""
 
 from typing import Any
 
@@ -29,14 +29,14 @@ class KeyForm(forms.Form):
         widget=UnfoldAdminTextInputWidget(
             {"autofocus": True, "autocomplete": "off", "placeholder": gettext_lazy("Shop, production")}
         ),
-        help_text=gettext_lazy("Where it is used: you will want to know when you revoke it."),
+        help_text=gettext_lazy("Describes where the key is used."),
     )
     scope = forms.ChoiceField(
         label=gettext_lazy("Scope"),
         choices=[
-            (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send, and read what was sent")),
-            (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: see everything, change nothing")),
-            (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: everything the API can do")),
+            (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send emails and read sent emails")),
+            (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: read everything, change nothing")),
+            (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: all API operations")),
         ],
         widget=UnfoldAdminSelectWidget,
     )
@@ -44,30 +44,30 @@ class KeyForm(forms.Form):
         label=gettext_lazy("Expires"),
         required=False,
         widget=UnfoldAdminTextInputWidget({"type": "datetime-local"}),
-        help_text=gettext_lazy("In UTC. Empty: it works until you revoke it."),
+        help_text=gettext_lazy("In UTC. Leave empty for a key that does not expire."),
     )
 
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at and expires_at <= timezone.now():
-            raise forms.ValidationError(_("Choose a moment in the future."))
+            raise forms.ValidationError(_("Choose a time in the future."))
         return expires_at
 
     def issue(self, workspace: Workspace) -> tuple[ApiKey, KeySecret] | None:
-        """Return the new key; None, with the form's error, where the plan has no room."""
+        """Return the new key; None, with a form error, if the limit is reached."""
         try:
             return issue_api_key(workspace, **self.cleaned_data)
-        except PlanLimitReached as refusal:
-            self.add_error(None, refusal.detail)
+        except PlanLimitReached as problem:
+            self.add_error(None, problem.detail)
             return None
 
 
-class KeyPages(ScopedAdmin):
+class KeySection(ScopedAdmin):
     slug, title = "keys", gettext_lazy("API keys")
     empty = (
         "key",
-        gettext_lazy("No keys yet"),
-        gettext_lazy("A program needs one to send email through this workspace."),
+        gettext_lazy("No API keys yet"),
+        gettext_lazy("Create a key to send emails through the API."),
     )
     ordering = ("-created_at", "-id")
 
@@ -85,11 +85,11 @@ class KeyPages(ScopedAdmin):
         form = KeyForm(request.POST or None)
         issued = form.issue(current_workspace(request)) if form.is_valid() else None
         if issued is None:
-            return self.page(request, "dashboard/keys/new.html", title=_("New API key"), form=form)
+            return self.page(request, "dashboard/keys/new.html", title=_("Create API key"), form=form)
         key, secret = issued
         self.log_addition(request, key, "Issued.")
-        # Shown in this very answer and kept nowhere: no session, message or log ever holds it.
-        return self.page(request, "dashboard/keys/issued.html", title=key.name, key=key, secret=secret.text)
+        # The secret appears in this response only: never in a session, message or log.
+        return self.page(request, "dashboard/keys/created.html", title=key.name, key=key, secret=secret.text)
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)
@@ -99,5 +99,7 @@ class KeyPages(ScopedAdmin):
             )
         revoke_api_key(key)
         self.log_change(request, key, "Revoked.")
-        messages.success(request, _("%(name)s is revoked; calls with it are refused from now on.") % {"name": key.name})
+        messages.success(
+            request, _("%(name)s was revoked. API requests with this key are now refused.") % {"name": key.name}
+        )
         return redirect(self.list_url)

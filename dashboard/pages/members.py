@@ -1,4 +1,4 @@
-"""Members: see who is here; for owners also invite, change roles, remove; for everybody leave."""
+"""Members of the workspace: list and leave; owners also invite, change roles and remove."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
 from dashboard.auth.account_emails import send_invitation
-from dashboard.auth.throttle import INVITE, account_wait_seconds, too_fast, wait_seconds
+from dashboard.auth.throttle import INVITE, throttle_account, throttle_network, throttled_message
 from dashboard.ui.current_workspace import current_workspace, is_owner
 from dashboard.ui.scoping import ScopedAdmin
 from workspaces.members import (
@@ -34,10 +34,10 @@ from workspaces.members import (
 from workspaces.models import Invitation, Membership, User, Workspace
 
 ROLES = [
-    (Membership.Role.MEMBER.value, gettext_lazy("Member: everything but people and the audit log")),
-    (Membership.Role.OWNER.value, gettext_lazy("Owner: everything")),
+    (Membership.Role.MEMBER.value, gettext_lazy("Member: everything except members and the audit log")),
+    (Membership.Role.OWNER.value, gettext_lazy("Owner: full access")),
 ]
-LAST_OWNER = gettext_lazy("A workspace keeps at least one owner. Make somebody else an owner first.")
+LAST_OWNER = gettext_lazy("A workspace must have at least one owner. Make another member an owner first.")
 
 
 class RoleForm(forms.Form):
@@ -56,21 +56,21 @@ class InviteForm(RoleForm):
         return str(self.cleaned_data["email"]).lower()
 
     def invite(self, workspace: Workspace, *, by: User) -> Invitation | None:
-        """Return the invitation, its mail queued in the same commit; None, with the form's error, where refused."""
+        """Return the invitation, with its email queued in the same transaction; None, with a form error, if refused."""
         try:
             with transaction.atomic():
                 invitation = invite_member(workspace, **self.cleaned_data, by=by)
                 send_invitation(invitation)
         except AlreadyMember:
-            self.add_error("email", _("This address is a member already."))
+            self.add_error("email", _("This person is already a member."))
             return None
         except TooManyInvitations:
-            self.add_error(None, _("There are too many open invitations; withdraw some."))
+            self.add_error(None, _("Too many pending invitations. Revoke some first."))
             return None
         return invitation
 
 
-class MemberPages(ScopedAdmin):
+class MemberSection(ScopedAdmin):
     slug, title = "members", gettext_lazy("Members")
     empty = ("group", "", "")
 
@@ -79,11 +79,11 @@ class MemberPages(ScopedAdmin):
 
     def routes(self) -> list[URLPattern]:
         return [
-            self.route("invite/", "add", _for_owners(self.invite_view)),
-            self.route("withdraw/", "withdraw", require_POST(_for_owners(self.withdraw_view))),
+            self.route("invite/", "add", _owners_only(self.invite_view)),
+            self.route("withdraw/", "withdraw", require_POST(_owners_only(self.withdraw_view))),
             self.route("leave/", "leave", self.leave_view),
-            self.route("<str:object_id>/role/", "role", _for_owners(self.role_view)),
-            self.route("<str:object_id>/remove/", "remove", _for_owners(self.remove_view)),
+            self.route("<str:object_id>/role/", "role", _owners_only(self.role_view)),
+            self.route("<str:object_id>/remove/", "remove", _owners_only(self.remove_view)),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -103,14 +103,12 @@ class MemberPages(ScopedAdmin):
         if not workspace.is_proven or workspace.is_suspended:
             raise PermissionDenied
         form = InviteForm(request.POST or None)
-        if form.is_valid() and not self._must_wait(request, form, workspace):
+        if form.is_valid() and not self._is_throttled(request, form, workspace):
             invitation = form.invite(workspace, by=_user(request))
             if invitation:
-                messages.success(
-                    request, _("An invitation is on its way to %(address)s.") % {"address": invitation.email}
-                )
+                messages.success(request, _("Invitation sent to %(address)s.") % {"address": invitation.email})
                 return redirect(self.list_url)
-        return self.page(request, "dashboard/members/invite.html", title=_("Invite somebody"), form=form)
+        return self.page(request, "dashboard/members/invite.html", title=_("Invite member"), form=form)
 
     def withdraw_view(self, request: HttpRequest) -> HttpResponse:
         invitations = current_workspace(request).invitations
@@ -119,17 +117,15 @@ class MemberPages(ScopedAdmin):
         except (Invitation.DoesNotExist, ValueError) as error:
             raise Http404 from error
         withdraw_invitation(invitation)
-        messages.success(
-            request, _("The invitation of %(address)s does not work any more.") % {"address": invitation.email}
-        )
+        messages.success(request, _("The invitation for %(address)s was revoked.") % {"address": invitation.email})
         return redirect(self.list_url)
 
     def role_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         member = self.find(request, object_id)
         form = RoleForm(request.POST or None, initial={"role": member.role})
         if form.is_valid():
-            return self._done(
-                request, lambda: change_role(member, role=form.cleaned_data["role"]), _("The role is changed.")
+            return self._change_members(
+                request, lambda: change_role(member, role=form.cleaned_data["role"]), _("The role was changed.")
             )
         title = _("Role of %(address)s") % {"address": member.user.email}
         return self.page(request, "dashboard/members/role.html", title=title, member=member, form=form)
@@ -139,37 +135,39 @@ class MemberPages(ScopedAdmin):
         if request.method != "POST":
             title = _("Remove %(address)s") % {"address": member.user.email}
             return self.page(request, "dashboard/members/remove.html", title=title, member=member)
-        return self._done(
+        return self._change_members(
             request,
             lambda: remove_member(member),
-            _("%(address)s is not a member any more.") % {"address": member.user.email},
+            _("%(address)s was removed.") % {"address": member.user.email},
         )
 
     def leave_view(self, request: HttpRequest) -> HttpResponse:
         member = self.get_queryset(request).get(user=_user(request))
         if request.method != "POST":
-            return self.page(request, "dashboard/members/leave.html", title=_("Leave"), member=member)
-        text = _("You are not a member of %(workspace)s any more.") % {"workspace": member.workspace.name}
-        return self._done(request, lambda: leave_workspace(member), text, goes_to="/dashboard/")
+            return self.page(request, "dashboard/members/leave.html", title=_("Leave workspace"), member=member)
+        text = _("You left %(workspace)s.") % {"workspace": member.workspace.name}
+        return self._change_members(request, lambda: leave_workspace(member), text, next_url="/dashboard/")
 
-    def _done(self, request: HttpRequest, act: Callable[[], None], text: str, *, goes_to: str = "") -> HttpResponse:
+    def _change_members(
+        self, request: HttpRequest, action: Callable[[], None], text: str, *, next_url: str = ""
+    ) -> HttpResponse:
         try:
-            act()
+            action()
         except LastOwner:
             messages.error(request, LAST_OWNER)
             return redirect(self.list_url)
         messages.success(request, text)
-        return redirect(goes_to or self.list_url)
+        return redirect(next_url or self.list_url)
 
-    def _must_wait(self, request: HttpRequest, form: InviteForm, workspace: Workspace) -> bool:
-        wait = wait_seconds(request, INVITE) or account_wait_seconds(request, INVITE, account=workspace.id)
-        if wait:
-            form.add_error(None, too_fast(wait))
-        return bool(wait)
+    def _is_throttled(self, request: HttpRequest, form: InviteForm, workspace: Workspace) -> bool:
+        wait_seconds = throttle_network(request, INVITE) or throttle_account(request, INVITE, account=workspace.id)
+        if wait_seconds:
+            form.add_error(None, throttled_message(wait_seconds))
+        return bool(wait_seconds)
 
 
-def _for_owners(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Refuse members of another role; a row of another workspace is not found all the same."""
+def _owners_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Refuse members who are not owners. A row of another workspace is still not found."""
 
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         if not is_owner(request):

@@ -1,4 +1,4 @@
-"""The first page: what to do next, how to send, and what became of what was sent."""
+"""Overview page: onboarding steps, an example request, and metrics of recent emails."""
 
 import json
 import shlex
@@ -12,19 +12,19 @@ from django.utils.translation import gettext as _
 
 from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.labels import TONES
-from dashboard.ui.metrics import figures, queue_words, read_period
+from dashboard.ui.labels import EMAIL_TONES
+from dashboard.ui.metrics import queue_counts, read_metrics, read_period
 from emails.models import Email
-from emails.queue_stats import read_stats
+from emails.queue_stats import read_queue_stats
 from workspaces.models import Workspace
 from workspaces.quota import read_quota
 
-RECENT = 6
+RECENT_EMAILS = 6
 
 
 @dataclass(frozen=True)
-class Step:
-    """One of the three things between a new workspace and its first email."""
+class OnboardingStep:
+    """One of the three onboarding steps to a workspace's first email."""
 
     title: str
     text: str
@@ -34,31 +34,27 @@ class Step:
 
 def overview(request: HttpRequest) -> dict[str, Any]:
     workspace = current_workspace(request)
-    recent = list(workspace_emails(workspace)[:RECENT])
-    steps = _steps(workspace, has_sent=bool(recent))
+    recent = list(Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")[:RECENT_EMAILS])
+    steps = _onboarding_steps(workspace, has_sent=bool(recent))
     quota = read_quota(workspace)
     return {
         "workspace": workspace,
         "quota": quota,
         "quota_percent": percent_used(quota),
-        "queue": queue_words(read_stats(workspace)),
-        **figures(workspace, period=read_period(request.GET.get("days"))),
+        "queue": queue_counts(read_queue_stats(workspace)),
+        **read_metrics(workspace, period=read_period(request.GET.get("days"))),
         "recent": recent,
         "steps": steps,
         "is_ready": all(step.is_done for step in steps),
         "curl": example_curl(workspace),
         "api_url": f"{settings.PUBLIC_URL}/v1",
-        "tones": TONES,
+        "tones": EMAIL_TONES,
         "has_inbox": settings.DELIVERY_TRANSPORT == "inbox",
     }
 
 
-def workspace_emails(workspace: Workspace) -> Any:
-    return Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
-
-
 def example_curl(workspace: Workspace) -> str:
-    """Return a command for a shell; the key in it is a variable, because only its owner knows it."""
+    """Return a shell command; the API key is a variable, because it cannot be shown again."""
     domain = workspace.domains.order_by("created_at").values_list("name", flat=True).first() or "your-domain.example"
     body = {
         "from": f"Hello <hello@{domain}>",
@@ -76,12 +72,12 @@ def example_curl(workspace: Workspace) -> str:
     )
 
 
-def _steps(workspace: Workspace, *, has_sent: bool) -> list[Step]:
+def _onboarding_steps(workspace: Workspace, *, has_sent: bool) -> list[OnboardingStep]:
     keys = reverse("dashboard:workspaces_apikey_add")
     domains = reverse("dashboard:domains_domain_changelist")
     has_key = workspace.api_keys.filter(revoked_at=None).exists()
     return [
-        Step(_("Issue an API key"), _("Your program shows it with every call."), keys, has_key),
-        Step(_("Register a domain"), _("The one your mail comes from."), domains, workspace.domains.exists()),
-        Step(_("Send your first email"), _("Paste the command below into a shell."), "#send", has_sent),
+        OnboardingStep(_("Create an API key"), _("Your application sends it with every request."), keys, has_key),
+        OnboardingStep(_("Add a domain"), _("The domain you send from."), domains, workspace.domains.exists()),
+        OnboardingStep(_("Send your first email"), _("Run the command below."), "#send", has_sent),
     ]

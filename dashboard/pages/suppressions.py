@@ -1,4 +1,4 @@
-"""Suppressions: the addresses that nothing is sent to; look, add, import, export, remove."""
+"""Suppressions: list, add, import, export and remove addresses."""
 
 import csv
 import itertools
@@ -15,35 +15,35 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from api.fields import wire_time
-from dashboard.pages.suppression_files import Found, UnreadableFile, read_addresses
-from dashboard.ui.confirm import Question, succeeded
+from dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_addresses
+from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.forms import WireForm
-from dashboard.ui.listing import listed, refuse_unknown
+from dashboard.ui.forms import ApiForm
+from dashboard.ui.listing import list_page, refuse_unknown_parameters
 from dashboard.ui.scoping import ScopedAdmin
 from emails.api.export import safe_cell
+from lib.datetimes import format_datetime
 from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput
-from suppressions.services import suppress_addresses, unblock_address
+from suppressions.services import delete_suppression, suppress_addresses
 from workspaces.models import Workspace
 
-TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
+SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
 EXPORT_ROWS = 100_000
 PAGE_ROWS = 1_000
 
 
-class AddressesForm(WireForm):
-    serializer, wire = SuppressionInput, {"addresses": "emails"}
+class AddressesForm(ApiForm):
+    serializer, wire_names = SuppressionInput, {"addresses": "emails"}
 
     addresses = forms.CharField(
         label=gettext_lazy("Addresses"),
         max_length=300_000,
         widget=UnfoldAdminTextareaWidget({"rows": 6, "placeholder": "ada@example.com\nbo@example.com"}),
-        help_text=gettext_lazy("One a line, 1,000 at most."),
+        help_text=gettext_lazy("One address per line, up to 1,000."),
     )
 
-    def on_the_wire(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         lines = (line.strip(" ,;\t") for line in cleaned["addresses"].splitlines())
         return {"emails": [line for line in lines if line]}
 
@@ -52,22 +52,24 @@ class ImportForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("File"),
         widget=forms.FileInput({"accept": ".csv,.txt,text/csv,text/plain", "class": "pr-file"}),
-        help_text=gettext_lazy("CSV with a column email, or one address a line; 10,000 rows and 1 MiB at most."),
+        help_text=gettext_lazy(
+            "A CSV file with an email column, or one address per line. Up to 10,000 rows and 1 MiB."
+        ),
     )
 
-    def clean_file(self) -> Found:
+    def clean_file(self) -> AddressFile:
         try:
             return read_addresses(self.cleaned_data["file"].read())
         except UnreadableFile as error:
             raise forms.ValidationError(str(error)) from error
 
 
-class SuppressionPages(ScopedAdmin):
+class SuppressionSection(ScopedAdmin):
     slug, title = "suppressions", gettext_lazy("Suppressions")
     empty = (
         "block",
-        gettext_lazy("Nothing suppressed"),
-        gettext_lazy("Addresses that bounce, complain or unsubscribe come here by themselves."),
+        gettext_lazy("No suppressions"),
+        gettext_lazy("Addresses that bounce, complain or unsubscribe are added automatically."),
     )
     add_label = gettext_lazy("Add addresses")
     ordering = ("-created_at", "-id")
@@ -81,37 +83,37 @@ class SuppressionPages(ScopedAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        refuse_unknown(request, {"reason", "search"})
+        refuse_unknown_parameters(request, {"reason", "search"})
         reason, search = request.GET.get("reason", ""), request.GET.get("search", "")[:MAX_SEARCH_LENGTH]
         rows = Suppression.objects.filter(workspace=current_workspace(request)).order_by(*self.ordering)
         return self.page(
             request,
             "dashboard/suppressions/list.html",
             title=self.title,
-            listing=listed(request, rows.matching(reason=reason, search=search.replace("\0", ""))),
+            listing=list_page(request, rows.matching(reason=reason, search=search.replace("\0", ""))),
             reasons=Suppression.Reason.values,
-            asked={"reason": reason, "search": search},
-            tones=TONES,
+            query={"reason": reason, "search": search},
+            tones=SUPPRESSION_TONES,
             urls={name: self.url(name) for name in ("add", "import", "export")},
         )
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = AddressesForm(request.POST or None)
         if not form.is_valid():
-            lead = _("Nothing is sent to these addresses from now on; mail that waits for them is not sent either.")
+            lead = _("Emails to these addresses, including queued emails, will not be sent.")
             return self.page(request, "dashboard/suppressions/new.html", title=self.add_label, form=form, lead=lead)
-        self._block(request, form.values.addresses)
+        self._suppress(request, form.values.addresses)
         return redirect(self.list_url)
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         form = ImportForm(request.POST or None, request.FILES or None)
         if not form.is_valid():
-            return self.page(request, "dashboard/suppressions/import.html", title=_("Import"), form=form)
-        found: Found = form.cleaned_data["file"]
-        self._block(request, found.addresses)
-        if not found.fault_count:
+            return self.page(request, "dashboard/suppressions/import.html", title=_("Import suppressions"), form=form)
+        file: AddressFile = form.cleaned_data["file"]
+        self._suppress(request, file.addresses)
+        if not file.error_count:
             return redirect(self.list_url)
-        return self.page(request, "dashboard/suppressions/imported.html", title=_("Import"), found=found)
+        return self.page(request, "dashboard/suppressions/imported.html", title=_("Import suppressions"), file=file)
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
         headers = {"Content-Disposition": 'attachment; filename="suppressions.csv"'}
@@ -121,40 +123,42 @@ class SuppressionPages(ScopedAdmin):
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suppression = self.find(request, object_id)
         if request.method != "POST":
-            lead = _("Mail goes to this address again. Who asked not to get any has the right not to.")
-            question = Question(lead, _("Remove"), self.list_url, suppression.email, _("Keep it"), is_danger=True)
-            return self.ask(request, _("Remove an address"), question)
-        if succeeded(request, lambda: unblock_address(suppression)):
-            messages.success(request, _("%(address)s is removed.") % {"address": suppression.email})
+            lead = _("Emails to this address will be sent again. Remove it only if the recipient wants your emails.")
+            confirmation = Confirmation(
+                lead, _("Remove"), self.list_url, suppression.email, _("Cancel"), is_danger=True
+            )
+            return self.confirm(request, _("Remove suppression"), confirmation)
+        if try_action(request, lambda: delete_suppression(suppression)):
+            messages.success(request, _("%(address)s was removed.") % {"address": suppression.email})
         return redirect(self.list_url)
 
-    def _block(self, request: HttpRequest, addresses: tuple[str, ...]) -> None:
-        new = block(current_workspace(request), addresses)
+    def _suppress(self, request: HttpRequest, addresses: tuple[str, ...]) -> None:
+        new = suppress_all(current_workspace(request), addresses)
         values = {"new": new, "known": len(addresses) - new}
-        messages.success(request, _("%(new)s added, %(known)s were there already.") % values)
+        messages.success(request, _("%(new)s added, %(known)s already suppressed.") % values)
 
 
-def block(workspace: Workspace, addresses: tuple[str, ...]) -> int:
-    """Suppress any number of addresses, as many at once as a call of the API may; return how many were new."""
+def suppress_all(workspace: Workspace, addresses: tuple[str, ...]) -> int:
+    """Suppress any number of addresses in batches of MAX_ADDRESSES; return the number of new suppressions."""
     chunks = (addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES))
-    made = (
-        found
+    results = (
+        result
         for chunk in chunks
-        for found in suppress_addresses(workspace, addresses=chunk, reason=Suppression.Reason.MANUAL)
+        for result in suppress_addresses(workspace, addresses=chunk, reason=Suppression.Reason.MANUAL)
     )
-    return len({suppression.id for suppression, is_new in made if is_new})
+    return len({suppression.id for suppression, is_new in results if is_new})
 
 
 def csv_lines(suppressions: SuppressionQuerySet) -> Iterator[str]:
-    """Write the newest suppressions, at most EXPORT_ROWS, one line each behind a line of names."""
-    writer = csv.writer(_Line())
+    """Yield CSV lines: a header, then the newest suppressions, at most EXPORT_ROWS."""
+    writer = csv.writer(_Echo())
     yield writer.writerow(["email", "reason", "createdAt"])
     for row in itertools.islice(_newest_first(suppressions.order_by("-created_at", "-id")), EXPORT_ROWS):
-        yield writer.writerow([safe_cell(row.email), row.reason, wire_time(row.created_at)])
+        yield writer.writerow([safe_cell(row.email), row.reason, format_datetime(row.created_at)])
 
 
-class _Line:
-    """What csv writes to: hands each line back instead of keeping it."""
+class _Echo:
+    """A file-like object that returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line

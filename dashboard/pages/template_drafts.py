@@ -1,4 +1,4 @@
-"""What a template makes of sample data while it is still being written."""
+"""Template drafts: validation and preview with sample data in the template editor."""
 
 import json
 from collections.abc import Iterator
@@ -10,73 +10,73 @@ from django.http import HttpRequest
 from api.errors import InvalidJson
 from api.parser import parse_object
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.nodes import Block, Choice, Loop, Value
+from templates_app.language.nodes import Block, EachNode, IfNode, ValueNode
 from templates_app.serializers import MAX_BYTES
-from templates_app.services import Content, compile_content, preview_draft
+from templates_app.services import TemplateContent, compile_content, preview_draft
 
 # Field of the wire → field of the form.
 FIELDS = {"subject": "subject", "htmlContent": "html", "textContent": "text"}
 
 
 @dataclass(frozen=True)
-class Draft:
-    content: Content
+class TemplateDraft:
+    content: TemplateContent
     data: str
 
 
-def read_draft(request: HttpRequest) -> Draft:
-    """Return what the editor's form holds, each text cut where no template goes on."""
+def read_draft(request: HttpRequest) -> TemplateDraft:
+    """Read the editor's form, with each text truncated to the maximum size of a template."""
     subject, html, text, data = (
         request.POST.get(name, "")[:MAX_BYTES].replace("\r\n", "\n") for name in ("subject", "html", "text", "data")
     )
-    return Draft(Content(subject, html, text), data)
+    return TemplateDraft(TemplateContent(subject, html, text), data)
 
 
-def checked(draft: Draft) -> dict[str, Any]:
-    """Return subject, html, text and missing; or the error with its field and, of a template, line and column."""
+def check_draft(draft: TemplateDraft) -> dict[str, Any]:
+    """Return subject, html, text and missing; or an error with its field and, for a template, line and column."""
     try:
         data = parse_object((draft.data.strip() or "{}").encode("utf-8", "replace"))
-    except InvalidJson as refusal:
-        return {"error": refusal.detail, "field": "data"}
+    except InvalidJson as problem:
+        return {"error": problem.detail, "field": "data"}
     try:
         rendered = preview_draft(draft.content, data=data)
-    except TemplateSyntaxInvalid as refusal:
-        place = {name: refusal.members[name] for name in ("line", "column")}
-        return {"error": refusal.detail, "field": FIELDS[refusal.members["field"]], **place}
-    except TemplateOutputTooLarge as refusal:
-        return {"error": refusal.detail, "field": "data"}
+    except TemplateSyntaxInvalid as problem:
+        position = {name: problem.members[name] for name in ("line", "column")}
+        return {"error": problem.detail, "field": FIELDS[problem.members["field"]], **position}
+    except TemplateOutputTooLarge as problem:
+        return {"error": problem.detail, "field": "data"}
     texts = {"subject": rendered.subject, "html": rendered.html, "text": rendered.text}
     return {**texts, "missing": list(rendered.missing)}
 
 
-def sample_of(content: Content) -> str:
-    """Return data, as JSON, with a value for every variable: its own name; none for what does not compile."""
+def sample_data(content: TemplateContent) -> str:
+    """Return JSON data with a value for each variable, the variable's name; `{}` if a template is invalid."""
     try:
         compiled = compile_content(content)
     except TemplateSyntaxInvalid:
         return "{}"
     sample: dict[str, Any] = {}
-    for one in (compiled.subject, compiled.html, compiled.text):
-        _fill(sample, one.body)
+    for part in (compiled.subject, compiled.html, compiled.text):
+        _fill(sample, part.body)
     return json.dumps(sample, ensure_ascii=False, indent=2)
 
 
 def _fill(names: dict[str, Any], block: Block) -> None:
     for node in block.nodes:
-        if isinstance(node, Value):
+        if isinstance(node, ValueNode):
             _put(names, node, node.path.rest[-1] if node.path.rest else node.path.head)
-        elif isinstance(node, Choice):
+        elif isinstance(node, IfNode):
             _put(names, node, value=True)
             for branch in (node.when_true, node.when_false):
                 _fill(names, branch)
-        elif isinstance(node, Loop):
+        elif isinstance(node, EachNode):
             item: dict[str, Any] = {}
             _fill(item, node.body)
             _put(names, node, [item, item] if item else ["one", "two"])
 
 
-def _put(names: dict[str, Any], node: Value | Choice | Loop, value: Any) -> None:
-    """Set a value where a path leads; what an item of a loop calls itself needs none."""
+def _put(names: dict[str, Any], node: ValueNode | IfNode | EachNode, value: Any) -> None:
+    """Set the value at a path. References to the current item of a loop need no value."""
     *outer, last = _segments(node)
     if (not outer and last in {"this", ""}) or (outer and outer[0] == "this"):
         return
@@ -88,6 +88,6 @@ def _put(names: dict[str, Any], node: Value | Choice | Loop, value: Any) -> None
     names.setdefault(last, value)
 
 
-def _segments(node: Value | Choice | Loop) -> Iterator[str]:
+def _segments(node: ValueNode | IfNode | EachNode) -> Iterator[str]:
     path = node.path
-    yield from ("",) if path.is_of_a_loop else (path.head, *path.rest)
+    yield from ("",) if path.is_loop_name else (path.head, *path.rest)

@@ -1,4 +1,4 @@
-"""Templates: write one, and see at once what it makes of sample data."""
+"""Templates: list, editor with live preview, delete."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from dashboard.pages.template_drafts import checked, read_draft, sample_of
-from dashboard.ui.confirm import Question, succeeded
+from dashboard.pages.template_drafts import check_draft, read_draft, sample_data
+from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.forms import WireForm
-from dashboard.ui.listing import listed
+from dashboard.ui.forms import ApiForm
+from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response
 from dashboard.ui.scoping import ScopedAdmin
 from templates_app.models import Template
 from templates_app.serializers import TemplateInput, new_template
-from templates_app.services import content_of, create_template, delete_template, update_template
+from templates_app.services import create_template, delete_template, update_template, version_content
 
 CODE = {"spellcheck": "false", "autocapitalize": "none", "autocomplete": "off", "class": "pr-editor", "wrap": "off"}
 
 
-class TemplateForm(WireForm):
+class TemplateForm(ApiForm):
     serializer = TemplateInput
-    wire = {
+    wire_names = {
         "name": "name",
         "alias": "alias",
         "subject": "subject",
@@ -43,7 +43,7 @@ class TemplateForm(WireForm):
         required=False,
         max_length=100,
         widget=UnfoldAdminTextInputWidget({"placeholder": "receipt", "autocapitalize": "none"}),
-        help_text=gettext_lazy("May stand in the place of the id."),
+        help_text=gettext_lazy("Can be used instead of the id."),
     )
     subject = forms.CharField(
         label=gettext_lazy("Subject"), strip=False, max_length=998, widget=UnfoldAdminTextInputWidget
@@ -54,29 +54,29 @@ class TemplateForm(WireForm):
         strip=False,
         required=False,
         widget=UnfoldAdminTextareaWidget({**CODE, "rows": 6}),
-        help_text=gettext_lazy("Empty: it is made of the HTML when an email is sent."),
+        help_text=gettext_lazy("If empty, the text version is generated from the HTML."),
     )
     strict_variables = forms.BooleanField(
         label=gettext_lazy("Strict variables"),
         required=False,
         widget=UnfoldBooleanWidget,
-        help_text=gettext_lazy("Refuse an email whose data has no value for one of the variables."),
+        help_text=gettext_lazy("Reject emails whose data is missing a variable."),
     )
 
-    def on_the_wire(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        # Browsers end lines of a text area with CR LF; the author's own are LF.
-        unified = {name: cleaned[name].replace("\r\n", "\n") for name in ("html", "text")}
-        return super().on_the_wire({**cleaned, **unified, "alias": cleaned["alias"] or None})
+    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        # Browsers submit text areas with CRLF line ends; templates use LF.
+        normalized = {name: cleaned[name].replace("\r\n", "\n") for name in ("html", "text")}
+        return super().request_body({**cleaned, **normalized, "alias": cleaned["alias"] or None})
 
 
-class TemplatePages(ScopedAdmin):
+class TemplateSection(ScopedAdmin):
     slug, title = "templates", gettext_lazy("Templates")
     empty = (
         "draft",
         gettext_lazy("No templates yet"),
-        gettext_lazy("Write the words once; each email brings its own names and numbers."),
+        gettext_lazy("Write the content once and fill in variables for each email."),
     )
-    add_label = gettext_lazy("New template")
+    add_label = gettext_lazy("Create template")
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
@@ -85,16 +85,16 @@ class TemplatePages(ScopedAdmin):
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),
-            self.act_route("check/", "check", self.check_view),
-            self.act_route("preview/", "preview", self.preview_view),
+            self.post_route("check/", "check", self.check_view),
+            self.post_route("preview/", "preview", self.preview_view),
             self.route("<str:object_id>/", "change", self.edit_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        # A list never reads the texts, which may be a megabyte each.
+        # The list does not read the content, which may have a megabyte per part.
         rows = self.get_queryset(request).defer("version__html", "version__text")
-        return self.page(request, "dashboard/templates/list.html", title=self.title, listing=listed(request, rows))
+        return self.page(request, "dashboard/templates/list.html", title=self.title, listing=list_page(request, rows))
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = TemplateForm(request.POST or None)
@@ -105,7 +105,7 @@ class TemplatePages(ScopedAdmin):
         if made is None:
             return self._editor(request, form, title=str(self.add_label), sample="{}")
         self.log_addition(request, made, "Created.")
-        messages.success(request, _("The template is saved."))
+        messages.success(request, _("The template was saved."))
         return redirect(self.url("change", made.id))
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -113,28 +113,28 @@ class TemplatePages(ScopedAdmin):
         form = TemplateForm(request.POST or None, initial=_initial(template))
         changed = form.attempt(lambda: update_template(template, changes=form.values)) if form.is_valid() else None
         if changed is None:
-            sample = request.POST.get("data") or sample_of(content_of(template.version))
+            sample = request.POST.get("data") or sample_data(version_content(template.version))
             return self._editor(request, form, title=template.name, sample=sample, edited=template)
         self.log_change(request, changed, "Changed.")
-        messages.success(request, _("Saved. Emails that were accepted before keep what the template said then."))
+        messages.success(request, _("The template was saved. Emails already accepted keep the previous version."))
         return redirect(self.url("change", template.id))
 
     def check_view(self, request: HttpRequest) -> JsonResponse:
-        return JsonResponse(checked(read_draft(request)))
+        return JsonResponse(check_draft(read_draft(request)))
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        return preview_response(checked(read_draft(request)).get("html", ""))
+        return preview_response(check_draft(read_draft(request)).get("html", ""))
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         template = self.find(request, object_id)
         if request.method != "POST":
-            lead = _("Calls that name it are refused from now on. What was accepted with it is sent as it was.")
-            question = Question(
+            lead = _("API requests that use this template will be refused. Emails already accepted are still sent.")
+            confirmation = Confirmation(
                 lead, _("Delete template"), self.url("change", template.id), template.name, is_danger=True
             )
-            return self.ask(request, _("Delete template"), question)
-        if succeeded(request, lambda: delete_template(template)):
-            messages.success(request, _("The template is deleted."))
+            return self.confirm(request, _("Delete template"), confirmation)
+        if try_action(request, lambda: delete_template(template)):
+            messages.success(request, _("The template was deleted."))
         return redirect(self.list_url)
 
     def _editor(self, request: HttpRequest, form: TemplateForm, *, title: str, **context: Any) -> HttpResponse:
@@ -143,7 +143,7 @@ class TemplatePages(ScopedAdmin):
 
 
 def _initial(template: Template) -> dict[str, Any]:
-    content = content_of(template.version)
+    content = version_content(template.version)
     return {
         "name": template.name,
         "alias": template.alias,

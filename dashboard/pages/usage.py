@@ -1,4 +1,4 @@
-"""Usage and plan: what this month took of the quota, what the months before took, and what the plan allows."""
+"""Usage page: quota of this month, usage of previous months, and plan limits."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from dashboard.ui.charts import Line, bars
+from dashboard.ui.charts import ChartSeries, bar_chart
 from dashboard.ui.current_workspace import current_workspace
 from workspaces.models import Workspace
 from workspaces.plans import MAX_KEYS
@@ -18,8 +18,8 @@ from workspaces.services import usage_history
 
 
 @dataclass(frozen=True)
-class Limit:
-    """One thing that the plan limits; used is None where nothing is counted, limit where there is none."""
+class PlanLimitRow:
+    """One row of the plan limits; used is None if usage is not counted."""
 
     name: str
     used: int | None
@@ -34,8 +34,10 @@ def usage(request: HttpRequest) -> dict[str, Any]:
         "quota": quota,
         "quota_percent": percent_used(quota),
         "history": list(reversed(history)),
-        "plot": bars([month_name(one.month) for one in history], [Line(_("Used"), [one.used for one in history])]),
-        "limits": _limits(workspace, quota),
+        "chart": bar_chart(
+            [month_name(usage.month) for usage in history], [ChartSeries(_("Used"), [usage.used for usage in history])]
+        ),
+        "limits": _plan_limits(workspace, quota),
         "unit": _("recipients") if settings.QUOTA_UNIT == "recipient" else _("emails"),
     }
 
@@ -48,12 +50,12 @@ def month_name(first: date) -> str:
     return date_format(first, "M Y")
 
 
-def _limits(workspace: Workspace, quota: Quota) -> list[Limit]:
+def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:
     plan, unlimited = workspace.limits, _("unlimited")
     days = _("%(days)s days") % {"days": plan.retention.days}
     return [
-        Limit(_("Emails a month"), quota.used, unlimited if quota.limit is None else f"{quota.limit:,}"),
-        Limit(_("Domains"), workspace.domains.count(), unlimited if plan.domains is None else str(plan.domains)),
-        Limit(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
-        Limit(_("Emails are kept for"), None, days),
+        PlanLimitRow(_("Emails per month"), quota.used, unlimited if quota.limit is None else f"{quota.limit:,}"),
+        PlanLimitRow(_("Domains"), workspace.domains.count(), unlimited if plan.domains is None else str(plan.domains)),
+        PlanLimitRow(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
+        PlanLimitRow(_("Email retention"), None, days),
     ]

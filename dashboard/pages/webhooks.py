@@ -1,4 +1,4 @@
-"""Webhooks: where events are posted to, what was posted, and what was answered."""
+"""Webhook endpoints: list, create, edit, test, rotate secrets, and their deliveries."""
 
 from typing import Any
 
@@ -11,32 +11,32 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-from dashboard.ui.confirm import Question, succeeded
+from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.forms import WireForm
+from dashboard.ui.forms import ApiForm
 from dashboard.ui.labels import DELIVERY_TONES
-from dashboard.ui.listing import Listing, listed
+from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.scoping import ScopedAdmin
-from webhooks.event_types import KINDS
-from webhooks.models import Webhook, WebhookDelivery
+from webhooks.event_types import EVENT_TYPES
+from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
 from webhooks.services import create_webhook, delete_webhook, rotate_secret, send_test, update_webhook
 
-KIND_WORDS = {
-    "sent": gettext_lazy("Sent: the receiving server took it"),
+EVENT_LABELS = {
+    "sent": gettext_lazy("Sent: accepted by the receiving server"),
     "delivered": gettext_lazy("Delivered"),
-    "bounced": gettext_lazy("Bounced for good"),
+    "bounced": gettext_lazy("Bounced permanently"),
     "failed": gettext_lazy("Failed after all attempts"),
     "opened": gettext_lazy("Opened"),
     "clicked": gettext_lazy("Clicked a link"),
     "unsubscribed": gettext_lazy("Unsubscribed"),
     "complained": gettext_lazy("Reported as spam"),
-    "deferred": gettext_lazy("Deferred: another attempt follows"),
+    "deferred": gettext_lazy("Deferred: another attempt will follow"),
 }
 
 
-class WebhookForm(WireForm):
-    serializer, wire = WebhookInput, {"url": "url", "events": "events"}
+class WebhookForm(ApiForm):
+    serializer, wire_names = WebhookInput, {"url": "url", "events": "events"}
 
     url = forms.CharField(
         label="URL",
@@ -45,21 +45,21 @@ class WebhookForm(WireForm):
         widget=UnfoldAdminTextInputWidget(
             {"type": "url", "autocomplete": "off", "placeholder": "https://shop.example/hooks/mail"}
         ),
-        help_text=gettext_lazy("Events are posted here, signed with a secret."),
+        help_text=gettext_lazy("Events are sent to this URL in signed POST requests."),
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
-        choices=[(kind, KIND_WORDS[kind]) for kind in KINDS],
+        choices=[(kind, EVENT_LABELS[kind]) for kind in EVENT_TYPES],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
 
 
-class WebhookPages(ScopedAdmin):
+class WebhookSection(ScopedAdmin):
     slug, title = "webhooks", gettext_lazy("Webhooks")
     empty = (
         "webhook",
         gettext_lazy("No webhooks yet"),
-        gettext_lazy("Your server is told what becomes of an email the moment it happens."),
+        gettext_lazy("Get notified at your own URL when an email is delivered, bounces or is opened."),
     )
     ordering = ("-created_at", "-id")
 
@@ -68,25 +68,25 @@ class WebhookPages(ScopedAdmin):
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/edit/", "edit", self.edit_view),
-            self.act_route("<str:object_id>/test/", "test", self.test_view),
-            self.act_route("<str:object_id>/enable/", "enable", self.enable_view),
+            self.post_route("<str:object_id>/test/", "test", self.test_view),
+            self.post_route("<str:object_id>/enable/", "enable", self.enable_view),
             self.route("<str:object_id>/disable/", "disable", self.disable_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        # At most 20 of them: no pages.
+        # At most 20 per workspace, so no pagination.
         rows = self.get_queryset(request)
         return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = WebhookForm(request.POST or None, initial={"events": ["delivered", "bounced", "failed"]})
         workspace = current_workspace(request)
-        made = form.attempt(lambda: create_webhook(workspace, **form.values)) if form.is_valid() else None
-        if made is None:
-            return self.page(request, "dashboard/webhooks/new.html", title=_("New webhook"), form=form)
-        webhook, secret = made
+        created = form.attempt(lambda: create_webhook(workspace, **form.values)) if form.is_valid() else None
+        if created is None:
+            return self.page(request, "dashboard/webhooks/new.html", title=_("Create webhook"), form=form)
+        webhook, secret = created
         self.log_addition(request, webhook, "Created.")
         return self._secret_page(request, webhook, secret)
 
@@ -98,8 +98,8 @@ class WebhookPages(ScopedAdmin):
             title=webhook.url,
             webhook=webhook,
             listing=_deliveries(request, webhook),
-            statuses=WebhookDelivery.Status.values,
-            asked=request.GET.get("status", ""),
+            statuses=WebhookDeliveryStatus.values,
+            status_filter=request.GET.get("status", ""),
             tones=DELIVERY_TONES,
             urls={
                 name: self.url(name, webhook.id) for name in ("edit", "test", "enable", "disable", "rotate", "delete")
@@ -111,36 +111,39 @@ class WebhookPages(ScopedAdmin):
         form = WebhookForm(request.POST or None, initial={"url": webhook.url, "events": webhook.events})
         changed = form.attempt(lambda: update_webhook(webhook, changes=form.values)) if form.is_valid() else None
         if changed is None:
-            return self.page(request, "dashboard/webhooks/edit.html", title=_("Edit"), form=form)
+            return self.page(request, "dashboard/webhooks/edit.html", title=_("Edit webhook"), form=form)
         self.log_change(request, webhook, "Changed.")
-        messages.success(request, _("The webhook is saved."))
+        messages.success(request, _("The webhook was saved."))
         return redirect(self.url("change", webhook.id))
 
     def test_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        if succeeded(request, lambda: send_test(webhook)):
-            messages.success(request, _("A test event is on its way; its delivery stands on top of the list."))
+        if try_action(request, lambda: send_test(webhook)):
+            messages.success(request, _("Test event queued. Its delivery is at the top of the list."))
         return redirect(self.url("change", webhook.id))
 
     def enable_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return self._turn(request, object_id, active=True, done=_("The webhook is on again."))
+        return self._set_active(request, object_id, active=True, done=_("The webhook was enabled."))
 
     def disable_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if request.method == "POST":
-            return self._turn(request, object_id, active=False, done=_("The webhook is off."))
+            return self._set_active(request, object_id, active=False, done=_("The webhook was disabled."))
         webhook = self.find(request, object_id)
         lead = _(
-            "Nothing more is posted there, and what waits is discarded. Events in the meantime are not posted later."
+            "No more events will be sent to this URL, and pending deliveries will be discarded. Events that occur "
+            "while the webhook is disabled are not sent later."
         )
-        question = Question(lead, _("Turn off"), self.url("change", webhook.id), about=webhook.url, is_danger=True)
-        return self.ask(request, _("Turn off"), question)
+        confirmation = Confirmation(
+            lead, _("Disable"), self.url("change", webhook.id), about=webhook.url, is_danger=True
+        )
+        return self.confirm(request, _("Disable webhook"), confirmation)
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
         if request.method != "POST":
-            lead = _("A new secret is shown once. The old one signs beside it for 24 hours, so that nothing is lost.")
-            question = Question(lead, _("Rotate secret"), self.url("change", webhook.id), about=webhook.url)
-            return self.ask(request, _("Rotate secret"), question)
+            lead = _("The new secret is shown only once. For 24 hours, events are signed with both secrets.")
+            confirmation = Confirmation(lead, _("Rotate secret"), self.url("change", webhook.id), about=webhook.url)
+            return self.confirm(request, _("Rotate secret"), confirmation)
         secret = rotate_secret(webhook)
         self.log_change(request, webhook, "Rotated the secret.")
         return self._secret_page(request, webhook, secret)
@@ -148,28 +151,30 @@ class WebhookPages(ScopedAdmin):
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
         if request.method != "POST":
-            lead = _("Nothing more is posted there, and the log of its deliveries goes with it.")
-            question = Question(lead, _("Delete webhook"), self.url("change", webhook.id), webhook.url, is_danger=True)
-            return self.ask(request, _("Delete webhook"), question)
-        if succeeded(request, lambda: delete_webhook(webhook)):
-            messages.success(request, _("The webhook is deleted."))
+            lead = _("No more events will be sent to this URL, and its delivery log will be deleted.")
+            confirmation = Confirmation(
+                lead, _("Delete webhook"), self.url("change", webhook.id), webhook.url, is_danger=True
+            )
+            return self.confirm(request, _("Delete webhook"), confirmation)
+        if try_action(request, lambda: delete_webhook(webhook)):
+            messages.success(request, _("The webhook was deleted."))
         return redirect(self.list_url)
 
-    def _turn(self, request: HttpRequest, object_id: str, *, active: bool, done: str) -> HttpResponse:
+    def _set_active(self, request: HttpRequest, object_id: str, *, active: bool, done: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        if succeeded(request, lambda: update_webhook(webhook, changes={"active": active})):
-            self.log_change(request, webhook, "Turned on." if active else "Turned off.")
+        if try_action(request, lambda: update_webhook(webhook, changes={"active": active})):
+            self.log_change(request, webhook, "Enabled." if active else "Disabled.")
             messages.success(request, done)
         return redirect(self.url("change", webhook.id))
 
     def _secret_page(self, request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
-        # Shown in this very answer and kept nowhere else: no session, message or log ever holds it.
+        # The secret appears in this response only: never in a session, message or log.
         next_url = self.url("change", webhook.id)
         return self.page(request, "dashboard/webhooks/secret.html", title=webhook.url, secret=secret, next_url=next_url)
 
 
-def _deliveries(request: HttpRequest, webhook: Webhook) -> Listing:
-    """Return the log of a webhook; it never reads the answers, which may be 4 kB an attempt."""
+def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:
+    """Return a page of the webhook's deliveries, without the responses, which may have 4 kB per attempt."""
     rows = WebhookDelivery.objects.filter(webhook=webhook).select_related("pending").defer("attempts")
     status = request.GET.get("status", "")
-    return listed(request, rows.filter(status=status) if status in WebhookDelivery.Status.values else rows)
+    return list_page(request, rows.filter(status=status) if status in WebhookDeliveryStatus.values else rows)

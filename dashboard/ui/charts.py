@@ -1,42 +1,41 @@
-"""Plots: what unfold's script hands to Chart.js. The same figures stand in a table beside each."""
+"""Chart data for Chart.js, which unfold's script renders. A table beside each chart has the same values."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Twelve labels at most: a phone has room for no more.
-TICKS = 12
+# A phone has room for at most twelve labels.
+MAX_TICKS = 12
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row of figures; color is a variable of the stylesheet."""
+class ChartSeries:
+    """One series of values; color is a CSS variable."""
 
     name: str
-    figures: Sequence[int]
+    values: Sequence[int]
     color: str = "--color-primary-600"
 
 
-def bars(labels: Sequence[str], lines: Sequence[Line]) -> str:
+def bar_chart(labels: Sequence[str], series: Sequence[ChartSeries]) -> str:
     """Return the data of a bar chart as JSON."""
-    return _chart(labels, [{**_dataset(line), "maxBarThickness": 22, "borderRadius": 4} for line in lines])
+    return _chart(labels, [{**_dataset(one), "maxBarThickness": 22, "borderRadius": 4} for one in series])
 
 
-def curves(labels: Sequence[str], lines: Sequence[Line]) -> str:
+def line_chart(labels: Sequence[str], series: Sequence[ChartSeries]) -> str:
     """Return the data of a line chart as JSON."""
-    return _chart(labels, [{**_dataset(line), "cubicInterpolationMode": "monotone"} for line in lines])
+    return _chart(labels, [{**_dataset(one), "cubicInterpolationMode": "monotone"} for one in series])
 
 
-def _dataset(line: Line) -> dict[str, object]:
-    color = f"var({line.color})"
-    figures = list(line.figures)
+def _dataset(series: ChartSeries) -> dict[str, object]:
+    color = f"var({series.color})"
     return {
-        "label": line.name,
-        "data": figures,
+        "label": series.name,
+        "data": list(series.values),
         "borderColor": color,
         "backgroundColor": color,
         "displayYAxis": True,
-        "maxTicksXLimit": TICKS,
+        "maxTicksXLimit": MAX_TICKS,
     }
 
 

@@ -1,4 +1,4 @@
-"""Acts of a page: asked about before they are done, and refused in the words of the service."""
+"""Confirmation pages, and error messages for refused actions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from api.errors import Problem
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked before an act. about: whose name stands in bold before the sentence, if anybody's."""
+class Confirmation:
+    """A confirmation page. lead: the explanation; about: the object's name in bold before it; label: the button."""
 
     lead: str
     label: str
-    back: str
+    back_url: str
     about: str = ""
-    keep: str = ""
+    back_label: str = ""
     is_danger: bool = False
 
 
-def succeeded(request: HttpRequest, act: Callable[[], Any]) -> bool:
-    """Do an act; where the service refuses it, leave the reason as a message and return False."""
+def try_action(request: HttpRequest, action: Callable[[], Any]) -> bool:
+    """Run an action; if the service refuses it, show the error as a message and return False."""
     try:
-        act()
-    except Problem as refusal:
-        messages.error(request, sentence_of(refusal))
+        action()
+    except Problem as problem:
+        messages.error(request, problem_message(problem))
         return False
     return True
 
 
-def sentence_of(refusal: Problem) -> str:
-    """Return what a refusal tells a person: of fields the first sentence, else its detail."""
-    errors = refusal.members.get("errors") or [{}]
-    return str(errors[0].get("detail") or refusal.detail)
+def problem_message(problem: Problem) -> str:
+    """Return the text to show for a problem: the first field error, otherwise the detail."""
+    errors = problem.members.get("errors") or [{}]
+    return str(errors[0].get("detail") or problem.detail)

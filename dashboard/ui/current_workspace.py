@@ -1,7 +1,10 @@
-"""Which workspace a page is about: the one chosen in the session, among those of who is signed in."""
+"""Current workspace: the one selected in the session, among the workspaces of the signed-in user."""
 
 from django.db.models import F
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
 
 from workspaces.models import Membership, Workspace
 
@@ -9,39 +12,48 @@ SESSION_KEY = "workspace"
 
 
 def workspaces_of(request: HttpRequest) -> list[Workspace]:
-    """Return the workspaces that the user is a member of, by name; asked of the database once a request."""
-    known = request.__dict__
-    if "workspaces" not in known:
-        known["workspaces"] = _memberships(request)
-    found: list[Workspace] = known["workspaces"]
-    return found
+    """Return the user's workspaces by name, with one database query per request."""
+    cache = request.__dict__
+    if "workspaces" not in cache:
+        cache["workspaces"] = _read_workspaces(request)
+    workspaces: list[Workspace] = cache["workspaces"]
+    return workspaces
 
 
 def current_workspace(request: HttpRequest) -> Workspace:
-    """Return the chosen workspace, the first while none is chosen. Raises Http404 for who has none."""
-    mine = workspaces_of(request)
-    if not mine:
+    """Return the selected workspace, or the first. Raises Http404 for a user without a workspace."""
+    workspaces = workspaces_of(request)
+    if not workspaces:
         raise Http404
-    # A choice outlives the membership behind it; then it counts for nothing.
-    chosen = request.session.get(SESSION_KEY)
-    return next((workspace for workspace in mine if workspace.id == chosen), mine[0])
+    # The session may name a workspace that the user has left; it is ignored then.
+    selected_id = request.session.get(SESSION_KEY)
+    return next((workspace for workspace in workspaces if workspace.id == selected_id), workspaces[0])
 
 
-def choose_workspace(request: HttpRequest, workspace_id: str) -> None:
-    """Keep the choice for the session. Raises Http404 for a workspace of others."""
+@require_POST
+def switch_workspace(request: HttpRequest) -> HttpResponse:
+    """Select a workspace for the session: POST workspace=ws_…. Raises Http404 for a workspace of others.
+
+    The sidebar's menu sends it with htmx, which redirects by a response header.
+    """
+    workspace_id = request.POST.get("workspace", "")
     if workspace_id not in {workspace.id for workspace in workspaces_of(request)}:
         raise Http404
     request.session[SESSION_KEY] = workspace_id
+    home = reverse("dashboard:index")
+    if "HX-Request" in request.headers:
+        return HttpResponse(status=204, headers={"HX-Redirect": home})
+    return redirect(home)
 
 
 def is_owner(request: HttpRequest) -> bool:
-    """Tell whether the user owns the current workspace."""
+    """Return True if the user owns the current workspace."""
     return bool(workspaces_of(request)) and getattr(current_workspace(request), "role", "") == Membership.Role.OWNER
 
 
-def _memberships(request: HttpRequest) -> list[Workspace]:
+def _read_workspaces(request: HttpRequest) -> list[Workspace]:
     user = request.user
     if not user.is_authenticated or not user.is_active:
         return []
-    mine = Workspace.objects.filter(memberships__user=user)
-    return list(mine.annotate(role=F("memberships__role")).order_by("name", "id"))
+    workspaces = Workspace.objects.filter(memberships__user=user)
+    return list(workspaces.annotate(role=F("memberships__role")).order_by("name", "id"))

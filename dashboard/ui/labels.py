@@ -1,10 +1,10 @@
-"""Small things that several pages say alike."""
+"""Labels and badge tones shared by several pages."""
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-# What a status means to the eye: the variants of unfold's labels.
-TONES = {
+# Email status → variant of unfold's label.
+EMAIL_TONES = {
     "scheduled": "warning",
     "queued": "default",
     "sent": "info",
@@ -15,31 +15,31 @@ TONES = {
     "failed": "danger",
     "cancelled": "default",
 }
-# The same for a domain and each of its records.
+# Status of a domain or one of its records → variant.
 DOMAIN_TONES = {"verified": "success", "pending": "warning", "failed": "danger", "temporary_failure": "danger"}
-# The same for a delivery to a webhook.
+# Webhook delivery status → variant.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
 
-# What went wrong with an attempt at a webhook.
-ERROR_WORDS = {
-    "status": _("The endpoint answered with an error"),
-    "redirect": _("The endpoint answered with a redirect, which is not followed"),
-    "timed_out": _("No answer came in time"),
-    "connection_failed": _("No connection came about"),
-    "tls_failed": _("The certificate or the encryption is not in order"),
-    "dns_failed": _("The name of the endpoint leads nowhere"),
-    "invalid_answer": _("The answer cannot be understood"),
-    "forbidden_target": _("Events are not posted to this address"),
-    "worker_lost": _("A worker of this service ended while it posted"),
-    "lease_lost": _("A worker of this service was interrupted"),
+# Error of a webhook attempt → message.
+WEBHOOK_ERRORS = {
+    "status": _("The endpoint returned an error"),
+    "redirect": _("The endpoint returned a redirect; redirects are not followed"),
+    "timed_out": _("The endpoint did not respond in time"),
+    "connection_failed": _("Could not connect"),
+    "tls_failed": _("The TLS certificate or connection is invalid"),
+    "dns_failed": _("The hostname could not be resolved"),
+    "invalid_answer": _("The response is not valid HTTP"),
+    "forbidden_target": _("Events cannot be sent to this address"),
+    "worker_lost": _("A worker stopped during the request"),
+    "lease_lost": _("A worker was interrupted"),
     "secret_unreadable": _("The signing secret cannot be read; rotate it"),
-    "internal_error": _("An error of this service"),
+    "internal_error": _("Internal error"),
 }
 
-# Words of other rooms that a page shows by {% translate %}. They stand here for makemessages to find.
-ELSEWHERE = frozenset(
+# Values and labels of models that templates show with {% translate %}, listed here for makemessages.
+MODEL_LABELS = frozenset(
     {
-        # what becomes of emails and recipients
+        # email and recipient statuses
         gettext_noop("scheduled"),
         gettext_noop("queued"),
         gettext_noop("sent"),
@@ -52,20 +52,20 @@ ELSEWHERE = frozenset(
         gettext_noop("to"),
         gettext_noop("cc"),
         gettext_noop("bcc"),
-        # of domains and their records
+        # domain and record statuses
         gettext_noop("pending"),
         gettext_noop("verified"),
         gettext_noop("temporary failure"),
-        # of deliveries
+        # webhook delivery statuses
         gettext_noop("succeeded"),
         gettext_noop("exhausted"),
         gettext_noop("discarded"),
-        # why an address is suppressed
+        # suppression reasons
         gettext_noop("bounce"),
         gettext_noop("unsubscribe"),
         gettext_noop("manual"),
         gettext_noop("complaint"),
-        # what a key or a person may do
+        # API key scopes and member roles
         gettext_noop("Full access"),
         gettext_noop("Sending access"),
         gettext_noop("Read only"),
@@ -84,10 +84,10 @@ ELSEWHERE = frozenset(
         gettext_noop("Webhook secret rotated"),
         gettext_noop("Suppression added"),
         gettext_noop("Suppression removed"),
-        gettext_noop("Email looked at"),
+        gettext_noop("Email viewed"),
         gettext_noop("Address erased"),
         gettext_noop("Member invited"),
-        gettext_noop("Invitation withdrawn"),
+        gettext_noop("Invitation revoked"),
         gettext_noop("Member joined"),
         gettext_noop("Member's role changed"),
         gettext_noop("Member removed"),

@@ -1,4 +1,4 @@
-"""Pages of a list that may have millions of rows: none is counted, and none lies deeper than MAX_PAGES."""
+"""Pagination for lists of any size: rows are not counted, and pages end at MAX_PAGES."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,20 +8,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 PER_PAGE = 25
-# An offset reads what it leaves out. Who looks further back filters, or asks the API.
+# An offset reads the rows that it skips. Filters and the API reach older rows.
 MAX_PAGES = 200
-PAGE = "p"
+PAGE_PARAMETER = "p"
 
 
 @dataclass(frozen=True)
-class Listing:
-    """One page of a list. total: how many rows there are, where a counter knows; note: what was not looked at."""
+class ListPage:
+    """One page of a list. note: the limits of a search, shown to the user."""
 
     rows: list[Any]
     number: int
     has_next: bool
     query: str = ""
-    total: int | None = None
     note: str = ""
 
     @property
@@ -30,30 +29,30 @@ class Listing:
 
 
 def page_number(request: HttpRequest) -> int:
-    """Return the page asked for, from 1; 1 for what is none."""
-    raw = request.GET.get(PAGE, "1")
+    """Return the requested page number, from 1; 1 if it is missing or invalid."""
+    raw = request.GET.get(PAGE_PARAMETER, "1")
     number = int(raw) if raw.isascii() and raw.isdigit() and len(raw) <= 4 else 1
     return min(max(number, 1), MAX_PAGES)
 
 
-def listed(request: HttpRequest, rows: QuerySet[Any], **facts: Any) -> Listing:
-    """Cut a page, and one row more to know whether another follows. rows: ordered, along an index."""
+def list_page(request: HttpRequest, rows: QuerySet[Any]) -> ListPage:
+    """Read one page, plus one row to detect whether another follows. rows: ordered along an index."""
     number = page_number(request)
     start = (number - 1) * PER_PAGE
-    found = list(rows[start : start + PER_PAGE + 1])
-    return Listing(found[:PER_PAGE], number, len(found) > PER_PAGE, filters_of(request), **facts)
+    window = list(rows[start : start + PER_PAGE + 1])
+    return ListPage(window[:PER_PAGE], number, len(window) > PER_PAGE, query_without_page(request))
 
 
-def filters_of(request: HttpRequest) -> str:
-    """Return the query of a page without its number, for the links to other pages."""
-    kept = request.GET.copy()
-    kept.pop(PAGE, None)
-    text = kept.urlencode()
+def query_without_page(request: HttpRequest) -> str:
+    """Return the query string without the page number, for the links to other pages."""
+    query = request.GET.copy()
+    query.pop(PAGE_PARAMETER, None)
+    text = query.urlencode()
     return f"{text}&" if text else ""
 
 
-def refuse_unknown(request: HttpRequest, known: set[str]) -> None:
-    """Raise SuspiciousOperation, which answers 400, for a parameter that the page does not know."""
-    unknown = set(request.GET) - known - {PAGE}
+def refuse_unknown_parameters(request: HttpRequest, known: set[str]) -> None:
+    """Raise SuspiciousOperation, which returns 400, for an unknown query parameter."""
+    unknown = set(request.GET) - known - {PAGE_PARAMETER}
     if unknown:
         raise SuspiciousOperation(f"unknown parameter {min(unknown)[:40]!r}")

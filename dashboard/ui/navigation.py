@@ -1,4 +1,4 @@
-"""The sidebar: its links, and the menu of workspaces at its head."""
+"""Sidebar links and the workspace menu above them."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Usage"), "data_usage", "usage"),
             ],
         },
-        {"title": _("Workspace"), "separator": True, "items": _people(request)},
+        {"title": _("Workspace"), "separator": True, "items": _workspace_items(request)},
     ]
 
 
@@ -56,7 +56,7 @@ STAFF_SECTIONS = {
         "workspaces_apikey": "key",
         "workspaces_auditentry": "history",
     },
-    gettext_lazy("Mail"): {
+    gettext_lazy("Email"): {
         "emails_email": "mail",
         "domains_domain": "dns",
         "webhooks_webhook": "webhook",
@@ -72,7 +72,7 @@ STAFF_SECTIONS = {
 
 
 def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Offer staff what they may look at, sorted by what they come for; a model that stands nowhere comes last."""
+    """Return the models that this member of staff may view, by section; unlisted models come last."""
     models = _models_for(request)
     home = reverse("admin:index")
     operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
@@ -84,32 +84,32 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _models_for(request: HttpRequest) -> dict[str, dict[str, Any]]:
-    """Return the admin's own list, which knows who may see what, as items of a sidebar."""
-    found = {}
+    """Return the models of the admin's app list, which checks permissions, as sidebar items."""
+    items = {}
     for app in admin.site.get_app_list(request):
         for model in app["models"]:
             name, url = f"{app['app_label']}_{model['object_name'].lower()}", model["admin_url"]
             if url:
-                found[name] = {"title": model["name"], "icon": "table", "link": url}
-    return found
+                items[name] = {"title": model["name"], "icon": "table", "link": url}
+    return items
 
 
 def account_links(request: HttpRequest) -> list[dict[str, Any]]:
-    return _account("dashboard")
+    return _account_items("dashboard")
 
 
 def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
-    return _account("admin")
+    return _account_items("admin")
 
 
-def _account(site: str) -> list[dict[str, Any]]:
+def _account_items(site: str) -> list[dict[str, Any]]:
     return [
         {"title": _("Security"), "link": reverse(f"{site}:security")},
         {"title": _("Change password"), "link": reverse(f"{site}:password_change")},
     ]
 
 
-def _people(request: HttpRequest) -> list[dict[str, Any]]:
+def _workspace_items(request: HttpRequest) -> list[dict[str, Any]]:
     members = _item(_("Members"), "group", "workspaces_membership_changelist")
     audit = _item(_("Audit log"), "history", "workspaces_auditentry_changelist")
     return [members, audit] if is_owner(request) else [members]
@@ -120,9 +120,9 @@ def workspace_name(request: HttpRequest) -> str:
 
 
 def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
-    """Offer the workspaces of an account that has several."""
-    mine = workspaces_of(request)
-    if len(mine) < 2:
+    """Return the menu for switching workspaces; None for an account with only one."""
+    workspaces = workspaces_of(request)
+    if len(workspaces) < 2:
         return None
     current, token = current_workspace(request), get_token(request)
     return [
@@ -137,7 +137,7 @@ def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
                 "hx-swap": "none",
             },
         }
-        for workspace in mine
+        for workspace in workspaces
     ]
 
 

@@ -1,10 +1,10 @@
-"""Show mail that anybody may have written: the only two responses that carry it as it is."""
+"""Message previews: the only two responses that contain untrusted email content unescaped."""
 
 from typing import Final
 
 from django.http import HttpResponse
 
-# Without scripts, forms, plugins or an origin, and without one request to the outside: no pixel fires.
+# No scripts, forms, plugins or origin, and no external requests, so that no tracking pixel loads.
 PREVIEW_POLICY: Final = (
     "sandbox; default-src 'none'; img-src data: cid:; style-src 'unsafe-inline'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'self'"
@@ -17,13 +17,13 @@ HEADERS: Final = {
 
 
 def preview_response(html: str) -> HttpResponse:
-    """Return the mail's own HTML for `<iframe sandbox="" referrerpolicy="no-referrer">`."""
+    """Return the email's HTML for `<iframe sandbox="" referrerpolicy="no-referrer">`."""
     headers = {**HEADERS, "Content-Security-Policy": PREVIEW_POLICY, "X-Frame-Options": "SAMEORIGIN"}
     return HttpResponse(html, content_type="text/html; charset=utf-8", headers=headers)
 
 
 def source_response(source: bytes, *, filename: str) -> HttpResponse:
-    """Return a whole message to keep as a file; filename is ours, never the mail's."""
+    """Return the message source as a download. filename: generated, never taken from the message."""
     headers = {
         **HEADERS,
         "Content-Security-Policy": "sandbox; default-src 'none'",

@@ -1,57 +1,65 @@
-"""Why an email did not arrive, in a sentence that says what it means and what helps."""
+"""Explanations of delivery failures: the meaning of each reason, and the remedy if there is one."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 
-SENTENCES: dict[str, str | Promise] = {
-    Reason.UNKNOWN_USER: _("There is no mailbox with this address. It is on the suppression list now."),
-    Reason.INACTIVE: _("The mailbox is closed. It is on the suppression list now."),
-    Reason.BAD_DOMAIN: _("The domain behind the @ does not take mail. Look for a slip of the keyboard."),
-    Reason.BAD_ADDRESS: _("The receiving server does not take this for an address."),
-    Reason.REJECTED: _("The receiving server refused the mail and did not say why."),
-    Reason.MAILBOX_FULL: _("The mailbox is full."),
-    Reason.BAD_DOMAIN_UNCONFIRMED: _("The domain behind the @ was not found; it is looked up again to be sure."),
-    Reason.SMTPUTF8_REQUIRED: _("The address has letters that the receiving server cannot read."),
-    Reason.GREYLISTED: _("The receiving server asks unknown senders to come back. That is usual."),
-    Reason.RATE_LIMITED: _("The receiving server wants the mail more slowly."),
-    Reason.TOO_MANY_RECIPIENTS: _("The receiving server takes fewer recipients at once."),
-    Reason.HOST_TROUBLE: _("The receiving server has trouble of its own."),
-    Reason.REPUTATION: _("The receiving server thinks badly of this service's address or of your domain."),
-    Reason.BLOCKLISTED: _("The address that this service sends from is on a block list."),
-    Reason.REVERSE_DNS: _("The address that this service sends from has no name in the DNS, or a wrong one."),
-    Reason.AUTHENTICATION: _("SPF, DKIM or DMARC did not convince the receiving server. Look at the domain's records."),
-    Reason.RELAY_DENIED: _("The receiving server does not take mail for this domain."),
-    Reason.SPAM: _("The receiving server took the content for spam."),
-    Reason.VIRUS: _("The receiving server found something harmful in the content or in a file."),
-    Reason.POLICY: _("A rule of the receiving server forbids this mail."),
-    Reason.TOO_LARGE: _("The mail is larger than the receiving server takes."),
-    Reason.PROTOCOL: _("The two servers did not understand one another."),
-    Reason.NETWORK: _("The receiving server could not be reached."),
-    Reason.DNS: _("The DNS of the recipient's domain gave no answer."),
-    Reason.TLS: _("No encrypted connection came about."),
-    Reason.ROUTING_LOOP: _("The mail runs in a circle between servers."),
-    Reason.TARGET_REFUSED: _("The domain sends its mail to an address to which this service does not connect."),
-    Reason.EXPIRED: _("The attempts took too long; there is no further one."),
-    Reason.LOGIN_REFUSED: _("The relay refused this service's login. Its operators have to look at it."),
-    Reason.OUTCOME_UNKNOWN: _("The connection broke at the last moment. The mail may have arrived."),
-    Reason.DESTINATION_FULL: _("Enough mail is on its way to that server; this one waits for its turn."),
-    Reason.DESTINATION_SHUT: _("That server refused several mails in a row; this one waits until it is asked again."),
-    Reason.PROVIDER_REFUSED: _("The sending provider refused the mail."),
-    Reason.UNDETERMINED: _("The answer of the receiving server fits no known reason."),
-    # Said by emails, not by a transport.
-    "recipient_suppressed": _("The address came onto the suppression list before the mail was sent."),
-    "domain_not_registered": _("The sending domain was deleted before the mail was sent."),
-    "signing_key_unreadable": _(
-        "The key of the sending domain cannot be opened. The service's operators have to look at it."
+EXPLANATIONS: dict[str, str | Promise] = {
+    FailureReason.UNKNOWN_USER: _("This mailbox does not exist. The address was added to the suppression list."),
+    FailureReason.INACTIVE: _("This mailbox is inactive. The address was added to the suppression list."),
+    FailureReason.BAD_DOMAIN: _("The recipient's domain does not accept email. Check the address for typos."),
+    FailureReason.BAD_ADDRESS: _("The receiving server does not accept this address format."),
+    FailureReason.REJECTED: _("The receiving server rejected the email without giving a reason."),
+    FailureReason.MAILBOX_FULL: _("The mailbox is full."),
+    FailureReason.BAD_DOMAIN_UNCONFIRMED: _("The recipient's domain was not found. The lookup will be retried."),
+    FailureReason.SMTPUTF8_REQUIRED: _(
+        "The address contains international characters that the receiving server does not support."
     ),
-    "lease_lost": _("A worker was interrupted before it sent this; another one does."),
-    "worker_lost": _("A worker ended while it sent this. The mail may have arrived."),
-    "internal_error": _("An error of this service. Nothing is wrong with the mail."),
+    FailureReason.GREYLISTED: _("The receiving server asks unknown senders to try again later. This is normal."),
+    FailureReason.RATE_LIMITED: _("The receiving server is limiting the sending rate."),
+    FailureReason.TOO_MANY_RECIPIENTS: _("The receiving server limits the number of recipients at once."),
+    FailureReason.HOST_TROUBLE: _("The receiving server has a temporary problem."),
+    FailureReason.REPUTATION: _(
+        "The sending IP address or your domain has a poor reputation with the receiving server."
+    ),
+    FailureReason.BLOCKLISTED: _("The sending IP address is on a blocklist."),
+    FailureReason.REVERSE_DNS: _("The sending IP address has no valid reverse DNS record."),
+    FailureReason.AUTHENTICATION: _("SPF, DKIM or DMARC checks failed. Check the DNS records of your domain."),
+    FailureReason.RELAY_DENIED: _("The receiving server does not accept email for this domain."),
+    FailureReason.SPAM: _("The receiving server classified the content as spam."),
+    FailureReason.VIRUS: _("The receiving server found malware in the content or an attachment."),
+    FailureReason.POLICY: _("The email violates a policy of the receiving server."),
+    FailureReason.TOO_LARGE: _("The email is larger than the receiving server allows."),
+    FailureReason.PROTOCOL: _("The SMTP conversation with the receiving server failed."),
+    FailureReason.NETWORK: _("Could not connect to the receiving server."),
+    FailureReason.DNS: _("The DNS lookup of the recipient's domain failed."),
+    FailureReason.TLS: _("Could not establish an encrypted connection."),
+    FailureReason.ROUTING_LOOP: _("The receiving servers are forwarding the email in a loop."),
+    FailureReason.TARGET_REFUSED: _(
+        "The recipient's mail server has an IP address that this service does not connect to, such as a private one."
+    ),
+    FailureReason.EXPIRED: _("The email could not be delivered before the retry period ended."),
+    FailureReason.LOGIN_REFUSED: _("The SMTP relay rejected this service's credentials. Contact the operator."),
+    FailureReason.OUTCOME_UNKNOWN: _(
+        "The connection was lost before the server confirmed receipt. The email may have been delivered."
+    ),
+    FailureReason.DESTINATION_FULL: _("Many emails are being sent to this server. This one will be sent shortly."),
+    FailureReason.DESTINATION_SHUT: _(
+        "This server rejected several emails in a row, so sending to it is paused briefly."
+    ),
+    FailureReason.PROVIDER_REFUSED: _("The email provider rejected the email."),
+    FailureReason.UNDETERMINED: _("The receiving server gave a reason that Postrider does not recognize."),
+    # Reasons set by the emails app rather than by a transport.
+    "recipient_suppressed": _("The address was added to the suppression list before the email was sent."),
+    "domain_not_registered": _("The sending domain was deleted before the email was sent."),
+    "signing_key_unreadable": _("The DKIM key of the sending domain cannot be read. Contact the operator."),
+    "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),
+    "worker_lost": _("A worker stopped while sending. The email may have been delivered."),
+    "internal_error": _("An internal error occurred while sending. The email itself is valid."),
 }
 
 
-def sentence_for(reason: object) -> str:
-    """Return the sentence; nothing for a reason that has none, as one of another version."""
-    return str(SENTENCES[reason]) if isinstance(reason, str) and reason in SENTENCES else ""
+def explain_reason(reason: object) -> str:
+    """Return the explanation of a reason; empty for an unknown reason, such as one of another version."""
+    return str(EXPLANATIONS[reason]) if isinstance(reason, str) and reason in EXPLANATIONS else ""

@@ -1,8 +1,8 @@
-"""The one place that decides which rows an owner's page may touch: those of the current workspace.
+"""Workspace scoping for the dashboard: the only place that decides which rows a page may access.
 
-A page is a ModelAdmin that inherits ScopedAdmin. It begins closed: nothing can be added, changed or
-deleted, nothing is looked up by the address bar, and its only URLs are those it names.
-An object of another workspace does not exist here: Http404, as for an id that nobody has.
+Each section is a ModelAdmin that inherits ScopedAdmin. By default it allows no adding, changing or deleting and no
+lookups from the query string, and its only URLs are the listed ones. An object of another workspace raises Http404,
+like an unknown id.
 """
 
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from django.utils.functional import Promise
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
-from dashboard.ui.confirm import Question
+from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.listing import listed, refuse_unknown
+from dashboard.ui.listing import list_page, refuse_unknown_parameters
 from workspaces.models import Workspace
 
 
-def within(workspace: Workspace, rows: QuerySet[Any]) -> QuerySet[Any]:
+def rows_in_workspace(workspace: Workspace, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows of the workspace."""
     if rows.model is Workspace:
         return rows.filter(id=workspace.id)
-    # FieldError for a model that does not say whose its rows are: a mistake of ours, and a loud one.
+    # Raises FieldError for a model without a workspace field, which is a programming error.
     return rows.filter(workspace=workspace)
 
 
 class ScopedAdmin(ModelAdmin):
-    """A section of the dashboard: /dashboard/<slug>/ with its list, and what its `urls()` adds."""
+    """A section of the dashboard: the list at /dashboard/<slug>/, and the URLs that `routes()` adds."""
 
     slug: ClassVar[str]
     title: ClassVar[str | Promise]
-    # What the list says while it has no rows: an icon, a title, a sentence.
+    # The empty state of the list: icon, title, text.
     empty: ClassVar[tuple[str, str | Promise, str | Promise]]
 
     actions = None
@@ -58,12 +58,14 @@ class ScopedAdmin(ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return within(current_workspace(request), super().get_queryset(request))
+        return rows_in_workspace(current_workspace(request), super().get_queryset(request))
 
     def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> QuerySet[Any]:
-        """Offer a form's foreign keys, choices and all, from the same workspace."""
+        """Limit the choices of foreign keys to the same workspace."""
         rows = super().get_field_queryset(db, db_field, request)
-        return within(current_workspace(request), db_field.remote_field.model.objects.all() if rows is None else rows)
+        return rows_in_workspace(
+            current_workspace(request), db_field.remote_field.model.objects.all() if rows is None else rows
+        )
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         return False
@@ -73,34 +75,34 @@ class ScopedAdmin(ModelAdmin):
 
     def find(self, request: HttpRequest, object_id: str) -> Any:
         """Return the workspace's object. Raises Http404 for any other."""
-        found = self.get_object(request, object_id)
-        if found is None:
+        instance = self.get_object(request, object_id)
+        if instance is None:
             raise Http404
-        return found
+        return instance
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
         response: HttpResponse = self.admin_site.page(request, template, section=self, **context)
         return response
 
-    def ask(self, request: HttpRequest, title: str, question: Question, **context: Any) -> HttpResponse:
-        """Return the page that asks before an act; its form posts to the same address."""
-        return self.page(request, "dashboard/confirm.html", title=title, question=question, **context)
+    def confirm(self, request: HttpRequest, title: str, confirmation: Confirmation, **context: Any) -> HttpResponse:
+        """Return a confirmation page; its form posts to the same URL."""
+        return self.page(request, "dashboard/confirm.html", title=title, confirmation=confirmation, **context)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Answer with a page of the list, along the index that the section's ordering follows."""
-        refuse_unknown(request, set())
-        listing = listed(request, self.get_queryset(request))
+        """Return a page of the list; the section's ordering follows an index."""
+        refuse_unknown_parameters(request, set())
+        listing = list_page(request, self.get_queryset(request))
         return self.page(request, f"dashboard/{self.slug}/list.html", title=self.title, listing=listing)
 
     def get_urls(self) -> list[URLPattern]:
         return [self.route("", "changelist", self.changelist_view), *self.routes()]
 
     def routes(self) -> list[URLPattern]:
-        """Return the section's URLs beside its list; a route with an object takes it as <str:object_id>."""
+        """Return the section's URLs besides the list; an object's id is <str:object_id>."""
         return []
 
-    def act_route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
-        """Return a route for what has no page of its own: only a POST reaches it."""
+    def post_route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+        """Return a route that accepts only POST."""
         return self.route(route, name, require_POST(view))
 
     def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:

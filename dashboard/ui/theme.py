@@ -1,6 +1,6 @@
-"""How both sites look: the settings UNFOLD (staff) and DASHBOARD (owners) of django-unfold.
+"""Theme of both sites: django-unfold's settings UNFOLD (staff) and DASHBOARD (workspaces).
 
-Everything comes from our own static files; nothing is loaded from elsewhere.
+All assets are local static files; nothing is loaded from other hosts.
 """
 
 from typing import Any

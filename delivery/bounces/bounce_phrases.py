@@ -1,77 +1,77 @@
-"""What hosts say: phrases by reason, in the order in which they are looked for.
+"""Bounce phrases: phrases of refusals by reason, in the order in which the tables are searched.
 
-A phrase is looked for in the text as `classification.plain_text` makes it: lower case, no apostrophes, every other
-mark but . @ # / _ - a blank, addresses as a lone @, a blank at both ends (so that " rbl " is a word). A star
-stands for up to sixty characters, a tilde for up to twenty. Written from what the hosts publish for postmasters and
-from the sources of the servers themselves: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
+Phrases are matched against `classification.normalized_text`: lower case, no apostrophes, every other punctuation mark
+but . @ # / _ - replaced by a space, addresses by a lone @, a space at both ends (so that " rbl " is a word). A star
+stands for up to sixty characters, a tilde for up to twenty. Sources: the postmaster pages of the hosts, and the source
+code of the servers: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
 """
 
-from delivery.bounces.phrases import Phrases
-from delivery.bounces.reasons import Reason
+from delivery.bounces.phrases import PhraseTable
+from delivery.bounces.reasons import FailureReason
 
-# Phrases that say more than the code beside them, whichever it is: providers' own marks, and hosts that put
-# 5.1.1 in front of a refusal of the sender.
-PROVIDERS = Phrases(
-    # Google, as support.google.com/a/answer/3726730 has them.
-    (Reason.RATE_LIMITED, (
+# Phrases more reliable than any code with them: providers' own marks, and hosts that put 5.1.1 before a refusal of
+# the sender.
+PROVIDER_PHRASES = PhraseTable(
+    # Google, at support.google.com/a/answer/3726730.
+    (FailureReason.RATE_LIMITED, (
         "receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail", "daily user sending",
         "daily sending quota", "daily smtp relay", "outgoing message limit",
     )),
-    (Reason.REPUTATION, ("unusual rate of unsolicited mail", "very low reputation of the sending")),
-    (Reason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
-    # Microsoft: the [S77719] family at outlook.com, Exchange's routing words.
-    (Reason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
-    (Reason.REPUTATION, ("temporarily rate limited due to ip reputation", "s77719", " s844 ")),
-    (Reason.BLOCKLISTED, (
+    (FailureReason.REPUTATION, ("unusual rate of unsolicited mail", "very low reputation of the sending")),
+    (FailureReason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
+    # Microsoft: the [S77719] family at outlook.com, Exchange's routing terms.
+    (FailureReason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
+    (FailureReason.REPUTATION, ("temporarily rate limited due to ip reputation", "s77719", " s844 ")),
+    (FailureReason.BLOCKLISTED, (
         "part of their network is on our block list", " s3140 ", " s3150 ", " oudc-001", " ou-001 ", " ou-002 ",
         " dy-001 ", " dy-002 ", " sc-001 ", " sc-002 ", " sc-003 ", " sc-004 ", "banned sending ip",
         "access denied banned sender",
     )),
-    (Reason.POLICY, (
+    (FailureReason.POLICY, (
         "sendernotauthenticatedforgroup", "resolver.rst.notauthorized", "resolver.rst.auth",
         "resolver.rst.recipsizelimit*sender", "notauthorized not authorized",
     )),
-    (Reason.TOO_LARGE, ("resolver.rst.recipsizelimit", "resolver.rst.sendsizelimit")),
-    (Reason.UNKNOWN_USER, (
+    (FailureReason.TOO_LARGE, ("resolver.rst.recipsizelimit", "resolver.rst.sendsizelimit")),
+    (FailureReason.UNKNOWN_USER, (
         "resolver.adr.recipientnotfound", "resolver.adr.recipnotfound", "resolver.adr.exrecipnotfound",
         "recipient not found by smtp address lookup", "legacyexchangedn", "access denied as 201806281",
         "recipient address rejected access denied*outlook.com",
         "requested action not taken mailbox unavailable s2017062302",
     )),
-    (Reason.MAILBOX_FULL, (
+    (FailureReason.MAILBOX_FULL, (
         "user has too many messages on", "mapiexceptionshutoffquotaexceeded", "storedrv.deliver*quota",
         "overquotatemp", "overquotaperm",
     )),
-    (Reason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
+    (FailureReason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
-    (Reason.REPUTATION, (
+    (FailureReason.REPUTATION, (
         " tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ",
         "due to unexpected volume or user complaints", "due to user complaints", " ipts04 ", " ipts03 ", " rtr bl ",
         " rtr ge ", " rtr su ",
     )),
-    (Reason.RATE_LIMITED, (" ts01 ", " ts02 ", " ts03 ", " tss02 ", " tss03 ", " ipts01 ", " ipts02 ")),
-    (Reason.BLOCKLISTED, (
+    (FailureReason.RATE_LIMITED, (" ts01 ", " ts02 ", " ts03 ", " tss02 ", " tss03 ", " ipts01 ", " ipts02 ")),
+    (FailureReason.BLOCKLISTED, (
         " bl21 ", " bl22 ", " bl23 ", " gl01 ", " rly b1 ", " rly b2 ", " con b1 ", " dyn t1 ", " rtr bb ",
         " rtr bg ",
     )),
-    (Reason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
-    (Reason.INACTIVE, ("this account has been disabled or discontinued",)),
-    # Apple, as support.apple.com/en-us/102322 has them.
-    (Reason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
+    (FailureReason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
+    (FailureReason.INACTIVE, ("this account has been disabled or discontinued",)),
+    # Apple, at support.apple.com/en-us/102322.
+    (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
     # Comcast: postmaster.comcast.net/smtp-error-codes.php.
-    (Reason.BLOCKLISTED, (" bl0000", " ph0000")),
-    (Reason.RATE_LIMITED, (" rl0000",)),
-    (Reason.UNKNOWN_USER, ("not our customer",)),
-    # NetEase: help.163.com, "DT:SPM" and its like, the colon gone.
-    (Reason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
-    (Reason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
-    (Reason.AUTHENTICATION, (" mi dma ", " mi sfq ")),
-    (Reason.RATE_LIMITED, (" mi spc ", " rp trc ", " mi clc ", " mi stc ")),
+    (FailureReason.BLOCKLISTED, (" bl0000", " ph0000")),
+    (FailureReason.RATE_LIMITED, (" rl0000",)),
+    (FailureReason.UNKNOWN_USER, ("not our customer",)),
+    # NetEase: help.163.com, "DT:SPM" and similar, without the colon.
+    (FailureReason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
+    (FailureReason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
+    (FailureReason.AUTHENTICATION, (" mi dma ", " mi sfq ")),
+    (FailureReason.RATE_LIMITED, (" mi spc ", " rp trc ", " mi clc ", " mi stc ")),
 )  # fmt: skip
 
-# Who speaks of the sender does not speak of the recipient, whatever the code says beside it.
-OF_SENDERS = Phrases(
-    (Reason.POLICY, (
+# Phrases about the sender. They rule out a problem with the recipient, even with a code such as 5.1.1.
+SENDER_PHRASES = PhraseTable(
+    (FailureReason.POLICY, (
         "sender address", "sender email", "sender rejected", "sender denied", "sender refused", "sender verif",
         "verify sender", "verify the sender", "verifying sender", "sender callout", "callback to sender",
         "verification failed for", "domain of sender", "sender domain", "senders domain", "domain of the sender",
@@ -89,20 +89,20 @@ OF_SENDERS = Phrases(
     )),
 )  # fmt: skip
 
-# Faults of the sending host. They outweigh a 5.1.1 beside which nothing is said of the recipient.
-OF_HOSTS = Phrases(
-    (Reason.GREYLISTED, (
+# Problems of the sending host. They outweigh a 5.1.1 without a phrase about the recipient.
+HOST_PHRASES = PhraseTable(
+    (FailureReason.GREYLISTED, (
         "greylist", "graylist", "grey list", "gray list", "grey-list", "gray-list", "postgrey",
         "you have been deferred*first time",
     )),
-    (Reason.VIRUS, (" virus", "malware", "trojan", "phishing", "infected", "ransomware", "executable file")),
-    (Reason.REVERSE_DNS, (
+    (FailureReason.VIRUS, (" virus", "malware", "trojan", "phishing", "infected", "ransomware", "executable file")),
+    (FailureReason.REVERSE_DNS, (
         "reverse dns", "reverse lookup", "reverse hostname", "reverse host name", " rdns ", "reverse-dns", " ptr ",
         "ptr record", "cannot find your hostname", "cannot find your reverse", "no reverse", "reverse map",
         "does not have a valid hostname", "ip name lookup failed", "ip*does not resolve",
         "client host rejected cannot find", "fcrdns", "iprev", "forward confirmed", "client host name*not match",
     )),
-    (Reason.AUTHENTICATION, (
+    (FailureReason.AUTHENTICATION, (
         "dmarc", "dkim", " spf ", " spf-", "spf check", "spf fail", "openspf", "spf=", "sender policy framework",
         "sender id fail", "not authorized to send*on behalf", "unauthenticated email", "unauthenticated mail",
         "required authentication level", "not authorized to send mail from", "not permitted to send mail from",
@@ -110,11 +110,11 @@ OF_HOSTS = Phrases(
         "domain owner discourages", "sender is forged", "forged sender", "forged from", "authentication checks",
         "is not allowed to send from", "sender address*forged",
     )),
-    (Reason.PROTOCOL, ("illegal character", "invalid character")),
-    (Reason.POLICY, (
+    (FailureReason.PROTOCOL, ("illegal character", "invalid character")),
+    (FailureReason.POLICY, (
         "character set", "user does not accept", "user doesnt accept", "recipient does not accept",
     )),
-    (Reason.BLOCKLISTED, (
+    (FailureReason.BLOCKLISTED, (
         "aup#", "spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list",
         "blocklist", "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl",
         "surbl", "blocked using", "is listed", "are listed", "was listed", "been listed", "listed at ", "listed by ",
@@ -130,10 +130,10 @@ OF_HOSTS = Phrases(
         "will not accept delivery", "ip address", "your mail server", "in dns", "open proxy",
         "smtp server of your isp",
     )),
-    (Reason.REPUTATION, (
+    (FailureReason.REPUTATION, (
         "reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase",
     )),
-    (Reason.RATE_LIMITED, (
+    (FailureReason.RATE_LIMITED, (
         "rate limit", "rate-limit", "ratelimit", "rate exceeded", "throttl", "too many connections",
         "too many concurrent", "too many messages", "too many sessions", "too much mail", "too many mails",
         "too many emails", "too frequent", "frequency limit", "slow down", "sending too fast", "too fast",
@@ -143,11 +143,11 @@ OF_HOSTS = Phrases(
         "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
         "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour",
     )),
-    (Reason.TOO_MANY_RECIPIENTS, (
+    (FailureReason.TOO_MANY_RECIPIENTS, (
         "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",
         "maximum recipients", "max recipients", "many recipients",
     )),
-    (Reason.RELAY_DENIED, (
+    (FailureReason.RELAY_DENIED, (
         "relay access denied", "relaying denied", "relaying not", "relay not", "relay denied", "not relay",
         "no relay", "unable to relay", "cannot relay", "relaying is", "relaying prohibited", "relaying mail",
         "relaying to", "relay operation", "relay rejected", "relaying rejected", "relay prohibited",
@@ -161,14 +161,14 @@ OF_HOSTS = Phrases(
     )),
 )  # fmt: skip
 
-# Of the message.
-OF_CONTENTS = Phrases(
-    (Reason.TOO_LARGE, (
+# Phrases about the message.
+CONTENT_PHRASES = PhraseTable(
+    (FailureReason.TOO_LARGE, (
         "message size", "size limit", "maximum size", "max size", "message too large", "message too big",
         "message is too", "too large", "too big", "size exceed", "exceeds size", "exceeds*maximum", "exceeds*limit",
         "larger than", "maximum message", "message length", "message exceeds", "attachment size",
     )),
-    (Reason.SPAM, (
+    (FailureReason.SPAM, (
         "spam", "unsolicited", " junk", " uce ", " ube ", "bulk mail", "bulk email", "content reject",
         "content denied", "content filter", "message content", "rejected for content", "suspicious", "looks like",
         "unwanted", "blocked by filter", "advert", "bayes", "score", "mail content denied", "csi", "cloudmark",
@@ -176,35 +176,35 @@ OF_CONTENTS = Phrases(
     )),
 )  # fmt: skip
 
-# Of the way, the host and the rules. Late, since the words are used for much.
-CIRCUMSTANCES = Phrases(
-    (Reason.ROUTING_LOOP, (
+# Phrases about the route, the host and its policies. Searched late, because the words are ambiguous.
+GENERAL_PHRASES = PhraseTable(
+    (FailureReason.ROUTING_LOOP, (
         "too many hops", "hop count", "mail loop", "loops back", "routing loop", "looping", "forwarding loop",
         "message loop", "loop detected", "too many received", "best-preference mx", "mail loops", "hops",
     )),
-    (Reason.EXPIRED, (
+    (FailureReason.EXPIRED, (
         "retry time", "retry timeout", "delivery time expired", "message expired", "retries exceeded", "too old",
         "timed out waiting", "could not be delivered for", "exceeded max*time", "delivery expired", "ive been trying",
         "in the queue too long", "queue too long", "maximum time",
     )),
-    (Reason.NETWORK, (
+    (FailureReason.NETWORK, (
         "connection refused", "connection timed out", "connection reset", "connection died", "connection lost",
         "lost connection", "connection closed", "timed out", "timeout", "no route to host", "network is unreachable",
         "network unreachable", "unable to connect", "could not connect", "cannot connect",
         "establish an smtp connection", "unreachable", "broken pipe", "deferred connection", "connection dropped",
         "host is down", "conversation with", "try again later*dns",
     )),
-    (Reason.DNS, (
+    (FailureReason.DNS, (
         "dns", "name server", "temporary lookup", "name service", "temporary resolution", "could not resolve",
         "cname lookup", "lookup failed",
     )),
-    (Reason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
-    (Reason.POLICY, (
+    (FailureReason.TLS, ("starttls", " tls ", " ssl ", "certificate", "handshake", "encryption")),
+    (FailureReason.POLICY, (
         "access denied", "policy", "policies", "attachment", "preferences", "members only", "members-only",
         "mailing list", "distribution list", "not authorized", "administrative prohibition", "prohibited",
         "by this user", "by the recipient", "rejected by recipient", "moderat", "organizational settings", "captcha",
     )),
-    (Reason.PROTOCOL, (
+    (FailureReason.PROTOCOL, (
         "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",
         "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header",
         "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
@@ -212,16 +212,16 @@ CIRCUMSTANCES = Phrases(
     )),
 )  # fmt: skip
 
-# What fits nearly everything.
-LEFTOVERS = Phrases(
-    (Reason.HOST_TROUBLE, (
+# Phrases that fit almost any refusal.
+FALLBACK_PHRASES = PhraseTable(
+    (FailureReason.HOST_TROUBLE, (
         "try again", "try later", "temporar", "service unavailable", "service not available", "system error",
         "internal error", "local error", "server error", "not currently available", "resources", "overload",
         "too busy", "server busy", "system busy", "come back later", "system load", "config", "mail system",
         "unexpected", "queue file", "server is down", "maintenance", "shutting down", "i/o error", "database",
         "backend", "milter", "please retry", "error in processing", "local problem", "unavailable",
     )),
-    (Reason.POLICY, (
+    (FailureReason.POLICY, (
         "access denied", "denied", "not permitted", "not allowed", "permission", "administrative", "administrator",
         "refused", "rejected", "reject", "blocked", "forbidden", "restricted", "security", "unauthorized",
         "not accepted", "unacceptable", "banned", "rule", "disallowed", "violat",

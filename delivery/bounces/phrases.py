@@ -1,37 +1,36 @@
-"""Tables of phrases, looked up in the order in which they are written."""
+"""Phrase tables, searched in the order in which they are written."""
 
 import re
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 
 GAPS = {"*": 60, "~": 20}
 GAP = re.compile(r"([*~])")
 
 
-class Phrases:
-    """Reasons with the phrases that give them.
+class PhraseTable:
+    """Reasons with their phrases.
 
-    A star in a phrase stands for up to sixty characters, a tilde for up to twenty, a bar in one with either for
-    "or", whole words: "user|mailbox*unknown|not found".
+    A star in a phrase stands for up to sixty characters, a tilde for up to twenty. In a phrase with either, a bar
+    separates alternatives of whole words: "user|mailbox*unknown|not found".
 
-    Phrases are looked for as plain strings: a regular expression of all of them is a hundred times slower, and
-    this way the time is linear in the text, whatever it holds. Only where all parts of a phrase with gaps are
-    there does a regular expression measure the gaps.
+    Phrases are searched as plain strings: one regular expression for all is a hundred times slower, and string search
+    is linear in any text. A regular expression checks the gaps only if all parts of a gapped phrase occur.
     """
 
-    def __init__(self, *rows: tuple[Reason, tuple[str, ...]]) -> None:
+    def __init__(self, *rows: tuple[FailureReason, tuple[str, ...]]) -> None:
         self._rows = [
             (
                 reason,
                 [phrase for phrase in phrases if not GAP.search(phrase)],
-                [_Gapped(phrase) for phrase in phrases if GAP.search(phrase)],
+                [_GappedPhrase(phrase) for phrase in phrases if GAP.search(phrase)],
             )
             for reason, phrases in rows
         ]
 
-    def find(self, text: str) -> Reason | None:
-        """Return the reason of the first row of which one phrase is in the text."""
-        # Plain loops: generators would take twice the time, and a notice is asked a hundred times.
+    def find(self, text: str) -> FailureReason | None:
+        """Return the reason of the first row with a phrase in the text, or None."""
+        # Plain loops: generators take twice the time, and a bounce notice is searched a hundred times.
         for reason, phrases, gapped in self._rows:
             for phrase in phrases:
                 if phrase in text:
@@ -42,7 +41,7 @@ class Phrases:
         return None
 
 
-class _Gapped:
+class _GappedPhrase:
     """A phrase with gaps."""
 
     def __init__(self, phrase: str) -> None:

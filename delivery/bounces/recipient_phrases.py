@@ -1,14 +1,14 @@
-"""What hosts say of a recipient: what is certain, what is likely unless more is said, and what casts doubt.
+"""Recipient phrases: phrases that certainly or probably mean an invalid recipient, and phrases that contradict them.
 
-Hosts blame an address in a thousand ways, and use the same words of senders, servers and messages. A wrong
-blame costs a customer a reader, so only words that can mean nobody else are believed beside words of something
-else (docs/decisions/0021). Written as `delivery.bounces.bounce_phrases` is.
+Hosts report an invalid address in a thousand ways, and use the same words for senders, servers and messages. A wrong
+suppression costs a customer a reader, so next to a contradicting phrase only unambiguous phrases count
+(docs/decisions/0021). The notation is that of `delivery.bounces.bounce_phrases`.
 """
 
-from delivery.bounces.phrases import Phrases
-from delivery.bounces.reasons import Reason
+from delivery.bounces.phrases import PhraseTable
+from delivery.bounces.reasons import FailureReason
 
-# Most of the thousand ways are one of these words close before one of those.
+# Most of these reports have one of the first words shortly before one of the others.
 ADDRESSEES = (
     "user|users|recipient|recipients|mailbox|account|address|addressee|addresses|alias|customer|subscriber|member"
     "|email account|rcpt|local part|spectator"
@@ -17,21 +17,21 @@ CLOSED = (
     "disabled|suspended|deactivated|inactivated|inactive|frozen|terminated|dormant|discontinued|not active"
     "|not activated|not enabled|isnt active|no longer active|archived|not currently active"
 )
-# Of what else is closed, too: connections, messages, sessions.
+# Also used for connections, messages and sessions.
 SHUT = "closed|expired|deleted|removed|locked|cancelled|canceled|on hold"
 UNKNOWN = (
     "unknown|not listed|not found|not exist|doesnt exist|does not exist|didnt exist|not known|not recognized"
     "|not recognised|unrecognized|not local|not registered|no longer exists|non-existent|nonexistent|has moved"
     "|has left|not a member|isnt known|not present|not in our|wasnt found|undeliverable|not ok"
 )
-# Of headers, names of hosts and passwords, too.
+# Also used for headers, host names and passwords.
 WRONG = (
     "invalid|not valid|is wrong|incorrect|cannot be verified|cant be verified|could not be found|couldnt be found"
     "|cannot be found|not recognized|no longer valid|undeliverable"
 )
 
-OF_MAILBOXES = Phrases(
-    (Reason.MAILBOX_FULL, (
+MAILBOX_FULL_PHRASES = PhraseTable(
+    (FailureReason.MAILBOX_FULL, (
         "over quota", "overquota", "quota exceeded", "exceeded*quota", "exceeds*quota", "over the allowed quota",
         "over its quota", "over their quota", "over disk quota", "quota is exceeded", "quota full", "quota violation",
         "quota would be", "quota size", "disk quota", "disk full", "above quota", "out of storage", "storage full",
@@ -51,24 +51,24 @@ OF_MAILBOXES = Phrases(
     )),
 )  # fmt: skip
 
-# Who says that it will pass does not say that nobody is there, whatever else he says.
-OF_WAITING = Phrases(
-    # Exim says so of what it has given up, whatever code stands beside it.
-    (Reason.EXPIRED, ("retry time", "queue too long")),
-    (Reason.DNS, (
+# Phrases of temporary failures. They rule out an unknown recipient, even next to other phrases.
+TEMPORARY_PHRASES = PhraseTable(
+    # Exim's phrases for expired messages, with any code.
+    (FailureReason.EXPIRED, ("retry time", "queue too long")),
+    (FailureReason.DNS, (
         "not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout",
         "name server reply",
     )),
-    (Reason.HOST_TROUBLE, (
+    (FailureReason.HOST_TROUBLE, (
         "temporar", "temporally", "try again later", "try later", "try it later", "try again in", "later time",
         "retry later", "please retry", "will retry", "will be retried", "come back later", "maintenance",
         "by another process", "not yet been", "for the moment", "momentarily",
     )),
 )  # fmt: skip
 
-# Words that can mean nobody but the recipient.
-CERTAIN = Phrases(
-    (Reason.BAD_DOMAIN, (
+# Phrases that can only refer to the recipient.
+CERTAIN_PHRASES = PhraseTable(
+    (FailureReason.BAD_DOMAIN, (
         "host or domain name not found", "domain not found", "domain name not found", "domain does not exist",
         "domain doesnt exist", "no such domain", "unknown domain", "domain unknown", "unrouteable mail domain",
         "unroutable mail domain", "host unknown", "unknown host", "invalid host name", "illegal host/domain",
@@ -82,7 +82,7 @@ CERTAIN = Phrases(
         "no such domain at this location", "tenant or domain not found", "no route found to domain",
         "domain name*does not appear to be registered", "host name is unknown",
     )),
-    (Reason.INACTIVE, (
+    (FailureReason.INACTIVE, (
         f"account|mailbox~{SHUT}", "account blocked", "account is blocked", "account isblocked", "mailbox is blocked",
         "account is disabled", "mailbox is disabled", "mailbox disabled", "user suspended", "user is suspended",
         "user status is locked", "user is locked", "user is blocked", "inactive user", "inactive mailbox",
@@ -97,7 +97,7 @@ CERTAIN = Phrases(
         "deaktiviert", "inattiv", "disabilitat", "expirado por falta de uso", "estado inactivo", "per inutilizzo",
         "disattivata", "desactivee",
     )),
-    (Reason.UNKNOWN_USER, (
+    (FailureReason.UNKNOWN_USER, (
         f"{ADDRESSEES}~{UNKNOWN}", f"no such|no valid~{ADDRESSEES}", f"unknown|nonexistent|non-existent~{ADDRESSEES}",
         "user unknown", "unknown user", "userunknown", "unknown or illegal", "unknown alias", "user is unknown",
         "user not known", "unknown recipient", "recipient is unknown", "unknown local", "unknown address",
@@ -136,21 +136,21 @@ CERTAIN = Phrases(
     )),
 )  # fmt: skip
 
-# Believed unless something else is said as well.
-LIKELY = Phrases(
-    (Reason.BAD_ADDRESS, ("bad address syntax", "address syntax", "not a valid rfc")),
-    (Reason.BAD_DOMAIN, (
+# Phrases that probably refer to the recipient; they count unless a doubt phrase is present.
+LIKELY_PHRASES = PhraseTable(
+    (FailureReason.BAD_ADDRESS, ("bad address syntax", "address syntax", "not a valid rfc")),
+    (FailureReason.BAD_DOMAIN, (
         "bad domain", "host not found", "host*not found", "couldnt find a mail exchanger", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
         "does not accept email", "no mail service", "domain has no", "domain isnt", "domain lookup failed",
         "domain must exist", "not currently being accepted", "domain*could not be resolved", "@ invalid domain name",
     )),
-    (Reason.INACTIVE, (
+    (FailureReason.INACTIVE, (
         f"{ADDRESSEES}*{CLOSED}", "is inactive", "is not active", "is suspended", "currently suspended",
         "deactivated", "no longer active", "not an active", "discontinued", "not currently accepting",
         "not activated", "mailbox is currently unavailable",
     )),
-    (Reason.UNKNOWN_USER, (
+    (FailureReason.UNKNOWN_USER, (
         f"{ADDRESSEES}|email~{WRONG}", f"invalid|wrong|illegal|incorrect~{ADDRESSEES}|email",
         f"{ADDRESSEES}*{UNKNOWN}", f"unknown|no such~{ADDRESSEES}|email", "unknown to", "unknown in", "were unknown",
         "was unknown", "not found on this server", "could not be found", "couldnt be found", "does not exist",
@@ -170,10 +170,10 @@ LIKELY = Phrases(
     )),
 )  # fmt: skip
 
-# What else a reply may be about. None of these words speaks of a recipient.
-DOUBTS = Phrases(
-    (Reason.SPAM, ("spam", "unsolicited", " junk", "bulk mail", "bulk email")),
-    (Reason.POLICY, (
+# Phrases about other subjects; none of them refers to a recipient.
+DOUBT_PHRASES = PhraseTable(
+    (FailureReason.SPAM, ("spam", "unsolicited", " junk", "bulk mail", "bulk email")),
+    (FailureReason.POLICY, (
         "sender", "sending", "you are ", "your account has", "your server", "your mail server", "your host",
         "your network", "your isp", "mail from ", "message from", "from address", "policy", "policies", "blocked",
         "blocking", "restrict", "moderat", "attachment", "content", "prohibit", "forbidden", "abuse", "forger",
@@ -182,18 +182,22 @@ DOUBTS = Phrases(
         "refuses", "user reject", " url", "complaint", "mailing list", "external", "permission",
         "your message does not", "protected",
     )),
-    (Reason.AUTHENTICATION, ("authenticat", "credential", "password", " log in", "login")),
-    (Reason.PROTOCOL, ("header", "message-id", "argument", " format", "syntax error", "charset", "encoding", " mime")),
-    (Reason.TLS, (" tls", "certificate", "encrypt")),
-    (Reason.DNS, ("dns",)),
-    (Reason.NETWORK, ("connection", "timed out", "timeout")),
-    (Reason.HOST_TROUBLE, ("configur", "system error", "internal error", "mail server", "mail host", "file not")),
-    (Reason.TOO_LARGE, ("too large", "too big", "size")),
+    (FailureReason.AUTHENTICATION, ("authenticat", "credential", "password", " log in", "login")),
+    (FailureReason.PROTOCOL, (
+        "header", "message-id", "argument", " format", "syntax error", "charset", "encoding", " mime",
+    )),
+    (FailureReason.TLS, (" tls", "certificate", "encrypt")),
+    (FailureReason.DNS, ("dns",)),
+    (FailureReason.NETWORK, ("connection", "timed out", "timeout")),
+    (FailureReason.HOST_TROUBLE, (
+        "configur", "system error", "internal error", "mail server", "mail host", "file not",
+    )),
+    (FailureReason.TOO_LARGE, ("too large", "too big", "size")),
 )  # fmt: skip
 
-# What hosts say of addresses that they do not know, and of much else. Not looked for in answers to the message itself.
-MAYBE_OF_RECIPIENTS = Phrases(
-    (Reason.UNKNOWN_USER, (
+# Phrases for unknown addresses that have other uses, too. Not searched in replies to the message itself.
+POSSIBLE_RECIPIENT_PHRASES = PhraseTable(
+    (FailureReason.UNKNOWN_USER, (
         "mailbox name", "recipient unavailable", "account unavailable", "account not available", "address rejected",
         "rejected address", "rcpt rejected", "recipient rejected", "recipient @ rejected", "@ recipient rejected",
         "recipient not accepted", "recipients not accepted", "recipient is not accepted", "recipient refused",
@@ -203,9 +207,9 @@ MAYBE_OF_RECIPIENTS = Phrases(
     )),
 )  # fmt: skip
 
-# RFC 5321, section 4.2.3, words what a 550 means at RCPT; hosts put them beside codes of security, too.
-UNAVAILABLE = Phrases(
-    (Reason.UNKNOWN_USER, (
+# The wording of RFC 5321, section 4.2.3, for a 550 at RCPT; hosts also use it with security codes.
+UNAVAILABLE_PHRASES = PhraseTable(
+    (FailureReason.UNKNOWN_USER, (
         "mailbox unavailable", "mailbox not available", "mailbox is unavailable", "mailbox is not available",
         "mailbox~unavailable", "unavailable mailbox", "user unavailable", "user~unavailable", "user not available",
         "account is unavailable", "requested action not taken mailbox",

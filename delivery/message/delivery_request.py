@@ -1,4 +1,4 @@
-"""What a transport is handed: an envelope and the letter in it."""
+"""Delivery request: the input of a transport, an envelope with its outgoing message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,39 +10,39 @@ from delivery.message.dkim import SigningKey, sign
 
 @dataclass(frozen=True)
 class Envelope:
-    """Who is told of failures, and who gets it; both addr-specs."""
+    """Return path and recipient, the MAIL FROM and RCPT TO addresses; both addr-specs."""
 
     sender: str
     recipient: str
 
 
 @dataclass(frozen=True)
-class History:
-    """What was tried before. attempt counts from 1; reason is the last attempt's, age the time since then."""
+class AttemptHistory:
+    """Earlier attempts. attempt: the current one, from 1. reason: of the last attempt. age: the time since then."""
 
     attempt: int = 1
     reason: str = ""
     age: timedelta = timedelta()
 
 
-FIRST_ATTEMPT = History()
+FIRST_ATTEMPT = AttemptHistory()
 
 
 @dataclass(frozen=True)
 class DeliveryRequest:
-    """One recipient's copy. A provider's API takes the letter apart; SMTP takes the message.
+    """One message for one recipient. SMTP sends its bytes; a provider's API takes its fields.
 
-    tags and metadata reach providers only, never the message.
+    tags, metadata: passed to providers only, never part of the message.
     """
 
     envelope: Envelope
-    letter: OutgoingMessage
+    outgoing_message: OutgoingMessage
     key: SigningKey | None = None
-    history: History = FIRST_ATTEMPT
+    history: AttemptHistory = FIRST_ATTEMPT
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def message(self) -> bytes:
-        """Return the bytes to hand over: the same on every attempt, the time of the signature too."""
-        composed = compose(self.letter)
-        return sign(composed, key=self.key, at=self.letter.date) if self.key else composed
+        """Return the signed message: the same bytes on every attempt, including the signature time."""
+        composed = compose(self.outgoing_message)
+        return sign(composed, key=self.key, at=self.outgoing_message.date) if self.key else composed

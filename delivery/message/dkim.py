@@ -1,7 +1,7 @@
 """DKIM signatures (RFC 6376, RFC 8301): rsa-sha256 over relaxed headers and a relaxed body, no length tag.
 
-Every structural header is signed once more than it occurs, so that none can be added on the way: a second
-From, a Sender, another List-Unsubscribe break the signature.
+Every structural header is signed once more than it occurs, so that none can be added in transit: a second
+From, a Sender or another List-Unsubscribe breaks the signature.
 """
 
 import base64
@@ -14,19 +14,19 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
-# Return-Path, Received and Bcc are others' to write.
+# Not Return-Path, Received and Bcc, which other hosts write or remove.
 SIGNED = (
     "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
     "mime-version", "content-type", "content-transfer-encoding", "list-unsubscribe", "list-unsubscribe-post",
     "feedback-id", "auto-submitted",
 )  # fmt: skip
 HEADER_END = re.compile(rb"\r\n(?![ \t])")
-# Single blanks stay as they are: matching only longer runs is three times faster.
+# Single spaces need no replacement: matching only longer runs is three times faster.
 BLANKS = re.compile(rb"  +")
-WHITE = b" \t\r\n"
+WHITE_SPACE = b" \t\r\n"
 LINE = 72
-# A body is hashed in pieces, so that a large one is not held a second and a third time.
-PIECE_BYTES = 1024 * 1024
+# A body is hashed in chunks, to avoid two more copies of a large one.
+CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class SigningKey:
 
 
 def sign(message: bytes, *, key: SigningKey, at: datetime | None = None) -> bytes:
-    """Return the message with a DKIM-Signature in front. It must be whole, with CRLF line ends.
+    """Return the message with a DKIM-Signature prepended. The message must be complete, with CRLF line ends.
 
-    The same message signed `at` the same time has the same bytes; without it the time is now.
+    at: the signature time, by default now. The same message signed at the same time gives the same bytes.
     """
     end_of_head = message.index(b"\r\n\r\n")
     headers = _headers(message[:end_of_head])
@@ -55,16 +55,16 @@ def sign(message: bytes, *, key: SigningKey, at: datetime | None = None) -> byte
             "b=",
         )
     ).encode("ascii")
-    # The last occurrence of a header is signed first (section 5.4.2); one that is not there adds nothing.
+    # The last occurrence of a header is signed first (section 5.4.2); a missing header adds nothing.
     signed = [_canonical(name, headers[name].pop()) for name in names if headers.get(name)]
-    # The signature itself is signed too, its b= empty, and without a line end (section 3.7).
+    # The signature header itself is signed too, with an empty b= and no line end (section 3.7).
     data = b"".join(signed) + _canonical("dkim-signature", unsigned.partition(b":")[2]).removesuffix(b"\r\n")
     signature = base64.b64encode(key.private.sign(data, PKCS1v15(), SHA256())).decode()
     return b"".join((unsigned, _folded(signature).encode(), b"\r\n", message))
 
 
 def _headers(head: bytes) -> dict[str, list[bytes]]:
-    """Return the raw values of the headers to be signed, by lower-case name, in order."""
+    """Return the raw values of all headers, by lower-case name, in order."""
     found: dict[str, list[bytes]] = {}
     for header in HEADER_END.split(head):
         name, _, value = header.partition(b":")
@@ -73,17 +73,17 @@ def _headers(head: bytes) -> dict[str, list[bytes]]:
 
 
 def _canonical(name: str, value: bytes) -> bytes:
-    """Return the relaxed form of a header (section 3.4.2): unfolded, each run of blanks one blank."""
+    """Return the relaxed form of a header (section 3.4.2): unfolded, each run of white space one space."""
     return b"%s:%s\r\n" % (name.encode(), b" ".join(value.split()))
 
 
 def _body_hash(message: bytes, *, start: int) -> str:
-    """Return the hash of the relaxed body (section 3.4.4): empty lines at the end do not count."""
+    """Return the hash of the relaxed body (section 3.4.4), without empty lines at the end."""
     digest = hashlib.sha256()
     end = _end_of_text(message, start)
     while start < end:
-        # A piece ends with a line. One line may be longer than a piece; compose() makes none of more than 998.
-        cut = message.find(b"\n", start + PIECE_BYTES, end) + 1 or end
+        # A chunk ends at a line end. A line may exceed a chunk, though compose() makes none above 998 bytes.
+        cut = message.find(b"\n", start + CHUNK_BYTES, end) + 1 or end
         digest.update(_relaxed(message[start:cut]))
         start = cut
         if start == end:
@@ -92,11 +92,11 @@ def _body_hash(message: bytes, *, start: int) -> str:
 
 
 def _end_of_text(message: bytes, start: int) -> int:
-    """Return where the last line that is not empty ends, without its blanks and its line end."""
+    """Return the end of the last non-empty line, without trailing white space and line end."""
     end = len(message)
     while end > start:
-        begin = max(start, end - PIECE_BYTES)
-        text = message[begin:end].rstrip(WHITE)
+        begin = max(start, end - CHUNK_BYTES)
+        text = message[begin:end].rstrip(WHITE_SPACE)
         if text:
             return begin + len(text)
         end = begin
@@ -108,7 +108,7 @@ def _relaxed(lines: bytes) -> bytes:
 
 
 def _folded(text: str, after: str = "") -> str:
-    """Break a long value into lines, anywhere or only behind a character."""
+    """Fold a long value into lines, anywhere or only after the given character."""
     lines, rest = [], text
     while len(rest) > LINE:
         end = rest.rfind(after, 0, LINE) + 1 if after else LINE

@@ -1,9 +1,9 @@
-"""What keeps a message from being made."""
+"""Errors of message composition."""
 
 
 class UnsafeHeader(ValueError):
-    """Raised when a value could end its header line: a fault of ours, caught before the wire."""
+    """Raised when a value could end its header line: input validation has failed to reject it."""
 
 
 class UnsafeAddress(ValueError):
-    """Raised when an envelope address could end its command: a fault of ours, caught before the wire."""
+    """Raised when an envelope address could end its command: input validation has failed to reject it."""

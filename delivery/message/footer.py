@@ -1,13 +1,10 @@
-"""The footer with the unsubscribe link, as text and as HTML.
-
-Whoever makes a letter puts them in: the text at the end of a text part, the fragment in front of </body>.
-"""
+"""Footer with the unsubscribe link: text for the end of a text part, HTML for before </body>."""
 
 from html import escape
 
 QUESTION = "No longer want to receive these emails?"
-# Mid grey on whatever lies beneath: readable on white (4.6:1) and on black (4.5:1), since a mail program's dark mode
-# turns backgrounds and leaves colours, or turns both. A table, because Outlook on Windows pads nothing else.
+# Mid grey is readable on white (4.6:1) and on black (4.5:1): the dark mode of a mail program inverts the background
+# only, or background and text. A table, because Outlook on Windows supports padding only in tables.
 FRAGMENT = (
     '<table role="presentation" lang="en" dir="ltr" width="100%" cellpadding="0" cellspacing="0" border="0"'
     ' style="width:100%;border-collapse:collapse;clear:both"><tr>'
@@ -19,11 +16,11 @@ FRAGMENT = (
 
 
 def text_footer(unsubscribe_url: str) -> str:
-    """Return what is put behind a text; the URL has a line of its own, so that no mail program cuts it."""
-    # Not "-- ": behind that mark readers hide what follows as a signature.
+    """Return the footer of a text part. The URL is alone on its line, so that mail programs do not break it."""
+    # Not "-- ": mail programs hide the text after that mark as a signature.
     return f"\n\n----\n{QUESTION} Unsubscribe:\n{unsubscribe_url}\n"
 
 
 def html_footer(unsubscribe_url: str) -> str:
-    """Return a fragment with styles of its own, on whatever background it is put."""
+    """Return the footer of an HTML part, with inline styles that suit any background."""
     return FRAGMENT.format(question=QUESTION, url=escape(unsubscribe_url))

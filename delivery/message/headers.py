@@ -1,4 +1,4 @@
-"""Header values on the wire: encoded words (RFC 2047) and folding (RFC 5322, section 2.2.3)."""
+"""Header fields: encoded words (RFC 2047) and folding (RFC 5322, section 2.2.3)."""
 
 import base64
 import re
@@ -7,89 +7,89 @@ from collections.abc import Iterator, Sequence
 from delivery.message.errors import UnsafeHeader
 
 LINE_LENGTH = 76
-# 39 bytes make an encoded word of 64 characters: with "Reply-To: " in front the line stays within 76.
+# 39 bytes make an encoded word of 64 characters: with "Reply-To: " before it the line stays within 76.
 WORD_BYTES = 39
 CHARACTER_BYTES = 4
 ROOM_FOR_NAME = len("Reply-To: <>,")
 PLAIN = re.compile(r"[\x20-\x7e]*")
-# A plain text that looks like an encoded word would be decoded by the reader, so it is encoded itself.
+# Plain text that looks like an encoded word would be decoded by the reader, so it must be encoded.
 LOOKS_ENCODED = re.compile(r"=\?")
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 LINE_ENDS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 FOLD = "\r\n "
 NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
-# RFC 2369 has a URI in angle brackets; RFC 5322 ends a line at 998.
+# RFC 2369: a URI in angle brackets. RFC 5322: lines of at most 998 characters.
 URL = re.compile(r"https?://[\x21\x23-\x3b\x3d\x3f-\x7e]{1,900}")
-# Up to three fields and a sender of 5 to 15 characters, by which Gmail groups its complaint rates.
+# Up to three fields and a sender of 5 to 15 characters; Gmail groups complaint rates by them.
 FEEDBACK_ID = re.compile(r"(?:[A-Za-z0-9._@+-]{1,63}:){0,3}[A-Za-z0-9._-]{5,15}")
-# Lists of message ids: an encoded word in them would be read as one (RFC 2047, section 5).
+# Lists of message ids, in which encoded words are not allowed (RFC 2047, section 5).
 IDENTIFIERS = frozenset(("references", "in-reply-to"))
 IDENTIFIER_LENGTH = 990
 FILENAME_LENGTH = 50
-# What stands between semicolons, save for those inside of quotes.
+# The text between semicolons, except for semicolons within quotes.
 PARAMETER = re.compile(r'(?:[^";]|"[^"]*"?)+')
 FILENAME_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 FILENAME_PLAIN = FILENAME_BARE | frozenset(" ()+,=@[]{}~!#$&^")
 
 
 def text_header(name: str, text: str) -> str:
-    """Return a whole header with an unstructured value, folded.
+    """Return a header field with an unstructured value, folded.
 
-    Raises UnsafeHeader for a value that could end its line, and for a name that is none.
+    Raises UnsafeHeader for an invalid name and for a value that could end its line.
     """
     _refuse_line_ends(text)
     if not NAME.fullmatch(name):
-        raise UnsafeHeader("a header name has letters, digits and dashes")
+        raise UnsafeHeader("a header name may contain only A-Z, a-z, 0-9 and -")
     if not text:
         return f"{name}:"
     if name.lower() in IDENTIFIERS and _are_identifiers(text):
         return f"{name}: {_folded_words(' '.join(text.split()), used=len(name) + 2)}"
     if _is_plain(text) and (_is_foldable(text) or _fits(name, text)):
         return f"{name}: {_folded_words(text, used=len(name) + 2)}"
-    # The first word takes what the name leaves of its line. Beside a name of more than 50 characters it
-    # is a little longer than that: some readers keep the blank of a value that begins with a fold.
+    # The first word fills the rest of the line after the name. After a name of more than 50 characters it exceeds
+    # the line a little: some readers keep the space of a value that begins with a fold.
     first_bytes = (LINE_LENGTH - len(name) - len(": ") - len("=?utf-8?b??=")) // 4 * 3
     return f"{name}: {FOLD.join(_encoded_words(text, first_bytes=max(first_bytes, CHARACTER_BYTES)))}"
 
 
 def link_header(name: str, url: str) -> str:
-    """Return a whole header with a URI in angle brackets (RFC 2369), which is never folded.
+    """Return a header field with a URI in angle brackets (RFC 2369), which is never folded.
 
-    Raises UnsafeHeader for what is no http or https URL in ASCII.
+    Raises UnsafeHeader unless the URL is an ASCII http or https URL.
     """
     if not URL.fullmatch(url):
-        raise UnsafeHeader("a link in a header is an http or https URL in ASCII")
+        raise UnsafeHeader("a link in a header must be an ASCII http or https URL")
     fits = len(name) + len(": <>") + len(url) <= LINE_LENGTH
     return f"{name}:{' ' if fits else FOLD}<{url}>"
 
 
 def feedback_header(value: str) -> str:
-    """Return the whole Feedback-ID header: `a:b:c:SenderId`, a to c may be left out. Raises UnsafeHeader."""
+    """Return the Feedback-ID header: `a:b:c:SenderId`, where a to c are optional. Raises UnsafeHeader."""
     if not FEEDBACK_ID.fullmatch(value):
-        raise UnsafeHeader("a Feedback-ID has at most three fields and a sender of 5 to 15 characters")
+        raise UnsafeHeader("a Feedback-ID must have at most three fields and a sender of 5 to 15 characters")
     return f"Feedback-ID: {value}"
 
 
-def parameterised(name: str, value: str) -> str:
-    """Return a whole header of a value with parameters, a line for each of those that would not fit on one.
+def header_with_parameters(name: str, value: str) -> str:
+    """Return a header field whose value has parameters, each on a separate line if they do not fit on one.
 
     Raises UnsafeHeader for a value that is not printable ASCII.
     """
     if not PLAIN.fullmatch(value):
-        raise UnsafeHeader("a header with parameters is printable ASCII")
+        raise UnsafeHeader("a header with parameters must be printable ASCII")
     if len(name) + len(": ") + len(value) <= LINE_LENGTH:
         return f"{name}: {value}"
     return f"{name}: {(';' + FOLD).join(part.strip() for part in PARAMETER.findall(value))}"
 
 
 def filename_parameters(filename: str) -> list[str]:
-    """Return the filename parameters of a part (RFC 2183), with RFC 2231 where plain ASCII will not do."""
+    """Return the filename parameters of a part (RFC 2183), encoded by RFC 2231 where ASCII does not suffice."""
     _refuse_line_ends(filename)
     plain = "".join(character if character in FILENAME_PLAIN else "_" for character in filename)
     if plain == filename and len(filename) <= FILENAME_LENGTH:
         return [f'filename="{plain}"']
     octets = [character if character in FILENAME_BARE else _percent(character) for character in filename]
-    # No second, plain one beside it: some readers take that one, and show its underscores.
+    # No additional plain filename: some readers prefer it and show its underscores.
     return _continued(octets)
 
 
@@ -98,7 +98,7 @@ def _percent(character: str) -> str:
 
 
 def _continued(octets: list[str]) -> list[str]:
-    """Number the pieces of a long value (RFC 2231, section 3); a short one needs no number."""
+    """Split a long value into numbered parameters (RFC 2231, section 3); a short one needs no number."""
     pieces = [""]
     for octet in octets:
         if len(pieces[-1]) + len(octet) > FILENAME_LENGTH:
@@ -111,7 +111,7 @@ def _continued(octets: list[str]) -> list[str]:
 
 
 def encoded_address(name: str, spec: str) -> str:
-    """Return `name <spec>` with the name quoted or encoded where it must be. Raises UnsafeHeader."""
+    """Return `name <spec>` with the name quoted or encoded if necessary. Raises UnsafeHeader."""
     _refuse_line_ends(name + spec)
     if not spec.isascii():
         raise UnsafeHeader("an address must be ASCII here")
@@ -123,13 +123,13 @@ def encoded_address(name: str, spec: str) -> str:
 
 
 def folded_list(name: str, values: Sequence[str]) -> str:
-    """Return a whole header whose values stand in a comma list, one a line."""
+    """Return a header field with a comma-separated list, one value per line."""
     return f"{name}: {(',' + FOLD).join(values)}"
 
 
 def _phrase(name: str) -> str:
     quoted = _quoted(name)
-    # Spam filters mistrust ASCII in encoded words (Rspamd: FROM_EXCESS_BASE64), so a long name is folded.
+    # Spam filters penalise ASCII in encoded words (Rspamd: FROM_EXCESS_BASE64), so a long name is folded.
     if _is_plain(name) and len(quoted) <= WORD_BYTES:
         return quoted
     if _is_plain(name) and _is_foldable(name) and _is_foldable(quoted):
@@ -138,7 +138,7 @@ def _phrase(name: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    # A reader folds doubled blanks of an unquoted name into one.
+    # A reader collapses double spaces in an unquoted name.
     if not SPECIALS.search(name) and "  " not in name:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
@@ -146,7 +146,7 @@ def _quoted(name: str) -> str:
 
 
 def _encoded_words(text: str, *, first_bytes: int = WORD_BYTES) -> Iterator[str]:
-    """Split on character boundaries: a reader decodes each word by itself."""
+    """Yield encoded words, split on character boundaries: a reader decodes each word separately."""
     chunk, room = b"", min(first_bytes, WORD_BYTES)
     for character in text:
         data = character.encode()
@@ -166,7 +166,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _fits(name: str, text: str) -> bool:
-    """Tell whether no blank of the value is moved, doubled or not, because nothing is folded."""
+    """Return whether the value fits on one line, so that folding changes no spaces."""
     return text == text.strip() and len(name) + len(": ") + len(text) <= LINE_LENGTH
 
 
@@ -176,7 +176,7 @@ def _are_identifiers(text: str) -> bool:
 
 
 def _is_foldable(text: str) -> bool:
-    # White space at the ends or doubled would be lost or moved by folding; a long word cannot be folded.
+    # Folding would lose or move leading, trailing and double spaces; a long word cannot be folded.
     return text == text.strip() and "  " not in text and all(len(word) < LINE_LENGTH for word in text.split(" "))
 
 
@@ -194,6 +194,6 @@ def _folded_words(text: str, *, used: int) -> str:
 
 
 def _refuse_line_ends(text: str) -> None:
-    """The last gate before the wire; requests were refused with a sentence long before."""
+    """Refuse control characters. The API rejects them earlier; this is the last check."""
     if LINE_ENDS.search(text):
-        raise UnsafeHeader("a header value may not contain line ends or control characters")
+        raise UnsafeHeader("a header value must not contain line ends or control characters")

@@ -1,9 +1,8 @@
-"""Find the links of an email's HTML once, and fill in each recipient's own: pure, linear, byte for byte.
+"""HTML link slots: links are found once per content, then replaced for each recipient.
 
-A scanner, not a parser: what is not a link's target or the place of the footer is handed on as it is. It
-reads tags as HTML's tokenizer does (https://html.spec.whatwg.org/multipage/parsing.html, section 13.2.5).
-What is never closed ends the scan, and no pattern ever goes back: linear on hostile input, too.
-See docs/decisions/0025.
+A scanner, not a parser: every byte outside a link target or the footer's position is copied unchanged. Tags are read
+as by HTML's tokenizer (https://html.spec.whatwg.org/multipage/parsing.html, section 13.2.5). An unclosed construct
+ends the scan, and no pattern backtracks, so the time is linear on hostile input, too. See docs/decisions/0025.
 """
 
 import html as entities
@@ -12,31 +11,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html.entities import html5
 
-# Longer links stay as they are: what is made of one must fit the 2,083 characters that mail readers on Windows open.
-LONGEST_TARGET_BYTES = 1400
+# Longer links are not replaced: the tracking URL must fit the 2,083 characters that mail readers on Windows accept.
+MAX_TARGET_BYTES = 1400
 
-# Elements whose content is text, whatever it looks like. Mail readers run no scripts: <noscript> is not one of them.
-RAW = {
+# Elements whose content is raw text. Mail readers run no scripts, so <noscript> is not one of them.
+RAW_TEXT_ELEMENTS = {
     name: re.compile(rf"</{name}[\t\n\f\r />]", re.IGNORECASE)
     for name in ("style", "script", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "plaintext")
 }
 FOREIGN = frozenset({"svg", "math"})
 LINKS = frozenset({"a", "area"})
 UNTRACKED = "data-no-track"
-# The tags that say something about what follows; the others are passed over.
-TELLING = ("area", "/body", "/html", *RAW, "template", "/template", "svg", "/svg", "math", "/math")
+# Tags that affect links or the footer's position; the scanner skips all others.
+SIGNIFICANT_TAGS = (
+    "area",
+    "/body",
+    "/html",
+    *RAW_TEXT_ELEMENTS,
+    "template",
+    "/template",
+    "svg",
+    "/svg",
+    "math",
+    "/math",
+)
 
 _SPACE = r"[\t\n\f\r ]"
 _IS = rf"{_SPACE}*+={_SPACE}*+"
 _HREF = r"[hH][rR][eE][fF](?=[\t\n\f\r />=]|\Z)"
-_TELLING = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in TELLING)
+_SIGNIFICANT_TAG = "|".join(
+    "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in SIGNIFICANT_TAGS
+)
 
 
 def _many(turns: str) -> str:
-    """Repeat what is tried, and never go back into it.
+    """Return a pattern that repeats `turns` without backtracking.
 
-    Not by a possessive repetition, in which Python before 3.11.5 goes astray (cpython issue 106052). In thousands,
-    for every turn takes some 500 bytes of memory until its group is left.
+    Not a possessive repetition, which Python before 3.11.5 gets wrong (cpython issue 106052). In groups of a thousand,
+    because each repetition takes some 500 bytes of memory until its group is left.
     """
     return rf"(?>(?>(?:{turns}){{1,1000}})*)"
 
@@ -44,22 +56,22 @@ def _many(turns: str) -> str:
 class Grammar:
     """The patterns of tags.
 
-    mark: a character that stands for what is not known yet; it may occur in texts and between quotes, nowhere else.
+    placeholder: a character that stands for a template value; allowed only in texts and within quotes.
     """
 
-    def __init__(self, *, mark: str = "") -> None:
-        self.mark = mark
-        no = rf"[^\t\n\f\r {mark}"
+    def __init__(self, *, placeholder: str = "") -> None:
+        self.placeholder = placeholder
+        no = rf"[^\t\n\f\r {placeholder}"
         tag = rf"[A-Za-z]{no}/>]*+"
         name = rf"{no}/>]{no}/>=]*+"
-        # Between double quotes, between single quotes, and without: a quote that is never closed runs to the end.
+        # In double quotes, in single quotes, or unquoted. An unclosed quote extends to the end.
         value = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{no}\"'>]{no}>]*+)"
         attribute = rf"{name}(?:{_IS}{value}?)?"
-        # The first alternative is the common case of the third, and saves a third of the time.
+        # The first alternative is the common case of the third; it saves a third of the time.
         attributes = _many(rf" [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{attribute}")
-        dull = rf"(?![aA][\t\n\f\r /]|(?:{_TELLING})[\t\n\f\r />])/?{tag}"
-        # Text and tags that tell nothing.
-        self.dull = re.compile(rf"(?:[^<]*+<{dull}{attributes}>){{0,1000}}")
+        skipped = rf"(?![aA][\t\n\f\r /]|(?:{_SIGNIFICANT_TAG})[\t\n\f\r />])/?{tag}"
+        # Text and insignificant tags.
+        self.skipped = re.compile(rf"(?:[^<]*+<{skipped}{attributes}>){{0,1000}}")
         self.token = re.compile(rf"<(?:(/?{tag})({attributes})(>?)|[!?/])")
         self.href = re.compile(
             _many(rf"[\t\n\f\r /]++|(?!{_HREF}){attribute}")
@@ -72,143 +84,143 @@ HTML = Grammar()
 COMMENT_END = re.compile(r"--!?>")
 CONDITION = re.compile(r"<!--\[if [^>]*>", re.IGNORECASE)
 
-# As in an attribute: `&copy=1` and `&section` are parts of a query, not signs.
+# As in an attribute: `&copy=1` and `&section` are parts of a query, not character references.
 REFERENCE = re.compile(r"&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]*+(?:;|(?!=)))")
-# Browsers trim these from a URL, and drop those from within it.
+# Browsers trim the first set from the ends of a URL and drop the second from within it.
 TRIMMED = "".join(map(chr, range(0x21)))
 DROPPED = {ord(character): None for character in "\t\n\r"}
 TRACKABLE = re.compile(r"https?://[^\x00-\x20\x7f/?#\\][^\x00-\x1f\x7f\\]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Link:
-    """A target: where it stands, how it is written there, and what that means, nothing for what is not tracked."""
+class HtmlLink:
+    """A link target. start, source: its position and text in the HTML. target: its decoded URL, "" if not tracked."""
 
     start: int
-    written: str
+    source: str
     target: str
     is_quoted: bool
 
 
 @dataclass(frozen=True)
 class Slots:
-    """A content in pieces; behind each text is a link, or None for the place of footer and pixel."""
+    """HTML split at its links: each text with the link after it, or None for the position of footer and pixel."""
 
-    cuts: tuple[tuple[str, Link | None], ...]
-    rest: str
+    segments: tuple[tuple[str, HtmlLink | None], ...]
+    tail: str
 
     @property
     def targets(self) -> list[str]:
-        return [link.target for _, link in self.cuts if link]
+        return [link.target for _, link in self.segments if link]
 
 
 def find_slots(html: str) -> Slots:
-    """Find what can be tracked and where the footer goes; once per content, for any number of recipients."""
+    """Return the trackable links and the footer's position; needed once per content."""
     return Scanner(html, HTML).slots()
 
 
 def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | None, footer: str) -> str:
     """Return the HTML for one recipient.
 
-    link: gives the URL that stands in for a target; None leaves the links as they are.
-    footer: HTML, already escaped; the pixel follows it.
+    link: returns the tracking URL of a target; None leaves links unchanged.
+    footer: escaped HTML; the pixel follows it.
     """
     added = _footer_and_pixel(footer, pixel_url)
     parts: list[str] = []
-    for text, found in slots.cuts:
+    for text, found in slots.segments:
         parts.append(text)
         if found is None:
             parts.append(added)
         else:
-            parts.append(_replaced(found, link(found.target)) if link and found.target else found.written)
-    parts.append(slots.rest)
+            parts.append(_replaced(found, link(found.target)) if link and found.target else found.source)
+    parts.append(slots.tail)
     return "".join(parts)
 
 
 def is_trackable(target: str) -> bool:
-    """Tell whether a target may be redirected to: http or https, with a host and without control characters."""
+    """Return whether redirects to a target are allowed: http or https, with a host, without control characters."""
     return TRACKABLE.fullmatch(target) is not None
 
 
-def _replaced(link: Link, url: str) -> str:
-    """Return what is written in the place of a link."""
+def _replaced(link: HtmlLink, url: str) -> str:
+    """Return the HTML that replaces a link target."""
     escaped = entities.escape(url)
     return escaped if link.is_quoted else f'"{escaped}"'
 
 
 def _footer_and_pixel(footer: str, pixel_url: str | None) -> str:
-    """Return what is written behind everything else that is shown."""
+    """Return the HTML that is added after the visible content."""
     style = "display:block;width:1px;height:1px;border:0"
     if not pixel_url:
         return footer
     return f'{footer}<img src="{entities.escape(pixel_url)}" width="1" height="1" alt="" style="{style}">'
 
 
-def _cut(html: str, links: list[Link], closing: int) -> Slots:
+def _cut(html: str, links: list[HtmlLink], footer_position: int) -> Slots:
     position = 0
-    cuts: list[tuple[str, Link | None]] = []
-    for place in sorted([*links, None], key=lambda link: link.start if link else closing):
-        start = place.start if place else closing
-        cuts.append((html[position:start], place))
-        position = start + len(place.written) if place else start
-    return Slots(tuple(cuts), html[position:])
+    segments: list[tuple[str, HtmlLink | None]] = []
+    for place in sorted([*links, None], key=lambda link: link.start if link else footer_position):
+        start = place.start if place else footer_position
+        segments.append((html[position:start], place))
+        position = start + len(place.source) if place else start
+    return Slots(tuple(segments), html[position:])
 
 
 class Scanner:
-    """Walks over tags and comments; what is never closed ends the walk where it opened."""
+    """Scans tags and comments; an unclosed construct ends the scan at its start."""
 
     def __init__(self, html: str, grammar: Grammar) -> None:
         self.html = html
-        self.links: list[Link] = []
-        # Whether no mark stands where it could decide how what follows is read.
-        self.has_read_marks = True
+        self.links: list[HtmlLink] = []
+        # Whether no placeholder is in the part that was not scanned.
+        self.are_placeholders_safe = True
         self._grammar = grammar
         self._end = len(html)
-        self._closing: dict[str, int] = {}
+        self._end_tags: dict[str, int] = {}
         self._foreign = 0
         self._templates: list[int] = []
 
     @property
-    def closing(self) -> int:
-        """Where the footer goes: before the last </body>, else </html>, else at the end of what is shown."""
+    def footer_position(self) -> int:
+        """Return the footer's position: before the last </body>, else </html>, else the end of the visible content."""
         end = self._templates[0] if self._templates else self._end
-        return self._closing.get("/body", self._closing.get("/html", end))
+        return self._end_tags.get("/body", self._end_tags.get("/html", end))
 
     def slots(self) -> Slots:
-        """Scan all of it."""
+        """Scan the whole HTML and return its slots."""
         self.scan(0, len(self.html))
-        return _cut(self.html, self.links, self.closing)
+        return _cut(self.html, self.links, self.footer_position)
 
     def scan(self, position: int, end: int) -> None:
         while token := self._next(position, end):
             position = self._after(token, end)
             if position < 0:
                 self._end = token.start()
-                self.has_read_marks = self.html.find(self._grammar.mark, self._end, end) < 0
+                self.are_placeholders_safe = self.html.find(self._grammar.placeholder, self._end, end) < 0
                 return
 
     def _next(self, position: int, end: int) -> re.Match[str] | None:
-        dull = self._grammar.dull.match(self.html, position, end)
-        return self._grammar.token.search(self.html, dull.end() if dull else position, end)
+        skipped = self._grammar.skipped.match(self.html, position, end)
+        return self._grammar.token.search(self.html, skipped.end() if skipped else position, end)
 
     def _after(self, token: re.Match[str], end: int) -> int:
-        """Return where the next token may begin, -1 when this one is never closed."""
+        """Return the earliest start of the next token, -1 if this token is unclosed."""
         if token[1] is None:
             return self._after_markup(token.start(), end)
         if not token[3]:
             return -1
         name = token[1].lower()
-        if name in RAW and not (self._foreign and token[2].endswith("/")):
-            closed = RAW[name].search(self.html, token.end(), end)
+        if name in RAW_TEXT_ELEMENTS and not (self._foreign and token[2].endswith("/")):
+            closed = RAW_TEXT_ELEMENTS[name].search(self.html, token.end(), end)
             return closed.start() if closed else -1
         if name in LINKS and not self._templates:
             self.links += self._links(token)
-        self._note(name, token.start())
+        self._track_nesting(name, token.start())
         return token.end()
 
-    def _note(self, name: str, start: int) -> None:
+    def _track_nesting(self, name: str, start: int) -> None:
         if name in {"/body", "/html"} and not self._templates:
-            self._closing[name] = start
+            self._end_tags[name] = start
         elif name in FOREIGN:
             self._foreign += 1
         elif name[1:] in FOREIGN and self._foreign:
@@ -221,7 +233,7 @@ class Scanner:
     def _after_markup(self, start: int, end: int) -> int:
         if self.html.startswith("<!--", start):
             return self._after_comment(start, end)
-        # Text within svg, elsewhere a comment that ends sooner; what is left alone is right in both.
+        # Text within svg; elsewhere a comment that ends sooner. Copying it unchanged is correct in both cases.
         if self.html.startswith("<![CDATA[", start) and (closed := self.html.find("]]>", start, end)) >= 0:
             return closed + len("]]>")
         return self.html.find(">", start, end) + 1 or -1
@@ -233,42 +245,42 @@ class Scanner:
         closed = COMMENT_END.search(self.html, start + len("<!--"), end)
         if closed is None:
             return -1
-        # Outlook shows what stands in a conditional comment. No comment can stand in a comment.
+        # Outlook shows the content of conditional comments. Comments do not nest.
         if condition := CONDITION.match(self.html, start, closed.start()):
             inner = Scanner(self.html, self._grammar)
             inner.scan(condition.end(), closed.start())
             self.links += inner.links
-            self.has_read_marks = self.has_read_marks and inner.has_read_marks
+            self.are_placeholders_safe = self.are_placeholders_safe and inner.are_placeholders_safe
         return closed.end()
 
-    def _links(self, token: re.Match[str]) -> list[Link]:
-        """Return the link of a tag, if it has one to track; of two attributes of one name the first counts."""
+    def _links(self, token: re.Match[str]) -> list[HtmlLink]:
+        """Return the trackable link of a tag, if any; of duplicate attributes the first counts."""
         href = self._grammar.href.match(token.string, token.start(2), token.end(2))
         if href is None or href.lastindex is None or self._is_untracked(token[2]):
             return []
-        written = href[href.lastindex]
-        mark = self._grammar.mark
-        target = written if mark and mark in written else target_of(written)
-        return [Link(href.start(href.lastindex), written, target, is_quoted=href.lastindex < 3)] if target else []
+        source = href[href.lastindex]
+        placeholder = self._grammar.placeholder
+        target = source if placeholder and placeholder in source else decode_target(source)
+        return [HtmlLink(href.start(href.lastindex), source, target, is_quoted=href.lastindex < 3)] if target else []
 
     def _is_untracked(self, attributes: str) -> bool:
         lowered = attributes.lower()
         return UNTRACKED in lowered and any(name[1] == UNTRACKED for name in self._grammar.attribute.finditer(lowered))
 
 
-def target_of(written: str) -> str | None:
-    """Return what a browser would make of a target, None for what is not tracked."""
-    target = _decoded(written).strip(TRIMMED)
+def decode_target(source: str) -> str | None:
+    """Return the URL that a browser would follow, None if it is not trackable."""
+    target = _decoded(source).strip(TRIMMED)
     if not target.isprintable():
         target = target.translate(DROPPED)
-    return target if is_trackable(target) and len(target.encode()) <= LONGEST_TARGET_BYTES else None
+    return target if is_trackable(target) and len(target.encode()) <= MAX_TARGET_BYTES else None
 
 
-def _decoded(written: str) -> str:
-    # The one reference that nearly all links have is not worth a pattern.
-    if written.count("&") == written.count("&amp;"):
-        return written.replace("&amp;", "&")
-    return REFERENCE.sub(_dereferenced, written)
+def _decoded(source: str) -> str:
+    # &amp; is the only reference in nearly all links; plain replacement is faster than a pattern.
+    if source.count("&") == source.count("&amp;"):
+        return source.replace("&amp;", "&")
+    return REFERENCE.sub(_dereferenced, source)
 
 
 def _dereferenced(reference: re.Match[str]) -> str:

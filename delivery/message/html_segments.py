@@ -1,9 +1,9 @@
-"""The links of many emails that differ only in their values, found once for all of them.
+"""Template segments: the links of all emails of a template, found once.
 
-A template's HTML is the same texts every time, with values between them. Where nothing in a value is markup, and each
-stands in a text or between quotes, no value moves a link: so the texts are scanned with a mark in each value's place.
-Only a target that a value is part of is looked at for each email. What one gets is byte for byte what a scan of his
-own HTML would make; where that is not certain, there is no pattern. See docs/decisions/0025.
+A template's HTML consists of fixed texts with values between them. If no value contains markup, and each is in a text
+or within quotes, the values do not change where links are: the texts are scanned once with a placeholder for each
+value. Only targets that contain a value are decoded for each email. The result equals a scan of the email's HTML byte
+for byte; where that is not certain, there are no template slots. See docs/decisions/0025.
 """
 
 import functools
@@ -11,63 +11,65 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from delivery.message.html import Grammar, Link, Scanner, Slots, target_of
+from delivery.message.html import Grammar, HtmlLink, Scanner, Slots, decode_target
 
-# A noncharacter of Unicode: no text has a use for it.
-MARK = "\ufdd0"
-GRAMMAR = Grammar(mark=MARK)
-# Where a value could make a tag of what is none, or end what is none of its own: right behind "<", "</tit" or
-# "<!--", in front of a comment's end, and anywhere in CDATA.
-DECISIVE = re.compile(rf"<[^\s<>]*{MARK}|{MARK}-{{0,2}}!?>|<!\[CDATA\[")
-# A larger one costs more to keep than to scan.
-LONGEST = 256 * 1024
+# A Unicode noncharacter, which does not occur in text.
+PLACEHOLDER = "\ufdd0"
+GRAMMAR = Grammar(placeholder=PLACEHOLDER)
+# Positions where a value could create a tag or end a construct: right after "<", "</tit" or "<!--", before the end
+# of a comment, and anywhere in CDATA.
+UNSAFE_PLACEHOLDER = re.compile(rf"<[^\s<>]*{PLACEHOLDER}|{PLACEHOLDER}-{{0,2}}!?>|<!\[CDATA\[")
+# Caching a longer skeleton costs more than scanning it.
+MAX_LENGTH = 256 * 1024
 
 
 @dataclass(frozen=True)
 class TemplateSegments:
-    """HTML in pieces. places: those that are values, in which "<", ">" and quotes are entities."""
+    """Rendered HTML in segments. value_indexes: those that are values, with "<", ">" and quotes escaped."""
 
-    pieces: Sequence[str]
-    places: Sequence[int]
+    segments: Sequence[str]
+    value_indexes: Sequence[int]
 
-    def pattern(self) -> Slots | None:
-        """Return what it has in common with others, marks for values, if its links can be found by it."""
-        marked = list(self.pieces)
-        for place in self.places:
-            marked[place] = MARK
-        skeleton = "".join(marked)
-        is_marked_by_us_alone = skeleton.count(MARK) == len(self.places)
-        return pattern_of(skeleton) if is_marked_by_us_alone and len(skeleton) <= LONGEST else None
+    def template_slots(self) -> Slots | None:
+        """Return the template's slots, with placeholders for values, or None if a value could change them."""
+        fixed = list(self.segments)
+        for index in self.value_indexes:
+            fixed[index] = PLACEHOLDER
+        skeleton = "".join(fixed)
+        is_unambiguous = skeleton.count(PLACEHOLDER) == len(self.value_indexes)
+        return slots_of_skeleton(skeleton) if is_unambiguous and len(skeleton) <= MAX_LENGTH else None
 
     def slots(self) -> Slots | None:
-        """Return the slots of this HTML, if they can be found by its pattern."""
-        pattern = self.pattern()
-        if pattern is None:
+        """Return the slots of this HTML, or None if the template has none."""
+        template_slots = self.template_slots()
+        if template_slots is None:
             return None
-        values = iter([self.pieces[place] for place in self.places])
-        cuts = tuple((_with_values(text, values), link and _link(link, values)) for text, link in pattern.cuts)
-        return Slots(cuts, _with_values(pattern.rest, values))
+        values = iter([self.segments[index] for index in self.value_indexes])
+        segments = tuple(
+            (_with_values(text, values), link and _link(link, values)) for text, link in template_slots.segments
+        )
+        return Slots(segments, _with_values(template_slots.tail, values))
 
 
 @functools.lru_cache(maxsize=64)
-def pattern_of(skeleton: str) -> Slots | None:
-    """Return the slots of a text with marks; None where a value may change what the text around it means."""
-    if DECISIVE.search(skeleton):
+def slots_of_skeleton(skeleton: str) -> Slots | None:
+    """Return the slots of HTML with placeholders, or None if a value could change the meaning of the HTML."""
+    if UNSAFE_PLACEHOLDER.search(skeleton):
         return None
     scanner = Scanner(skeleton, GRAMMAR)
     slots = scanner.slots()
-    return slots if scanner.has_read_marks else None
+    return slots if scanner.are_placeholders_safe else None
 
 
 def _with_values(text: str, values: Iterator[str]) -> str:
-    """Put the next values in the places of the text's marks."""
-    first, *others = text.split(MARK)
+    """Replace the placeholders of a text with the next values."""
+    first, *others = text.split(PLACEHOLDER)
     return first + "".join([next(values) + other for other in others]) if others else text
 
 
-def _link(link: Link, values: Iterator[str]) -> Link:
-    """Return the link as it is written now; it has no target when it cannot be tracked."""
-    if MARK not in link.written:
+def _link(link: HtmlLink, values: Iterator[str]) -> HtmlLink:
+    """Return the link with its values filled in; its target is "" if it is not trackable."""
+    if PLACEHOLDER not in link.source:
         return link
-    written = _with_values(link.written, values)
-    return replace(link, written=written, target=target_of(written) or "")
+    source = _with_values(link.source, values)
+    return replace(link, source=source, target=decode_target(source) or "")

@@ -1,23 +1,23 @@
-"""The text part of an email that was given as HTML alone.
+"""Text part of an email that has only HTML.
 
-Tags are read one after the other, without a tree: the tree of what a hostile page leaves open has many times
-the page's size (18 kB became 370 MB). The patterns match wherever one of their tokens begins, to the end of the
-page if need be, so that nothing is read twice.
+Tags are read in sequence, without a tree: the tree of a hostile page with unclosed tags has many times the page's size
+(18 kB became 370 MB). Every token matches from its start, to the end of the page if unclosed, so that no byte is read
+twice.
 """
 
 import html as entities
 import re
 from collections.abc import Iterator
 
-# A value in quotes may hold a ">"; what is not closed reaches to the end.
+# A quoted value may contain ">"; an unclosed quote extends to the end.
 ATTRIBUTES = r"""(?:[^>=]+|=+\s*(?:"[^"]*"?|'[^']*'?)?)*"""
 ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"?|'([^']*)'?|([^\s>]*)))?""")
-# Elements whose content is not text, or not seen.
-UNSEEN = "style|script|title|template|iframe|noembed|noframes|xmp"
+# Elements whose content is not text or not visible.
+HIDDEN_ELEMENTS = "style|script|title|template|iframe|noembed|noframes|xmp"
 TOKEN = re.compile(
     rf"""<(?:
         !--(?:-?>|.*?--!?>|.*)
-        |((?i:{UNSEEN}))(?=[\s/>]){ATTRIBUTES}(?:>(?:.*?</(?i:\1)(?=[\s/>])[^>]*>?|.*)|\Z)
+        |((?i:{HIDDEN_ELEMENTS}))(?=[\s/>]){ATTRIBUTES}(?:>(?:.*?</(?i:\1)(?=[\s/>])[^>]*>?|.*)|\Z)
         |(/?[a-zA-Z][^\s/>]*)({ATTRIBUTES})(?:>|\Z)
         |[!?/][^>]*>?
     )""",
@@ -25,20 +25,20 @@ TOKEN = re.compile(
 )
 PARTS_OF_TOKEN = 4
 TARGET = re.compile(r"https?://|mailto:", re.IGNORECASE)
-# A URL goes on behind them (WHATWG URL, section 4.4).
+# Characters dropped from within a URL (WHATWG URL, section 4.4).
 URL_LINE_ENDS = dict.fromkeys(map(ord, "\t\r\n"))
-# The standard library fails on a character reference of thousands of digits.
+# The standard library fails on character references with thousands of digits.
 ENDLESS_REFERENCE = re.compile(r"&#(?:[0-9]{9,}|[xX][0-9a-fA-F]{9,});?")
-# "&copy=1" is part of a query, not a sign: in attributes the semicolon decides.
+# "&copy=1" is part of a query, not a character reference: in attributes only the semicolon makes one.
 ATTRIBUTE_REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,40});")
-# Preheaders are filled up with these, so that the mail program shows nothing else beside them.
-FILLING = " \u00ad\u034f\u061c\u200b\u200c\u200d\u2060\ufeff"
+# Preheaders are padded with these characters to keep other text out of the mail program's preview.
+PADDING = " \u00ad\u034f\u061c\u200b\u200c\u200d\u2060\ufeff"
 
 LINES = (
     "address article center dd details div dl dt figure footer form header hr li main nav ol option pre section tr ul"
 )
 PARAGRAPHS = "blockquote h1 h2 h3 h4 h5 h6 p table"
-# How many line ends stand at least before and after an element.
+# Minimum number of line ends before and after an element.
 BREAKS = {
     prefix + name: breaks
     for names, breaks in ((LINES, 1), (PARAGRAPHS, 2))
@@ -47,17 +47,17 @@ BREAKS = {
 }
 
 
-def text_of_html(html: str) -> str:
-    """Return the visible text, a line for each block, with the targets of links behind them."""
-    return _tidy("".join(_Reading(html).pieces))
+def html_to_text(html: str) -> str:
+    """Return the visible text, one line per block, with each link's target after its text."""
+    return _tidy("".join(_TextExtractor(html).pieces))
 
 
 DASH = "- "
 MOST_BREAKS = max(BREAKS.values())
 
 
-class _Reading:
-    """What was read of a page: pieces of text, the line ends behind the last one, the link that is open."""
+class _TextExtractor:
+    """Collects the text of a page: its pieces, the line ends after the last piece, and the open link."""
 
     def __init__(self, html: str) -> None:
         self.pieces: list[str] = []
@@ -65,7 +65,7 @@ class _Reading:
         self._target = ""
         self._link_begins = 0
         self._newline = " "
-        self._acts = {
+        self._handlers = {
             "a": self._begin_link,
             "/a": self._end_link,
             "img": self._add_image,
@@ -89,7 +89,7 @@ class _Reading:
 
     def _add_text(self, text: str) -> None:
         seen = _unescaped(text.replace("\n", self._newline))
-        # Blanks between blocks begin no line.
+        # White space between blocks starts no line.
         if not (self._breaks and seen.isspace()):
             self.pieces.append(seen)
             self._breaks = 0
@@ -99,8 +99,8 @@ class _Reading:
         if missing > 0:
             self.pieces.append("\n" * missing)
             self._breaks += missing
-        if name in self._acts:
-            self._acts[name](attributes)
+        if name in self._handlers:
+            self._handlers[name](attributes)
 
     def _begin_link(self, attributes: str) -> None:
         self._end_link()
@@ -109,7 +109,7 @@ class _Reading:
         self._link_begins = len(self.pieces)
 
     def _end_link(self, attributes: str = "") -> None:
-        # A link that shows its own target needs no second one.
+        # A link whose text contains the target needs no second copy.
         if self._target and self._target not in "".join(self.pieces[self._link_begins :]):
             self.pieces.append(f" ({self._target})")
         self._target = ""
@@ -123,7 +123,7 @@ class _Reading:
         self._breaks += 1
 
     def _begin_item(self, attributes: str) -> None:
-        # An item without a text says nothing; a paragraph inside stands behind the dash.
+        # An empty item gets no second dash; a paragraph in an item follows the dash on its line.
         if not self.pieces or self.pieces[-1] != DASH:
             self.pieces.append(DASH)
         self._breaks = MOST_BREAKS
@@ -140,7 +140,7 @@ class _Reading:
 
 
 def _attribute(attributes: str, wanted: str) -> str:
-    """Return the value of the first attribute of that name, or nothing."""
+    """Return the value of the first attribute with that name, or an empty string."""
     for name, *values in ATTRIBUTE.findall(attributes):
         if name.lower() == wanted:
             return ATTRIBUTE_REFERENCE.sub(lambda reference: entities.unescape(reference[0]), "".join(values)).strip()
@@ -159,4 +159,4 @@ def _tidy(text: str) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        yield " ".join(line.split()).strip(FILLING)
+        yield " ".join(line.split()).strip(PADDING)

@@ -1,6 +1,6 @@
-"""Hand each message to a provider's API, by any backend of django-anymail.
+"""Anymail transport: delivers through a provider's API with any django-anymail backend.
 
-The one room of delivery that knows Django: the backends are Django's email backends.
+The backends are Django email backends; this module and provider_messages are the only Django users in delivery.
 """
 
 import asyncio
@@ -13,33 +13,33 @@ from anymail.exceptions import AnymailError
 from anymail.message import AnymailRecipientStatus
 from django.core.mail import EmailMultiAlternatives, get_connection
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
 from delivery.message.delivery_request import DeliveryRequest
-from delivery.transports.credentials import CredentialsCircuit
-from delivery.transports.destinations import Destination, DestinationBusy, Limits
-from delivery.transports.interface import Lease, LeaseLost
-from delivery.transports.provider_errors import outcome_of, outcome_unknown
+from delivery.transports.credentials import CredentialsBreaker
+from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
+from delivery.transports.interface import LeaseCheck, LeaseLost
+from delivery.transports.provider_errors import outcome_for_error, outcome_unknown
 from delivery.transports.provider_messages import Features, check_backend, provider_message
 
 THREADS = 8
-# The backend's own time-out (ANYMAIL["REQUESTS_TIMEOUT"], 30 s) is for each read; this one is for the call.
+# The backend's own timeout (ANYMAIL["REQUESTS_TIMEOUT"], 30 s) applies to each read; this one to the whole call.
 CALL_SECONDS = 120.0
-# What the provider made of a recipient (anymail's vocabulary); everything else is an acceptance.
+# Recipient statuses (anymail's vocabulary) that are refusals; every other status is an acceptance.
 REFUSALS = {
-    "invalid": (DeliveryStatus.BOUNCED, Reason.BAD_ADDRESS, True),
-    # Mostly an earlier bounce or complaint on the provider's own list; which one, it does not say.
-    "rejected": (DeliveryStatus.BOUNCED, Reason.PROVIDER_REFUSED, False),
-    "failed": (DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED, False),
+    "invalid": (DeliveryStatus.BOUNCED, FailureReason.BAD_ADDRESS, True),
+    # Usually an earlier bounce or complaint on the provider's own list; the provider does not say which.
+    "rejected": (DeliveryStatus.BOUNCED, FailureReason.PROVIDER_REFUSED, False),
+    "failed": (DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED, False),
 }
 UNKNOWN = AnymailRecipientStatus(message_id=None, status="unknown")
 
 
 class AnymailTransport:
-    """Delivers through a provider: its acceptance is `sent`, its tracking signals say the rest.
+    """Delivers through a provider: acceptance means `sent`, tracking signals report the rest.
 
-    backend: the dotted path of anymail's backend class; options: what it takes beside Django's settings.
-    Raises BackendUnsuitable when the backend cannot carry what every message has.
+    backend: the dotted path of anymail's backend class. options: its arguments besides Django's settings.
+    Raises BackendUnsuitable when the backend cannot carry a part that every message has.
     """
 
     def __init__(self, backend: str, *, threads: int = THREADS, options: Mapping[str, Any] | None = None) -> None:
@@ -47,82 +47,85 @@ class AnymailTransport:
         self._options = dict(options or {})
         self._features: Features = check_backend(backend, options=self._options)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="provider")
-        self._of_thread = threading.local()
-        self._lane = Destination(Limits(connections=threads))
-        self._logins = CredentialsCircuit()
+        self._thread_local = threading.local()
+        self._destination = Destination(DestinationLimits(max_connections=threads))
+        self._credentials = CredentialsBreaker()
 
     @property
     def trouble(self) -> str | None:
-        """Return what the operator must repair: the provider refuses the key."""
-        return "The provider refuses the credentials of ANYMAIL_*." if self._logins.is_blown else None
+        """Return a message for the operator if the provider rejects the credentials."""
+        return "The provider rejects the credentials in ANYMAIL_*." if self._credentials.is_tripped else None
 
-    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
-        """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
-        if self._logins.is_open:
-            return parked(Reason.LOGIN_REFUSED, "The provider refuses the credentials.")
+    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+        """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
+        if self._credentials.is_open:
+            return parked(FailureReason.LOGIN_REFUSED, "The provider rejects the credentials.")
         try:
-            async with self._lane.place():
-                with self._logins.passage():
-                    outcome = await self._call(consignment, lease)
+            async with self._destination.slot():
+                with self._credentials.call():
+                    outcome = await self._call(request, lease)
         except DestinationBusy as busy:
             return busy.outcome
-        self._note(outcome)
+        self._record(outcome)
         return outcome
 
     def close(self) -> None:
         self._threads.shutdown(wait=False)
 
-    async def _call(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
+    async def _call(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
         loop = asyncio.get_running_loop()
-        call = loop.run_in_executor(self._threads, self._send, consignment, lease)
+        call = loop.run_in_executor(self._threads, self._send, request, lease)
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 return await call
         except TimeoutError:
             return outcome_unknown("The provider did not answer in time.")
 
-    def _send(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
-        """Make the call, in a thread of the pool."""
-        message = provider_message(consignment, features=self._features)
-        if not lease.is_held():
+    def _send(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
+        """Make the call; runs in a thread of the pool."""
+        message = provider_message(request, features=self._features)
+        if not lease.is_valid():
             raise LeaseLost
         try:
             self._connection().send_messages([message])
         except AnymailError as error:
-            if refusal := _refused(message):
+            if refusal := _refusal(message):
                 return refusal
-            return outcome_of(error)
-        return _refused(message) or _accepted(message)
+            return outcome_for_error(error)
+        return _refusal(message) or _acceptance(message)
 
     def _connection(self) -> Any:
-        """Return this thread's backend, opened once, so that its HTTPS connection is kept."""
-        if not hasattr(self._of_thread, "connection"):
-            self._of_thread.connection = get_connection(self._backend, **self._options)
-            self._of_thread.connection.open()
-        return self._of_thread.connection
+        """Return this thread's backend, opened once to keep its HTTPS connection."""
+        if not hasattr(self._thread_local, "connection"):
+            self._thread_local.connection = get_connection(self._backend, **self._options)
+            self._thread_local.connection.open()
+        return self._thread_local.connection
 
-    def _note(self, outcome: DeliveryOutcome) -> None:
-        self._logins.note(outcome)
-        (self._lane.failed if outcome.reason == Reason.NETWORK else self._lane.moved)()
+    def _record(self, outcome: DeliveryOutcome) -> None:
+        self._credentials.record(outcome)
+        if outcome.reason == FailureReason.NETWORK:
+            self._destination.record_failure()
+        else:
+            self._destination.record_reply()
 
 
-def _accepted(message: EmailMultiAlternatives) -> DeliveryOutcome:
+def _acceptance(message: EmailMultiAlternatives) -> DeliveryOutcome:
     provider_id = safe_text(str(_status(message).message_id or ""))
     return DeliveryOutcome(DeliveryStatus.SENT, Reply(0, "Accepted by the provider."), provider_id=provider_id)
 
 
-def _refused(message: EmailMultiAlternatives) -> DeliveryOutcome | None:
-    status = _status(message)
-    if status.status not in REFUSALS:
+def _refusal(message: EmailMultiAlternatives) -> DeliveryOutcome | None:
+    recipient = _status(message)
+    if recipient.status not in REFUSALS:
         return None
-    verdict, reason, is_fault = REFUSALS[status.status]
-    reply = Reply(0, f"The provider answered that the recipient is {status.status}.")
-    provider_id = safe_text(str(status.message_id or ""))
-    return DeliveryOutcome(verdict, reply, reason, is_recipient_fault=is_fault, provider_id=provider_id)
+    status, reason, is_recipient_fault = REFUSALS[recipient.status]
+    reply = Reply(0, f"The provider reported the recipient as {recipient.status}.")
+    provider_id = safe_text(str(recipient.message_id or ""))
+    return DeliveryOutcome(status, reply, reason, is_recipient_fault=is_recipient_fault, provider_id=provider_id)
 
 
 def _status(message: EmailMultiAlternatives) -> AnymailRecipientStatus:
-    """Return the status of the only recipient there is."""
+    """Return the status of the message's only recipient."""
     status = getattr(message, "anymail_status", None)
     recipients = status.recipients if status else {}
     return next(iter((recipients or {}).values()), UNKNOWN)

@@ -1,4 +1,4 @@
-"""A fuse: after failures in a row a destination is shut for a while, then tried with one message at a time."""
+"""Circuit breaker: stops attempts after failures in a row, then lets one attempt at a time test the destination."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,55 +9,59 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Fuse:
-    """failures: in a row, until it blows; the seconds that it is shut double from first to longest."""
+class BreakerPolicy:
+    """When a breaker opens, and for how long.
 
-    failures: int = 3
-    first_seconds: float = 30.0
-    longest_seconds: float = 1800.0
+    failure_threshold: failures in a row that trip it. The open time doubles with each further failure.
+    """
+
+    failure_threshold: int = 3
+    initial_open_seconds: float = 30.0
+    max_open_seconds: float = 1800.0
 
 
-class Circuit:
-    """Closed: all pass. Open: nobody. When its time is over, one probe passes and decides."""
+class CircuitBreaker:
+    """Closed: every call passes. Open: none passes. After the open time, one probe at a time passes and decides."""
 
-    def __init__(self, fuse: Fuse, *, clock: Clock = time.monotonic) -> None:
-        self._fuse = fuse
+    def __init__(self, policy: BreakerPolicy, *, clock: Clock = time.monotonic) -> None:
+        self._policy = policy
         self._clock = clock
         self._failures = 0
-        self._shut_until = 0.0
-        self._is_probed = False
+        self._open_until = 0.0
+        self._is_probing = False
 
     @property
-    def is_blown(self) -> bool:
-        """Tell whether failures have opened it, a probe under way or not."""
-        return self._failures >= self._fuse.failures
+    def is_tripped(self) -> bool:
+        """Return whether failures have opened the breaker, even if a probe may pass now."""
+        return self._failures >= self._policy.failure_threshold
 
     @property
     def is_open(self) -> bool:
-        """Tell whether nobody may pass now."""
-        return self.is_blown and (self._is_probed or self._clock() < self._shut_until)
+        """Return whether calls are rejected now."""
+        return self.is_tripped and (self._is_probing or self._clock() < self._open_until)
 
     @contextmanager
-    def passage(self) -> Iterator[None]:
-        """Pass: where it is blown this one is the probe, and the others wait until it is back with or without news."""
-        is_probe = self.is_blown
-        self._is_probed = self._is_probed or is_probe
+    def call(self) -> Iterator[None]:
+        """Make one call. On a tripped breaker the call is the probe: others are rejected until it ends."""
+        is_probe = self.is_tripped
+        self._is_probing = self._is_probing or is_probe
         try:
             yield
         finally:
             if is_probe:
-                self._is_probed = False
+                self._is_probing = False
 
-    def succeed(self) -> None:
+    def record_success(self) -> None:
+        """Close the breaker."""
         self._failures = 0
-        self._shut_until = 0.0
+        self._open_until = 0.0
 
-    def fail(self) -> None:
-        """Count a failure; those that were under way when it blew say nothing new."""
-        if self.is_blown and self._clock() < self._shut_until:
+    def record_failure(self) -> None:
+        """Count a failure. Calls that were under way when the breaker opened do not count."""
+        if self.is_tripped and self._clock() < self._open_until:
             return
         self._failures += 1
-        if self.is_blown:
-            doublings = min(self._failures - self._fuse.failures, 20)
-            seconds = min(self._fuse.first_seconds * 2**doublings, self._fuse.longest_seconds)
-            self._shut_until = self._clock() + seconds
+        if self.is_tripped:
+            doublings = min(self._failures - self._policy.failure_threshold, 20)
+            seconds = min(self._policy.initial_open_seconds * 2**doublings, self._policy.max_open_seconds)
+            self._open_until = self._clock() + seconds

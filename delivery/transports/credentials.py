@@ -1,21 +1,22 @@
-"""Whether a relay or a provider takes our credentials: wrong ones ask less and less often, and are told."""
+"""Circuit breaker for a relay or provider that refuses the configured credentials."""
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from delivery.transports.circuit_breaker import Circuit, Fuse
+from delivery.transports.circuit_breaker import BreakerPolicy, CircuitBreaker
 
-# Wrong passwords lock accounts: after three refusals one message a minute, then fewer, asks again.
-FUSE = Fuse(failures=3, first_seconds=60.0, longest_seconds=900.0)
+# Wrong passwords lock accounts: after three refusals, retry once a minute and then less often.
+POLICY = BreakerPolicy(failure_threshold=3, initial_open_seconds=60.0, max_open_seconds=900.0)
 
 
-class CredentialsCircuit(Circuit):
-    """A fuse that a refused login blows, and whatever shows that a login was taken mends."""
+class CredentialsBreaker(CircuitBreaker):
+    """Opens after refused logins; closes on any outcome that proves a login was accepted."""
 
     def __init__(self) -> None:
-        super().__init__(FUSE)
+        super().__init__(POLICY)
 
-    def note(self, outcome: DeliveryOutcome) -> None:
-        if outcome.reason == Reason.LOGIN_REFUSED:
-            self.fail()
-        elif outcome.verdict is not DeliveryStatus.DEFERRED:
-            self.succeed()
+    def record(self, outcome: DeliveryOutcome) -> None:
+        """Count the outcome of an attempt; a deferral for another reason proves nothing."""
+        if outcome.reason == FailureReason.LOGIN_REFUSED:
+            self.record_failure()
+        elif outcome.status is not DeliveryStatus.DEFERRED:
+            self.record_success()

@@ -1,7 +1,7 @@
-"""What a process knows of one destination: its kept connections, how many are out, whether it is shut.
+"""Destinations: the connection pool, connection limit and circuit breaker of each mail host.
 
-A destination that is slow, silent or down takes at most its own connections, and as a newcomer only two:
-the window grows by one with every message that it takes, up to the limit.
+A destination that is slow, silent or down occupies at most its own connections. A new one starts with a small
+window (two for direct delivery), which grows by one with each reply, up to the limit.
 """
 
 import asyncio
@@ -11,68 +11,73 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, parked
-from delivery.transports.circuit_breaker import Circuit, Fuse
+from delivery.transports.circuit_breaker import BreakerPolicy, CircuitBreaker
 from delivery.transports.smtp.session import Session
 
-# Full, but moving: the next place is a matter of milliseconds, and parking costs a row's update.
-MOVING_SECONDS = 1.0
+# A destination that replied within this time frees a slot in milliseconds; parking instead costs a row update.
+ACTIVE_SECONDS = 1.0
 WAIT_SECONDS = 0.25
-MOST_LANES = 10_000
-LOOKS = 8
+MAX_DESTINATIONS = 10_000
+# Destinations examined for eviction when there are too many.
+EVICTION_CANDIDATES = 8
 
 
 @dataclass(frozen=True)
-class Limits:
-    """connections: at once, None for any number. first: what a newcomer may have. messages: on one connection."""
+class DestinationLimits:
+    """Connection limits of a destination.
 
-    connections: int | None = None
-    first: int | None = None
-    messages: int = 100
-    keep_seconds: float = 30.0
-    fuse: Fuse = field(default_factory=Fuse)
+    max_connections: open at once, None for no limit. initial_connections: the window of a new destination.
+    max_messages: per connection. idle_seconds: how long an idle connection is kept.
+    """
+
+    max_connections: int | None = None
+    initial_connections: int | None = None
+    max_messages: int = 100
+    idle_seconds: float = 30.0
+    breaker_policy: BreakerPolicy = field(default_factory=BreakerPolicy)
 
 
 class DestinationBusy(Exception):
-    """Nothing was tried: the destination is full or shut. outcome says which."""
+    """Raised before any attempt when the destination is full or its circuit breaker is open; see `outcome`."""
 
-    def __init__(self, reason: Reason, text: str) -> None:
+    def __init__(self, reason: FailureReason, text: str) -> None:
         super().__init__(text)
         self.outcome: DeliveryOutcome = parked(reason, text)
 
 
 class Destination:
-    """One destination of this process. Belongs to one event loop."""
+    """One destination in this process. Belongs to one event loop."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.circuit = Circuit(limits.fuse)
+    def __init__(self, limits: DestinationLimits) -> None:
+        self.breaker = CircuitBreaker(limits.breaker_policy)
         self._limits = limits
         self._idle: deque[Session] = deque()
-        self._out = 0
-        self._window = limits.first or limits.connections
-        self._moved_at = float("-inf")
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._in_use = 0
+        self._window = limits.initial_connections or limits.max_connections
+        self._last_reply_at = float("-inf")
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_unused(self) -> bool:
-        return not (self._idle or self._out or self._waiting or self.circuit.is_blown)
+        return not (self._idle or self._in_use or self._waiters or self.breaker.is_tripped)
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Hold one of the destination's places. Raises DestinationBusy."""
-        await self._wait_for_place()
-        self._out += 1
+    async def slot(self) -> AsyncIterator[None]:
+        """Occupy one connection slot. Raises DestinationBusy."""
+        await self._wait_for_slot()
+        self._in_use += 1
         try:
-            with self.circuit.passage():
+            with self.breaker.call():
                 yield
         finally:
-            self._out -= 1
-            self._let_next_in()
+            self._in_use -= 1
+            self._wake_next_waiter()
 
-    def take(self) -> Session | None:
-        """Return a kept connection that still stands, the one used last."""
+    def take_session(self) -> Session | None:
+        """Return the usable idle session that was used last, or None."""
         while self._idle:
             session = self._idle.pop()
             if session.is_usable:
@@ -80,104 +85,108 @@ class Destination:
             session.close()
         return None
 
-    def give_back(self, session: Session) -> None:
-        """Keep a connection for the next message, or close it if it is worn out or broken."""
-        if not session.is_usable or session.messages >= self._limits.messages:
+    def return_session(self, session: Session) -> None:
+        """Keep a session for the next message; close it if it is broken or has reached its message limit."""
+        if not session.is_usable or session.messages >= self._limits.max_messages:
             session.close()
             return
         loop = asyncio.get_running_loop()
-        session.kept_since = loop.time()
+        session.idle_since = loop.time()
         self._idle.append(session)
-        if not self._sweeper:
-            self._sweeper = loop.call_later(self._limits.keep_seconds, self._sweep)
+        if not self._idle_timer:
+            self._idle_timer = loop.call_later(self._limits.idle_seconds, self._close_idle)
 
-    def moved(self) -> None:
-        """Note that a message got its answer: the destination works, and may have one connection more."""
-        self.circuit.succeed()
-        self._moved_at = asyncio.get_running_loop().time()
-        if self._window is not None and self._window != self._limits.connections:
+    def record_reply(self) -> None:
+        """Record that the host answered a message: close the breaker and widen the window by one."""
+        self.breaker.record_success()
+        self._last_reply_at = asyncio.get_running_loop().time()
+        if self._window is not None and self._window != self._limits.max_connections:
             self._window += 1
 
-    def failed(self) -> None:
-        """Note that no connection came about: the destination starts again as a newcomer."""
-        self.circuit.fail()
-        self._window = self._limits.first or self._limits.connections
+    def record_failure(self) -> None:
+        """Record a connection failure: the window starts again from its initial size."""
+        self.breaker.record_failure()
+        self._window = self._limits.initial_connections or self._limits.max_connections
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close the idle sessions."""
         while self._idle:
             self._idle.pop().close()
-        if self._sweeper:
-            self._sweeper.cancel()
-            self._sweeper = None
+        if self._idle_timer:
+            self._idle_timer.cancel()
+            self._idle_timer = None
 
-    async def _wait_for_place(self) -> None:
-        if self.circuit.is_open:
-            raise DestinationBusy(Reason.DESTINATION_SHUT, "The destination is shut for a while after failures.")
-        if self._is_full and not (self._is_moving and await self._let_in()):
-            raise DestinationBusy(Reason.DESTINATION_FULL, "The destination has all the connections it may have.")
+    async def _wait_for_slot(self) -> None:
+        if self.breaker.is_open:
+            raise DestinationBusy(FailureReason.DESTINATION_SHUT, "The destination is paused after repeated failures.")
+        if self._is_full and not (self._is_active and await self._wait_for_release()):
+            raise DestinationBusy(
+                FailureReason.DESTINATION_FULL, "All connections allowed to the destination are in use."
+            )
 
     @property
     def _is_full(self) -> bool:
-        return self._window is not None and self._out >= self._window
+        return self._window is not None and self._in_use >= self._window
 
     @property
-    def _is_moving(self) -> bool:
-        return asyncio.get_running_loop().time() - self._moved_at < MOVING_SECONDS
+    def _is_active(self) -> bool:
+        return asyncio.get_running_loop().time() - self._last_reply_at < ACTIVE_SECONDS
 
-    async def _let_in(self) -> bool:
-        """Wait a moment for a place; return whether there is one."""
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+    async def _wait_for_release(self) -> bool:
+        """Wait up to WAIT_SECONDS for a slot; return whether one is free."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
         try:
-            await asyncio.wait([turn], timeout=WAIT_SECONDS)
-            return turn.done() and not self._is_full
+            await asyncio.wait([waiter], timeout=WAIT_SECONDS)
+            return waiter.done() and not self._is_full
         finally:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
 
-    def _let_next_in(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
+    def _wake_next_waiter(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 return
 
-    def _sweep(self) -> None:
-        """Close what has been kept long enough; the oldest stand in front."""
+    def _close_idle(self) -> None:
+        """Close sessions idle for too long; the queue is ordered by idle time, longest first."""
         loop = asyncio.get_running_loop()
-        self._sweeper = None
-        while self._idle and loop.time() - self._idle[0].kept_since >= self._limits.keep_seconds:
+        self._idle_timer = None
+        while self._idle and loop.time() - self._idle[0].idle_since >= self._limits.idle_seconds:
             self._idle.popleft().close()
         if self._idle:
-            at = self._idle[0].kept_since + self._limits.keep_seconds
-            self._sweeper = loop.call_at(at, self._sweep)
+            at = self._idle[0].idle_since + self._limits.idle_seconds
+            self._idle_timer = loop.call_at(at, self._close_idle)
 
 
 class Destinations:
-    """The lanes by destination; those that hold nothing are forgotten when there are too many."""
+    """Destinations by key; unused ones are evicted when there are more than max_size."""
 
-    def __init__(self, limits: Limits, *, most: int = MOST_LANES) -> None:
+    def __init__(self, limits: DestinationLimits, *, max_size: int = MAX_DESTINATIONS) -> None:
         self._limits = limits
-        self._most = most
+        self._max_size = max_size
         self._by_key: OrderedDict[object, Destination] = OrderedDict()
 
-    def lane(self, key: object) -> Destination:
-        lane = self._by_key.get(key)
-        if not lane:
-            self._forget_unused()
-            lane = self._by_key[key] = Destination(self._limits)
+    def get_or_create(self, key: object) -> Destination:
+        """Return the destination of a key; keys used most recently are evicted last."""
+        destination = self._by_key.get(key)
+        if not destination:
+            self._evict_unused()
+            destination = self._by_key[key] = Destination(self._limits)
         self._by_key.move_to_end(key)
-        return lane
+        return destination
 
     def close(self) -> None:
-        for lane in self._by_key.values():
-            lane.close()
+        """Close the idle sessions of every destination."""
+        for destination in self._by_key.values():
+            destination.close()
 
-    def _forget_unused(self) -> None:
-        """Drop what nothing hangs on, from those used longest ago: a few looks, whatever their number."""
-        if len(self._by_key) < self._most:
+    def _evict_unused(self) -> None:
+        """Evict the least recently used destinations that are unused; constant time for any number of them."""
+        if len(self._by_key) < self._max_size:
             return
-        for key in list(itertools.islice(self._by_key, LOOKS)):
+        for key in list(itertools.islice(self._by_key, EVICTION_CANDIDATES)):
             if self._by_key[key].is_unused:
                 del self._by_key[key]

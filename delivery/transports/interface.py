@@ -1,4 +1,4 @@
-"""What every transport promises."""
+"""Transport interface: the protocol that every transport implements."""
 
 from typing import Protocol
 
@@ -7,19 +7,21 @@ from delivery.message.delivery_request import DeliveryRequest
 
 
 class LeaseLost(Exception):
-    """Raised before the body's last write when the claim may belong to another worker by now."""
+    """Raised before the body's last write when another worker may have claimed the recipient."""
 
 
-class Lease(Protocol):
-    def is_held(self) -> bool: ...
+class LeaseCheck(Protocol):
+    """The part of a lease that transports use."""
+
+    def is_valid(self) -> bool: ...
 
 
 class Transport(Protocol):
-    """Takes a consignment to its outcome; lives as long as the process, in its network loop."""
+    """Delivers messages. One instance lives as long as the process, in its network loop."""
 
-    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
-        """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
+    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+        """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
 
     @property
     def trouble(self) -> str | None:
-        """Return why nothing can leave, as a sentence for the operator, or None. For `/readyz`."""
+        """Return a message for the operator if no mail can be sent, else None. Shown by `/readyz`."""

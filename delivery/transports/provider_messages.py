@@ -1,4 +1,4 @@
-"""A letter as django-anymail takes it, and what a backend must be able to carry."""
+"""Provider messages: an outgoing message in django-anymail's form, and the check that a backend can carry it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 
 from delivery.message.compose import File, Mailbox, OutgoingMessage
 from delivery.message.delivery_request import DeliveryRequest, Envelope
-from delivery.message.text import text_of_html
+from delivery.message.text import html_to_text
 
 MANY_TAGS = 10
 
 
 class BackendUnsuitable(Exception):
-    """Raised at the start, with a sentence: the backend is not there, not configured, or too poor for our messages."""
+    """Raised at startup for a backend that is missing, not configured, or unable to carry the messages."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """What a backend carries beside the message itself: how many tags, and metadata or none."""
+    """Optional features of a backend: the number of tags per message, and whether it carries metadata."""
 
     tags: int = 0
     metadata: bool = False
 
 
 def check_backend(backend: str, *, options: Mapping[str, Any] | None = None) -> Features:
-    """Let the backend put a message with everything in it into its own words; nothing is sent.
+    """Return the features of a backend, found by building the payload of a full message; nothing is sent.
 
     Raises BackendUnsuitable.
     """
@@ -40,32 +40,32 @@ def check_backend(backend: str, *, options: Mapping[str, Any] | None = None) -> 
     except (ImportError, AttributeError, ImproperlyConfigured) as error:
         raise BackendUnsuitable(f"{backend} cannot be used: {error}") from error
     if not hasattr(connection, "build_message_payload"):
-        raise BackendUnsuitable(f"{backend} is no backend of django-anymail.")
+        raise BackendUnsuitable(f"{backend} is not a django-anymail backend.")
     if problem := _problem(connection, Features()):
-        raise BackendUnsuitable(f"{backend} cannot carry what our messages have: {problem}")
+        raise BackendUnsuitable(f"{backend} does not support a required feature: {problem}")
     tags = next((count for count in (MANY_TAGS, 1) if not _problem(connection, Features(tags=count))), 0)
     return Features(tags=tags, metadata=not _problem(connection, Features(metadata=True)))
 
 
-def provider_message(consignment: DeliveryRequest, *, features: Features) -> EmailMultiAlternatives:
-    """Return the message for the provider: only its own recipient in To, so that copies do not name one another."""
-    letter = consignment.letter
+def provider_message(request: DeliveryRequest, *, features: Features) -> EmailMultiAlternatives:
+    """Return the message for the provider. To holds its recipient alone, so that copies do not name one another."""
+    outgoing = request.outgoing_message
     message = EmailMultiAlternatives(
-        subject=letter.subject,
-        body=letter.text or (text_of_html(letter.html) if letter.html else ""),
-        from_email=_text(letter.sender),
-        to=[_text(_own_mailbox(letter, consignment.envelope.recipient))],
-        reply_to=[_text(letter.reply_to)] if letter.reply_to else None,
-        headers=dict(letter.headers),
+        subject=outgoing.subject,
+        body=outgoing.text or (html_to_text(outgoing.html) if outgoing.html else ""),
+        from_email=_text(outgoing.sender),
+        to=[_text(_recipient_mailbox(outgoing, request.envelope.recipient))],
+        reply_to=[_text(outgoing.reply_to)] if outgoing.reply_to else None,
+        headers=dict(outgoing.headers),
     )
-    if letter.html:
-        message.attach_alternative(letter.html, "text/html")
-    for file in letter.files:
+    if outgoing.html:
+        message.attach_alternative(outgoing.html, "text/html")
+    for file in outgoing.files:
         message.attach(_part(file))
-    if features.tags and consignment.tags:
-        message.tags = list(consignment.tags[: features.tags])  # type: ignore[attr-defined]
-    if features.metadata and consignment.metadata:
-        message.metadata = dict(consignment.metadata)  # type: ignore[attr-defined]
+    if features.tags and request.tags:
+        message.tags = list(request.tags[: features.tags])  # type: ignore[attr-defined]
+    if features.metadata and request.metadata:
+        message.metadata = dict(request.metadata)  # type: ignore[attr-defined]
     return message
 
 
@@ -73,7 +73,7 @@ def _problem(connection: Any, features: Features) -> str | None:
     message = provider_message(_probe(features), features=features)
     try:
         payload = connection.build_message_payload(message, connection.send_defaults)
-        # Some backends look at what they were given only here.
+        # Some backends validate their arguments only here.
         if hasattr(payload, "get_request_params"):
             payload.get_request_params(connection.api_url)
     except AnymailError as error:
@@ -82,8 +82,8 @@ def _problem(connection: Any, features: Features) -> str | None:
 
 
 def _probe(features: Features) -> DeliveryRequest:
-    """Return a message with everything that a request may ask for."""
-    letter = OutgoingMessage(
+    """Return a request that uses every feature of a message."""
+    outgoing = OutgoingMessage(
         message_id="<probe@example.com>",
         date=datetime(2026, 1, 1, tzinfo=UTC),
         sender=Mailbox("Sender", "sender@example.com"),
@@ -102,18 +102,21 @@ def _probe(features: Features) -> DeliveryRequest:
     )
     tags = tuple(f"tag{number}" for number in range(features.tags))
     return DeliveryRequest(
-        Envelope("", "recipient@example.com"), letter, tags=tags, metadata={"a": "1"} if features.metadata else {}
+        Envelope("", "recipient@example.com"),
+        outgoing,
+        tags=tags,
+        metadata={"a": "1"} if features.metadata else {},
     )
 
 
-def _own_mailbox(letter: OutgoingMessage, recipient: str) -> Mailbox:
-    """Return the recipient as the letter names them; a blind copy is named nowhere."""
-    named = (mailbox for mailbox in (*letter.to, *letter.cc) if mailbox.spec.lower() == recipient.lower())
+def _recipient_mailbox(outgoing: OutgoingMessage, recipient: str) -> Mailbox:
+    """Return the mailbox of the recipient with the name that To or Cc gives; a bcc recipient has none."""
+    named = (mailbox for mailbox in (*outgoing.to, *outgoing.cc) if mailbox.spec.lower() == recipient.lower())
     return next(named, Mailbox("", recipient))
 
 
 def _text(mailbox: Mailbox) -> str:
-    """Quote the name and leave it readable: the provider encodes it."""
+    """Return `"name" <address>` with the name unencoded: the provider encodes it."""
     if not mailbox.name:
         return mailbox.spec
     name = mailbox.name.replace("\\", "\\\\").replace('"', '\\"')

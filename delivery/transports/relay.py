@@ -1,27 +1,27 @@
-"""Hand everything to one server: a relay, or the built-in inbox."""
+"""Relay transport: delivers every message to one server, a relay or the built-in inbox."""
 
 import ssl
 from collections.abc import AsyncIterator
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
 from delivery.message.delivery_request import DeliveryRequest
-from delivery.transports.circuit_breaker import Fuse
-from delivery.transports.credentials import CredentialsCircuit
-from delivery.transports.destinations import Destination, DestinationBusy, Limits
-from delivery.transports.interface import Lease
-from delivery.transports.smtp.attempt import Attempt
-from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
+from delivery.transports.circuit_breaker import BreakerPolicy
+from delivery.transports.credentials import CredentialsBreaker
+from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
+from delivery.transports.interface import LeaseCheck
+from delivery.transports.smtp.attempt import SmtpAttempt
+from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.session_factory import SessionFactory
 from delivery.transports.smtp.smtp_url import RelayUrl
-from delivery.transports.smtp.tls import Tls
+from delivery.transports.smtp.tls import TlsMode
 
-RELAY_LIMITS = Limits(connections=20)
-INBOX_LIMITS = Limits(fuse=Fuse(first_seconds=1.0, longest_seconds=5.0))
+RELAY_LIMITS = DestinationLimits(max_connections=20)
+INBOX_LIMITS = DestinationLimits(breaker_policy=BreakerPolicy(initial_open_seconds=1.0, max_open_seconds=5.0))
 
 
 class RelayTransport:
-    """Delivers to one server. on_acceptance says what its 250 means: sent, or delivered too."""
+    """Delivers to one server. on_acceptance: the status that its 250 reply stands for, sent or delivered."""
 
     def __init__(
         self,
@@ -29,11 +29,11 @@ class RelayTransport:
         *,
         ehlo_name: str,
         on_acceptance: DeliveryStatus = DeliveryStatus.SENT,
-        limits: Limits = RELAY_LIMITS,
+        limits: DestinationLimits = RELAY_LIMITS,
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
     ) -> None:
-        self._server = Server(
+        self._host = MailHost(
             address=url.host,
             port=url.port,
             name=url.host,
@@ -44,41 +44,43 @@ class RelayTransport:
             notify="SUCCESS,FAILURE,DELAY",
         )
         self._on_acceptance = on_acceptance
-        self._opener = SessionFactory(timeouts)
-        self._lane = Destination(limits)
-        self._logins = CredentialsCircuit()
+        self._session_factory = SessionFactory(timeouts)
+        self._destination = Destination(limits)
+        self._credentials = CredentialsBreaker()
 
     @property
     def trouble(self) -> str | None:
-        """Return what the operator must repair: the relay refuses the login."""
-        return "The relay refuses the login of SMTP_URL." if self._logins.is_blown else None
+        """Return a message for the operator if the relay rejects the login."""
+        return "The relay rejects the login in SMTP_URL." if self._credentials.is_tripped else None
 
-    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
-        """Hand one message over. Every failure is an outcome; only LeaseLost is raised."""
-        if self._logins.is_open:
-            return parked(Reason.LOGIN_REFUSED, "The relay refuses the login.")
+    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+        """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
+        if self._credentials.is_open:
+            return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login.")
         try:
-            async with self._lane.place():
-                return await self._try(consignment, lease)
+            async with self._destination.slot():
+                return await self._attempt(request, lease)
         except DestinationBusy as busy:
             return busy.outcome
 
     def close(self) -> None:
-        """Close the kept connections."""
-        self._lane.close()
+        """Close the idle sessions."""
+        self._destination.close()
 
-    async def _try(self, consignment: DeliveryRequest, lease: Lease) -> DeliveryOutcome:
-        attempt = Attempt(consignment, lease=lease, opener=self._opener, on_acceptance=self._on_acceptance)
-        with self._logins.passage():
-            outcome = await attempt.run(self._lane, self._servers())
-        self._logins.note(outcome)
+    async def _attempt(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
+        attempt = SmtpAttempt(
+            request, lease=lease, session_factory=self._session_factory, on_acceptance=self._on_acceptance
+        )
+        with self._credentials.call():
+            outcome = await attempt.run(self._destination, self._hosts())
+        self._credentials.record(outcome)
         return outcome
 
-    async def _servers(self) -> AsyncIterator[Server]:
-        yield self._server
+    async def _hosts(self) -> AsyncIterator[MailHost]:
+        yield self._host
 
 
 def inbox_transport(*, port: int, ehlo_name: str) -> RelayTransport:
-    """Return the transport of the embedded mode: real SMTP to the built-in inbox, which is the recipient's host."""
-    url = RelayUrl("127.0.0.1", port, Tls.NONE)
+    """Return the transport of the embedded mode: SMTP to the built-in inbox, which acts as the recipient's host."""
+    url = RelayUrl("127.0.0.1", port, TlsMode.NONE)
     return RelayTransport(url, ehlo_name=ehlo_name, on_acceptance=DeliveryStatus.DELIVERED, limits=INBOX_LIMITS)

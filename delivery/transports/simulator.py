@@ -1,15 +1,16 @@
-"""Recipients that behave as their name says, whatever the transport: for trying, and for tests.
+"""Simulator: recipients whose address decides their outcome, with any transport; for trials and tests.
 
-`delivered@ bounced@ failed@ deferred@ complained@ opened@ clicked@ unsubscribed@` of the simulator's domain, each
-also with a +label. Nothing leaves the process; what happens depends on the address and the attempt alone.
+The local parts of the simulator's domain are `delivered@ bounced@ failed@ deferred@ complained@ opened@ clicked@
+unsubscribed@`, each also with a +label. No mail leaves the process; the outcome depends only on the address and the
+attempt number.
 """
 
 from dataclasses import dataclass, replace
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.message.delivery_request import DeliveryRequest
-from delivery.transports.interface import Lease, LeaseLost, Transport
+from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 
 DEFERRED_ATTEMPTS = 2
 
@@ -17,45 +18,47 @@ DELIVERED = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 Delivere
 BOUNCED = DeliveryOutcome(
     DeliveryStatus.BOUNCED,
     Reply(550, "5.1.1 The simulator knows no such user"),
-    Reason.UNKNOWN_USER,
+    FailureReason.UNKNOWN_USER,
     is_recipient_fault=True,
 )
-LATER = DeliveryOutcome(
-    DeliveryStatus.DEFERRED, Reply(451, "4.7.1 The simulator takes this on the third attempt"), Reason.GREYLISTED
+DEFERRED = DeliveryOutcome(
+    DeliveryStatus.DEFERRED,
+    Reply(451, "4.7.1 The simulator accepts this address on the third attempt"),
+    FailureReason.GREYLISTED,
 )
-FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "The simulator let this fail"), Reason.EXPIRED)
-STRANGER = DeliveryOutcome(
+FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "The simulator failed this delivery"), FailureReason.EXPIRED)
+UNKNOWN_RECIPIENT = DeliveryOutcome(
     DeliveryStatus.BOUNCED,
     Reply(
         550, "5.1.1 The simulator knows delivered, bounced, failed, deferred, complained, opened, clicked, unsubscribed"
     ),
-    Reason.UNKNOWN_USER,
+    FailureReason.UNKNOWN_USER,
     is_recipient_fault=True,
 )
 
 
 @dataclass(frozen=True)
-class _Life:
-    """What the first attempts get, and what the last one does."""
+class _Behavior:
+    """The outcome of a simulated recipient. first: that of the first DEFERRED_ATTEMPTS attempts, if different."""
 
     outcome: DeliveryOutcome
-    before: DeliveryOutcome | None = None
+    first: DeliveryOutcome | None = None
 
 
-LIVES = {
-    "delivered": _Life(DELIVERED),
-    "bounced": _Life(BOUNCED),
-    "failed": _Life(FAILED),
-    "deferred": _Life(DELIVERED, before=LATER),
-    "complained": _Life(replace(DELIVERED, then=("complained",))),
-    "opened": _Life(replace(DELIVERED, then=("opened",))),
-    "clicked": _Life(replace(DELIVERED, then=("opened", "clicked"))),
-    "unsubscribed": _Life(replace(DELIVERED, then=("unsubscribed",))),
+BEHAVIORS = {
+    "delivered": _Behavior(DELIVERED),
+    "bounced": _Behavior(BOUNCED),
+    "failed": _Behavior(FAILED),
+    "deferred": _Behavior(DELIVERED, first=DEFERRED),
+    "complained": _Behavior(replace(DELIVERED, simulated_events=("complained",))),
+    "opened": _Behavior(replace(DELIVERED, simulated_events=("opened",))),
+    "clicked": _Behavior(replace(DELIVERED, simulated_events=("opened", "clicked"))),
+    "unsubscribed": _Behavior(replace(DELIVERED, simulated_events=("unsubscribed",))),
 }
 
 
 class SimulatorTransport:
-    """Answers for one domain, and hands everything else to the transport behind it."""
+    """Answers for the simulator's domain; passes every other message to the wrapped transport."""
 
     def __init__(self, transport: Transport, *, domain: str) -> None:
         self._transport = transport
@@ -65,21 +68,21 @@ class SimulatorTransport:
     def trouble(self) -> str | None:
         return self._transport.trouble
 
-    async def deliver(self, consignment: DeliveryRequest, *, lease: Lease) -> DeliveryOutcome:
-        """Hand one message over, or play its recipient's part."""
-        local, _, domain = consignment.envelope.recipient.lower().rpartition("@")
+    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+        """Deliver one message, or simulate its recipient."""
+        local, _, domain = request.envelope.recipient.lower().rpartition("@")
         if domain != self._domain:
-            return await self._transport.deliver(consignment, lease=lease)
-        # What cannot be composed fails here as it would on the wire.
-        consignment.message()
-        if not lease.is_held():
+            return await self._transport.deliver(request, lease=lease)
+        # A message that cannot be composed fails here as with a real transport.
+        request.message()
+        if not lease.is_valid():
             raise LeaseLost
-        return _play(local, consignment.history.attempt)
+        return _simulate(local, request.history.attempt)
 
 
-def _play(local: str, attempt: int) -> DeliveryOutcome:
+def _simulate(local: str, attempt: int) -> DeliveryOutcome:
     name, label, _ = local.partition("+")
-    life = LIVES.get(name, _Life(STRANGER))
-    outcome = life.before if life.before and attempt <= DEFERRED_ATTEMPTS else life.outcome
-    # Bare addresses are everybody's, and are used again and again.
+    behavior = BEHAVIORS.get(name, _Behavior(UNKNOWN_RECIPIENT))
+    outcome = behavior.first if behavior.first and attempt <= DEFERRED_ATTEMPTS else behavior.outcome
+    # Addresses without a label are shared by everyone and reused, so they are never suppressed.
     return outcome if label else replace(outcome, never_suppresses=True)

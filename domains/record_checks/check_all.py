@@ -1,71 +1,74 @@
-"""Check a domain against the DNS: all records at once, within five seconds, nothing from the database."""
+"""Domain checks: all records at once, within five seconds, without database access."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
-from domains.record_checks.checks import Look, look_at_dmarc, look_at_key, look_at_return_path, look_at_spf
-from domains.record_checks.dns_cache import Lookups
+from domains.record_checks.dkim import check_dkim
+from domains.record_checks.dmarc import check_dmarc
+from domains.record_checks.dns_cache import DnsCache
+from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
-from domains.record_checks.spf import Mechanism
-from lib.resolver import DnsTrouble, Resolver
+from domains.record_checks.return_path import check_return_path
+from domains.record_checks.spf import check_spf
+from domains.record_checks.spf_syntax import SpfMechanism
+from lib.resolver import DnsError, Resolver
 
 NULL_MX = (
-    "{} says by a null MX that it takes no mail (RFC 7505): replies are lost, and some receivers refuse mail from it."
+    "{} has a null MX record and accepts no email (RFC 7505): replies are lost, and some receivers reject its email."
 )
-NO_ANSWER = "The DNS gave no answer that counts ({}). Nothing is decided by that; it is asked again."
+LOOKUP_FAILED = "The DNS lookup failed ({}). The status of the domain is unchanged, and the lookup will be retried."
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What a domain's DNS should say. keys: public keys by selector."""
+class ExpectedRecords:
+    """The records that a domain should publish. keys: public keys by selector."""
 
     domain: str
-    organisational: str
+    organizational_domain: str
     keys: Mapping[str, str]
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[SpfMechanism, ...]
     return_path: str
     return_path_target: str
 
 
-async def check(expected: Expected, resolver: Resolver) -> VerificationResult:
-    """Look at every record of a domain; what the DNS does not answer is unknown, never an error."""
-    lookups = Lookups(resolver)
-    look = Look(expected.domain, expected.organisational, lookups)
-    names = [f"{selector}._domainkey.{expected.domain}" for selector in expected.keys]
-    looks = [
+async def check_domain_records(expected: ExpectedRecords, resolver: Resolver) -> VerificationResult:
+    """Check every record of a domain; a record whose lookup fails is UNKNOWN, never an error."""
+    dns = DnsCache(resolver)
+    lookup = RecordLookup(expected.domain, expected.organizational_domain, dns)
+    checks = [
         *(
-            look_at_key(look, fqdn=fqdn, public_key=key)
-            for fqdn, key in zip(names, expected.keys.values(), strict=True)
+            check_dkim(lookup, fqdn=f"{selector}._domainkey.{expected.domain}", public_key=key)
+            for selector, key in expected.keys.items()
         ),
-        look_at_spf(look, mechanisms=expected.mechanisms),
-        look_at_dmarc(look),
-        look_at_return_path(look, fqdn=expected.return_path, target=expected.return_path_target),
+        check_spf(lookup, required=expected.mechanisms),
+        check_dmarc(lookup),
+        check_return_path(lookup, fqdn=expected.return_path, target=expected.return_path_target),
     ]
     try:
-        findings, mail_hosts = await asyncio.gather(
-            asyncio.gather(*(_unknown_without_answer(one) for one in looks)), lookups.hint(expected.domain, "MX")
+        results, mail_hosts = await asyncio.gather(
+            asyncio.gather(*map(_unknown_on_error, checks)), dns.look_up_optional(expected.domain, "MX")
         )
     finally:
-        await lookups.close()
-    *keys, spf, dmarc, return_path = findings
+        await dns.close()
+    *keys, spf, dmarc, return_path = results
     return VerificationResult(
         keys=dict(zip(expected.keys, keys, strict=True)),
         spf=spf,
         dmarc=dmarc,
         return_path=return_path,
-        mail=_mail(expected.domain, mail_hosts),
+        mail=_check_mail_hosts(expected.domain, mail_hosts),
     )
 
 
-async def _unknown_without_answer(look: Awaitable[RecordCheck]) -> RecordCheck:
+async def _unknown_on_error(check: Awaitable[RecordCheck]) -> RecordCheck:
     try:
-        return await look
-    except DnsTrouble as trouble:
-        return RecordCheck(RecordStatus.UNKNOWN, error=NO_ANSWER.format(trouble))
+        return await check
+    except DnsError as error:
+        return RecordCheck(RecordStatus.UNKNOWN, error=LOOKUP_FAILED.format(error))
 
 
-def _mail(domain: str, hosts: tuple[tuple[int, str], ...]) -> RecordCheck:
+def _check_mail_hosts(domain: str, hosts: tuple[tuple[int, str], ...]) -> RecordCheck:
     if hosts == ((0, ""),):
-        return RecordCheck(RecordStatus.WRONG, error=NULL_MX.format(domain))
-    return RecordCheck(RecordStatus.RIGHT)
+        return RecordCheck(RecordStatus.INVALID, error=NULL_MX.format(domain))
+    return RecordCheck(RecordStatus.VALID)

@@ -1,68 +1,82 @@
-"""Judge the DKIM key that the DNS shows under a selector (RFC 6376, section 3.6.1)."""
+"""DKIM key records: the value to publish, and the check of the published one (RFC 6376, section 3.6.1)."""
 
 import re
 from collections.abc import Sequence
 
-from domains.record_checks.results import RecordCheck, RecordStatus, shown
-from domains.record_checks.tags import TagsInvalid, parse_tags
+from domains.record_checks.record_lookup import RecordLookup
+from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+from domains.record_checks.tags import InvalidTags, parse_tags
 
-BLANKS = re.compile(r"\s+")
+SPACES = re.compile(r"\s+")
 
 
-def key_value(public_key: str) -> str:
-    """Return the record of a public key, DER in base64."""
+def build_dkim_record(public_key: str) -> str:
+    """Return the record value for a public key (DER, base64)."""
     return f"v=DKIM1; k=rsa; p={public_key}"
 
 
-def holds_key(text: str, public_key: str) -> bool:
-    """Tell whether a text has our key, however it is dressed."""
-    return public_key in BLANKS.sub("", text.replace('"', "").replace("\\", ""))
+async def check_dkim(lookup: RecordLookup, *, fqdn: str, public_key: str) -> RecordCheck:
+    """Check the key record of a selector. Raises DnsError."""
+    texts = await lookup.dns.look_up_texts(fqdn)
+    if not texts:
+        return await lookup.missing(
+            fqdn,
+            kind="TXT",
+            is_expected=lambda text: _contains_key(text, public_key),
+            message=f"No TXT record found at {fqdn}.{await lookup.cname_conflict(fqdn)}",
+        )
+    error = _find_error(texts, fqdn, public_key)
+    status = RecordStatus.INVALID if error else RecordStatus.VALID
+    note = (
+        "Remove t=y: it marks the key as a test, so receivers may ignore its signatures." if _is_test(texts) else None
+    )
+    return RecordCheck(status, found=join_texts(texts), error=error, note=note)
 
 
-def judge_key(texts: Sequence[str], *, fqdn: str, public_key: str) -> RecordCheck:
-    """Judge the texts under a selector; there is at least one."""
-    error = _fault(texts, fqdn, public_key)
-    note = "t=y asks receivers to treat the signature as a test; take it out." if _is_testing(texts) else None
-    return RecordCheck(RecordStatus.WRONG if error else RecordStatus.RIGHT, found=shown(texts), error=error, note=note)
+def _contains_key(text: str, public_key: str) -> bool:
+    """Check for the public key in a text, ignoring spaces, quotation marks and backslashes."""
+    return public_key in SPACES.sub("", text.replace('"', "").replace("\\", ""))
 
 
-def _fault(texts: Sequence[str], fqdn: str, public_key: str) -> str | None:
+def _find_error(texts: Sequence[str], fqdn: str, public_key: str) -> str | None:
     if len(texts) > 1:
-        return f"There are {len(texts)} TXT records at {fqdn}; leave only the one shown here."
+        return f"{len(texts)} TXT records found at {fqdn}. Keep only the one shown here."
     (text,) = texts
-    if holds_key(text, public_key) and ('"' in text or "\\" in text):
-        return "The value holds quotation marks or backslashes; enter it without them, the DNS form adds its own."
+    if _contains_key(text, public_key) and ('"' in text or "\\" in text):
+        return "The value contains quotation marks or backslashes. Enter it without them; your DNS provider adds them."
     try:
         tags = parse_tags(text)
-    except TagsInvalid as error:
-        return f"The record cannot be read: {error}"
-    return _wrong_tag(tags, public_key)
+    except InvalidTags as error:
+        return f"The record is invalid: {error}"
+    return _find_tag_error(tags, public_key)
 
 
-def _wrong_tag(tags: dict[str, str], public_key: str) -> str | None:
-    """Return what keeps the first wrong tag from verifying our signatures."""
-    published = BLANKS.sub("", tags.get("p", ""))
+def _find_tag_error(tags: dict[str, str], public_key: str) -> str | None:
+    """Return the error of the first tag that prevents signatures from being verified."""
+    published = SPACES.sub("", tags.get("p", ""))
     rules = (
-        ("p" not in tags, "What stands there is no DKIM key: it has no p=. Publish the whole value."),
-        (published == "", "The key is revoked (p= is empty); publish the value again."),
+        ("p" not in tags, "The record is not a DKIM key: it has no p= tag. Publish the complete value."),
+        (published == "", "The key is revoked (p= is empty). Publish the value again."),
         ("v" in tags and (tags["v"] != "DKIM1" or next(iter(tags)) != "v"), "The record must begin with v=DKIM1."),
-        (tags.get("k", "rsa") != "rsa", "k= must be rsa."),
-        (published != public_key, _other_key(published, public_key)),
-        (not _lists(tags, "h", "sha256"), "h= leaves out sha256, which we sign with; take h= out."),
-        (not _lists(tags, "s", "email", "*"), "s= leaves out email; take s= out."),
+        (tags.get("k", "rsa") != "rsa", "The k= tag must be rsa."),
+        (published != public_key, _key_mismatch(published, public_key)),
+        (not _allows(tags, "h", "sha256"), "h= does not include sha256, which the signatures use. Remove the h= tag."),
+        (not _allows(tags, "s", "email", "*"), "s= does not include email. Remove the s= tag."),
     )
-    return next((sentence for is_wrong, sentence in rules if is_wrong), None)
+    return next((error for is_invalid, error in rules if is_invalid), None)
 
 
-def _other_key(published: str, public_key: str) -> str:
+def _key_mismatch(published: str, public_key: str) -> str:
     if public_key.startswith(published):
-        return f"The key is cut off after {len(published)} of {len(public_key)} characters; publish the whole value."
-    return "The record has another key than this workspace's; replace it by the value shown here."
+        return (
+            f"The key is truncated after {len(published)} of {len(public_key)} characters. Publish the complete value."
+        )
+    return "The record contains a different key. Replace it with the value shown here."
 
 
-def _lists(tags: dict[str, str], name: str, *wanted: str) -> bool:
-    return name not in tags or bool({word.strip().lower() for word in tags[name].split(":")} & set(wanted))
+def _allows(tags: dict[str, str], name: str, *wanted: str) -> bool:
+    return name not in tags or bool({value.strip().lower() for value in tags[name].split(":")} & set(wanted))
 
 
-def _is_testing(texts: Sequence[str]) -> bool:
+def _is_test(texts: Sequence[str]) -> bool:
     return any(re.search(r";\s*t\s*=\s*([^;]*:)?\s*y\s*(:|;|$)", text) for text in texts[:1])

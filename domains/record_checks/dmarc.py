@@ -1,20 +1,23 @@
-"""DMARC policies: write one, judge one, find the one that counts (RFC 9989; the older RFC 7489 is read as well)."""
+"""DMARC policies: the value to publish, and the check of the published one (RFC 9989; RFC 7489 is accepted too)."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from domains.record_checks.tags import TagsInvalid, parse_tags
+from domains.record_checks.record_lookup import RecordLookup
+from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+from domains.record_checks.tags import InvalidTags, parse_tags
 
 VERSION = "v=DMARC1"
-WALK_LIMIT = 8
+TREE_WALK_LIMIT = 8
 MAX_LENGTH = 2048
 POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
-# pct, rf and ri are of RFC 7489 alone; receivers of today skip them.
-RULES = {
+# pct, rf and ri are in RFC 7489 only; current receivers ignore them.
+TAG_RULES = {
     "p": (POLICY, "none, quarantine or reject"),
     "sp": (POLICY, "none, quarantine or reject"),
     "np": (POLICY, "none, quarantine or reject"),
@@ -22,29 +25,29 @@ RULES = {
     "aspf": (ALIGNMENT, "r or s"),
     "psd": (re.compile("[ynu]", re.IGNORECASE), "y, n or u"),
     "t": (re.compile("[yn]", re.IGNORECASE), "y or n"),
-    "fo": (re.compile(r"[01ds](\s*:\s*[01ds])*", re.IGNORECASE), "0, 1, d or s, parted by colons"),
+    "fo": (re.compile(r"[01ds](\s*:\s*[01ds])*", re.IGNORECASE), "0, 1, d or s, separated by colons"),
     "pct": (re.compile("[0-9]|[1-9][0-9]|100"), "a number from 0 to 100"),
-    "rua": (URIS, "addresses such as mailto:dmarc@example.com, parted by commas"),
-    "ruf": (URIS, "addresses such as mailto:dmarc@example.com, parted by commas"),
+    "rua": (URIS, "addresses such as mailto:dmarc@example.com, separated by commas"),
+    "ruf": (URIS, "addresses such as mailto:dmarc@example.com, separated by commas"),
 }
 
 
 @dataclass(frozen=True)
-class Policy:
-    """A policy and the name that it was found at."""
+class DmarcPolicy:
+    """A policy record and the domain it was found at."""
 
     name: str
     text: str
 
 
-def dmarc_record(report_addresses: Sequence[str]) -> str:
-    """Return the record of a domain that has none: it only watches, and reports where addresses are given."""
+def build_dmarc_record(report_addresses: Sequence[str]) -> str:
+    """Return the value for a domain without a policy: p=none, with aggregate reports to the given addresses."""
     reports = ",".join(f"mailto:{address.removeprefix('mailto:')}" for address in report_addresses)
     return f"{VERSION}; p=none;" + (f" rua={reports};" if reports else "")
 
 
 def is_dmarc(text: str) -> bool:
-    """Tell whether receivers take a text for a policy: others are discarded (RFC 9989, section 4.10)."""
+    """Check that receivers accept a text as a policy; they discard others (RFC 9989, section 4.10)."""
     name, _, value = text.partition(";")[0].partition("=")
     return name.strip() == "v" and value.strip() == "DMARC1"
 
@@ -53,52 +56,93 @@ def looks_like_dmarc(text: str) -> bool:
     return "v=dmarc" in text[:40].lower().replace(" ", "")
 
 
-def dmarc_fault(texts: Sequence[str]) -> str | None:
-    """Return what to change in the texts at a _dmarc name; None for one good policy. One looks like a policy."""
+def find_dmarc_error(texts: Sequence[str]) -> str | None:
+    """Return the error of the texts at a _dmarc name, of which at least one looks like a policy; None if valid."""
     policies = [text for text in texts if is_dmarc(text)]
     if len(policies) > 1:
-        return f"There are {len(policies)} DMARC records; receivers count none of them. Leave one."
+        return f"{len(policies)} DMARC records found; receivers ignore all of them. Keep only one."
     if not policies:
-        return "The record must begin with v=DMARC1; and hold no quotation marks or backslashes of its own."
+        return "The record must begin with v=DMARC1; and must not contain quotation marks or backslashes."
     if len(policies[0]) > MAX_LENGTH:
-        return f"The record has {len(policies[0])} characters, more than receivers read."
+        return f"The record has {len(policies[0])} characters, but receivers read at most {MAX_LENGTH}. Shorten it."
     try:
         tags = parse_tags(policies[0])
-    except TagsInvalid as error:
-        return f"The record cannot be read: {error}"
+    except InvalidTags as error:
+        return f"The record is invalid: {error}"
     if "p" not in tags and "rua" not in tags:
-        return "The record has no p=; add p=none to begin with."
-    return next(_wrong_tags(tags), None)
+        return "The record has no p= tag. Add one, such as p=none."
+    return next(_find_tag_errors(tags), None)
 
 
-def _wrong_tags(tags: Mapping[str, str]) -> Iterator[str]:
+def _find_tag_errors(tags: Mapping[str, str]) -> Iterator[str]:
     for name, value in tags.items():
-        rule = RULES.get(name.lower())
+        rule = TAG_RULES.get(name.lower())
         if rule and not rule[0].fullmatch(value):
             yield f"{name}={value[:60]} must be {rule[1]}."
 
 
-def names_above(domain: str) -> list[str]:
-    """Return the names of the tree walk above a domain, nearest first: at most eight look-ups with its own."""
+async def check_dmarc(lookup: RecordLookup) -> RecordCheck:
+    """Check the policy of a domain, or the one that it inherits. Raises DnsError."""
+    fqdn = f"_dmarc.{lookup.domain}"
+    texts = [text for text in await lookup.dns.look_up_texts(fqdn) if looks_like_dmarc(text)]
+    if texts:
+        error = find_dmarc_error(texts)
+        status = RecordStatus.INVALID if error else RecordStatus.VALID
+        return RecordCheck(status, found=join_texts(texts), error=error, value=None if error else texts[0])
+    policy = await _find_inherited_policy(lookup)
+    if policy:
+        return _check_inherited_policy(lookup, policy)
+    return await lookup.missing(
+        fqdn,
+        kind="TXT",
+        is_expected=is_dmarc,
+        message=f"No DMARC record found at {fqdn}.{await lookup.cname_conflict(fqdn)}",
+    )
+
+
+async def _find_inherited_policy(lookup: RecordLookup) -> DmarcPolicy | None:
+    names = parent_names(lookup.domain)
+    answers = await asyncio.gather(*(lookup.dns.look_up_texts(f"_dmarc.{name}") for name in names))
+    # More than one policy at a name is treated as none (RFC 9989, section 4.10).
+    policies = [[text for text in texts if is_dmarc(text)] for texts in answers]
+    above = [DmarcPolicy(name, texts[0]) for name, texts in zip(names, policies, strict=True) if len(texts) == 1]
+    return select_policy(above)
+
+
+def _check_inherited_policy(lookup: RecordLookup, policy: DmarcPolicy) -> RecordCheck:
+    error = find_dmarc_error([policy.text])
+    note = f"The policy of {policy.name} applies to this domain. A separate record is not required."
+    if policy.name != lookup.organizational_domain:
+        note = f"The policy of {policy.name} applies, but older receivers do not find it. Publish one here too."
+    return RecordCheck(
+        RecordStatus.INVALID if error else RecordStatus.VALID,
+        found=join_texts([policy.text]),
+        error=error and f"At {policy.name}: {error}",
+        note=note,
+    )
+
+
+def parent_names(domain: str) -> list[str]:
+    """Return the names of the DMARC tree walk above a domain, nearest first: at most 8 lookups with its own."""
     labels = domain.split(".")
-    # From eight labels on the walk jumps to the last seven, so that deep names cost no more.
-    first = max(1, len(labels) - (WALK_LIMIT - 1))
+    # A name with eight or more labels continues at its last seven labels, so that deep names cost no more.
+    first = max(1, len(labels) - (TREE_WALK_LIMIT - 1))
     return [".".join(labels[index:]) for index in range(first, len(labels))]
 
 
-def covering_policy(above: Sequence[Policy]) -> Policy | None:
-    """Return the policy that counts for a domain without its own, by the tree walk (RFC 9989, section 4.10).
+def select_policy(above: Sequence[DmarcPolicy]) -> DmarcPolicy | None:
+    """Return the policy that applies to a domain without its own, by the tree walk (RFC 9989, section 4.10).
 
-    above: the policies found on the walk, nearest first, at most one a name. psd=n ends the walk; else the
-    highest one counts, that of a public suffix (psd=y) only where there is no other.
+    above: the policies found on the walk, nearest first, at most one per name. psd=n ends the walk; otherwise the
+    highest policy applies, and that of a public suffix (psd=y) only if there is no other.
     """
     ends = [policy for policy in above if _psd(policy) == "n"]
     ordinary = [policy for policy in above if _psd(policy) != "y"]
     return next(iter([*ends[:1], *ordinary[-1:], *above[-1:]]), None)
 
 
-def _psd(policy: Policy) -> str:
+def _psd(policy: DmarcPolicy) -> str:
     try:
         return parse_tags(policy.text).get("psd", "u").lower()
-    except TagsInvalid:
+    except InvalidTags:
         return "u"

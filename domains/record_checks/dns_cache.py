@@ -1,55 +1,55 @@
-"""The look-ups of one check: each name is asked once, all of them in parallel, and none outlasts the check."""
+"""DNS cache of one domain check: each record is queried once, in parallel, and no lookup outlasts the check."""
 
 import asyncio
 from typing import Any
 
-from lib.resolver import Answer, DnsTrouble, Resolver
+from lib.resolver import DnsAnswer, DnsError, Resolver
 
-# A check is answered within 5 s, its SQL included: answers that count come first, hints may take what is left.
+# A check takes at most 5 s, including its SQL: required answers first, optional ones in the remaining time.
 ANSWER_SECONDS = 3.5
 HINT_SECONDS = 4.2
 
 
-class Lookups:
-    """Made inside of a running loop; its time begins with it."""
+class DnsCache:
+    """The DNS answers of one check. Created inside a running event loop; its time limit starts at creation."""
 
     def __init__(self, resolver: Resolver) -> None:
         now = asyncio.get_running_loop().time()
-        self._answers_until, self._hints_until = now + ANSWER_SECONDS, now + HINT_SECONDS
+        self._answer_deadline, self._hint_deadline = now + ANSWER_SECONDS, now + HINT_SECONDS
         self._resolver = resolver
-        self._asked: dict[tuple[str, str], asyncio.Task[Answer]] = {}
+        self._queries: dict[tuple[str, str], asyncio.Task[DnsAnswer]] = {}
 
-    async def look_up(self, name: str, kind: str) -> Answer:
-        """Raises DnsTrouble, also when the time of the check is over."""
-        return await self._answer(name, kind, until=self._answers_until)
+    async def look_up(self, name: str, kind: str) -> DnsAnswer:
+        """Return the answer for a name and record type. Raises DnsError, also at the deadline of the check."""
+        return await self._answer(name, kind, deadline=self._answer_deadline)
 
-    async def texts(self, name: str) -> tuple[str, ...]:
-        """Return the TXT records of a name, none where there is no such name. Raises DnsTrouble.
+    async def look_up_texts(self, name: str) -> tuple[str, ...]:
+        """Return the TXT records of a name; none if the name does not exist. Raises DnsError.
 
-        Servers turn the order at every answer; what is shown and proposed should stay the same.
+        Sorted, because servers rotate the order of records and the displayed texts should not change.
         """
         return tuple(sorted((await self.look_up(name, "TXT")).records))
 
-    async def hint(self, name: str, kind: str) -> tuple[Any, ...]:
-        """Return the records of a name; no answer is none."""
+    async def look_up_optional(self, name: str, kind: str) -> tuple[Any, ...]:
+        """Return the records of a name; none if the lookup fails."""
         try:
-            return (await self._answer(name, kind, until=self._hints_until)).records
-        except DnsTrouble:
+            return (await self._answer(name, kind, deadline=self._hint_deadline)).records
+        except DnsError:
             return ()
 
     async def close(self) -> None:
-        """End what nobody waits for any more."""
-        for task in self._asked.values():
+        """Cancel the lookups that are still running."""
+        for task in self._queries.values():
             task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+        await asyncio.gather(*self._queries.values(), return_exceptions=True)
 
-    async def _answer(self, name: str, kind: str, *, until: float) -> Answer:
+    async def _answer(self, name: str, kind: str, *, deadline: float) -> DnsAnswer:
         key = name.rstrip(".").lower(), kind
-        if key not in self._asked:
-            self._asked[key] = asyncio.create_task(self._resolver.look_up(*key))
+        if key not in self._queries:
+            self._queries[key] = asyncio.create_task(self._resolver.look_up(*key))
         try:
-            async with asyncio.timeout_at(until):
-                # Others may wait for the same answer: one that gives up must not take it from them.
-                return await asyncio.shield(self._asked[key])
+            async with asyncio.timeout_at(deadline):
+                # A caller that times out must not cancel the query, which other callers may share.
+                return await asyncio.shield(self._queries[key])
         except TimeoutError as error:
-            raise DnsTrouble(f"{name} {kind}: the time of the check is over") from error
+            raise DnsError(f"{name} {kind}: the check timed out") from error

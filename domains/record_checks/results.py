@@ -1,4 +1,4 @@
-"""What a check saw of a record, and how it is kept in the domain's row."""
+"""Verification results: the outcome of each record check, and their form in the domain's row."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,27 +7,27 @@ from enum import StrEnum
 from typing import Any
 
 FOUND_LIMIT = 2000
-# Answers are strangers' bytes: PostgreSQL's JSON takes no NUL, and terminals obey the others.
+# DNS answers are untrusted bytes: PostgreSQL's JSON rejects NUL, and terminals interpret the others.
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class RecordStatus(StrEnum):
-    """absent and wrong are facts that the DNS told; unknown means that it gave no answer."""
+    """MISSING and INVALID come from an authoritative answer; UNKNOWN means that the lookup failed."""
 
-    RIGHT = "right"
-    ABSENT = "absent"
-    WRONG = "wrong"
+    VALID = "right"
+    MISSING = "absent"
+    INVALID = "wrong"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """found is what the DNS answered; error says what to change; note what is worth knowing.
+    """The check of one record. found: the DNS answer. error: the problem and its fix. note: additional information.
 
-    value takes the place of the record that is generated: what to publish, given what is there.
+    value replaces the generated record value: the value to publish, given the existing record.
     """
 
-    verdict: RecordStatus
+    status: RecordStatus
     found: str | None = None
     error: str | None = None
     note: str | None = None
@@ -36,7 +36,7 @@ class RecordCheck:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """What one check saw. keys: findings by selector; mail: whether the domain takes mail at all."""
+    """The result of checking a domain. keys: DKIM checks by selector; mail: whether the domain accepts email."""
 
     keys: Mapping[str, RecordCheck]
     spf: RecordCheck
@@ -45,35 +45,37 @@ class VerificationResult:
     mail: RecordCheck
 
 
-def to_json(sight: VerificationResult) -> dict[str, Any]:
-    whole: dict[str, Any] = _plain(asdict(sight))
-    return whole
+def to_json(result: VerificationResult) -> dict[str, Any]:
+    """Return the stored form of a result, with the status of each check under "verdict"."""
+    checks = {name: _check_to_json(check) for name, check in vars(result).items() if name != "keys"}
+    return {"keys": {selector: _check_to_json(check) for selector, check in result.keys.items()}, **checks}
 
 
-def from_json(kept: Mapping[str, Any]) -> VerificationResult | None:
-    """Return what `to_json` wrote; None before the first check."""
-    if not kept:
+def from_json(stored: Mapping[str, Any]) -> VerificationResult | None:
+    """Return the result that `to_json` stored; None before the first check."""
+    if not stored:
         return None
-    rest = {name: _finding(value) for name, value in kept.items() if name != "keys"}
-    return VerificationResult(keys={selector: _finding(value) for selector, value in kept["keys"].items()}, **rest)
+    checks = {name: _check_from_json(check) for name, check in stored.items() if name != "keys"}
+    keys = {selector: _check_from_json(check) for selector, check in stored["keys"].items()}
+    return VerificationResult(keys=keys, **checks)
 
 
-def _finding(kept: Mapping[str, Any]) -> RecordCheck:
-    return RecordCheck(**{**kept, "verdict": RecordStatus(kept["verdict"])})
+def _check_to_json(check: RecordCheck) -> dict[str, Any]:
+    """Escape control characters in all texts: messages and values quote DNS answers."""
+    texts = {name: value and CONTROL.sub(_escaped, value) for name, value in asdict(check).items()}
+    return {"verdict": texts.pop("status"), **texts}
 
 
-def _plain(value: Any) -> Any:
-    """Take control characters out of all texts: sentences and values quote what was found."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return CONTROL.sub(_escaped, value) if isinstance(value, str) else value
+def _check_from_json(stored: Mapping[str, Any]) -> RecordCheck:
+    texts = dict(stored)
+    return RecordCheck(RecordStatus(texts.pop("verdict")), **texts)
 
 
 def _escaped(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]):02x}"
 
 
-def shown(texts: Iterable[str]) -> str | None:
-    """Return what was found, one text a line, cut where it is long; None for nothing."""
-    whole = "\n".join(text.replace("\n", "\\x0a") for text in texts)
-    return (whole if len(whole) <= FOUND_LIMIT else f"{whole[:FOUND_LIMIT]}…") or None
+def join_texts(texts: Iterable[str]) -> str | None:
+    """Return DNS texts one per line, cut to FOUND_LIMIT characters; None for no texts."""
+    joined = "\n".join(text.replace("\n", "\\x0a") for text in texts)
+    return (joined if len(joined) <= FOUND_LIMIT else f"{joined[:FOUND_LIMIT]}…") or None

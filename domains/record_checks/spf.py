@@ -1,154 +1,91 @@
-"""SPF records (RFC 7208): read one, see whether it has our mechanisms, put them in."""
+"""The check of the published SPF record."""
 
-import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Network, IPv6Network, NetmaskValueError, ip_network
+from collections.abc import Sequence
+from dataclasses import replace
 
-VERSION = "v=spf1"
-# Receivers give up on answers that are much larger (section 3.4).
-MAX_LENGTH = 2048
-TERM = re.compile(r"(?P<qualifier>[+?~-]?)(?P<name>[A-Za-z][A-Za-z0-9._-]*)(?P<rest>[:/=].*)?", re.DOTALL)
-SPEC = r":[!-~]{1,253}"
-CIDR = r"(/[0-9]{1,2})?(//[0-9]{1,3})?"
-# What may follow the name of each mechanism (section 5).
-RESTS = {
-    "all": re.compile(""),
-    "include": re.compile(SPEC),
-    "exists": re.compile(SPEC),
-    "a": re.compile(rf"(:[!-.0-~]{{1,253}})?{CIDR}"),
-    "mx": re.compile(rf"(:[!-.0-~]{{1,253}})?{CIDR}"),
-    "ptr": re.compile(rf"({SPEC})?"),
-    "ip4": re.compile(r":[0-9.]{7,15}(/[0-9]{1,2})?"),
-    "ip6": re.compile(r":[0-9A-Fa-f:.]{2,45}(/[0-9]{1,3})?"),
-}
-NETWORKS: dict[str, type[IPv4Network] | type[IPv6Network]] = {"ip4": IPv4Network, "ip6": IPv6Network}
+from domains.record_checks.record_lookup import RecordLookup
+from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+from domains.record_checks.spf_evaluation import LOOKUP_LIMIT, SpfEvaluation
+from domains.record_checks.spf_syntax import (
+    MAX_LENGTH,
+    InvalidSpf,
+    SpfMechanism,
+    SpfRecord,
+    find_uncovered,
+    has_valid_length,
+    is_spf,
+    looks_like_spf,
+    merge_records,
+    parse_spf,
+)
 
 
-class SpfInvalid(ValueError):
-    """Raised with a sentence that says what to change."""
+async def check_spf(lookup: RecordLookup, *, required: Sequence[SpfMechanism]) -> RecordCheck:
+    """Check that the record of a domain passes the required mechanisms. Raises DnsError."""
+    texts = await lookup.dns.look_up_texts(lookup.domain)
+    records = [text for text in texts if is_spf(text)]
+    if len(records) == 1:
+        return await _check_record(lookup, records[0], required)
+    if records:
+        return _reject_several(records, required)
+    malformed = [text for text in texts if looks_like_spf(text)]
+    if malformed:
+        error = "The record must begin with v=spf1 and a space, without quotation marks or backslashes."
+        return RecordCheck(RecordStatus.INVALID, found=join_texts(malformed), error=error)
+    return await lookup.missing(
+        lookup.domain,
+        kind="TXT",
+        is_expected=lambda text: is_spf(text) and all(str(one) in text.lower() for one in required),
+        message=f"No SPF record found at {lookup.domain}.{await lookup.cname_conflict(lookup.domain)}",
+    )
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """qualifier is one of + - ~ ?; rest is what follows the name, in lower case, with its colon or slash."""
-
-    qualifier: str
-    name: str
-    rest: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.qualifier.removeprefix('+')}{self.name}{self.rest}"
-
-    @property
-    def target(self) -> str:
-        """Return the domain that it names, "" for the record's own."""
-        return self.rest.removeprefix(":") if self.name in {"include", "exists"} else self.rest.split("/")[0][1:]
-
-    def covers(self, other: "Mechanism") -> bool:
-        """Tell whether a server that passes by the other one passes by this one, too."""
-        if self.qualifier != "+" or self.name != other.name:
-            return False
-        if self.name not in NETWORKS:
-            return self.rest == other.rest
-        mine, theirs = (ip_network(one.rest[1:], strict=False) for one in (self, other))
-        return theirs.subnet_of(mine)  # type: ignore[arg-type]  # of one family: the names are equal
+def _reject_several(records: Sequence[str], required: Sequence[SpfMechanism]) -> RecordCheck:
+    """Return the check of several records, with one record to replace them."""
+    error = f"{len(records)} SPF records found; receivers ignore all of them. Replace them with the record shown here."
+    merged = merge_records(records, required)
+    value = merged if has_valid_length(merged) else None
+    return RecordCheck(RecordStatus.INVALID, found=join_texts(records), error=error, value=value)
 
 
-@dataclass(frozen=True)
-class Spf:
-    """mechanisms are those that can match: whatever stands behind `all` never does."""
-
-    mechanisms: tuple[Mechanism, ...]
-    redirect: str | None = None
-
-    @property
-    def passes_all(self) -> bool:
-        return Mechanism("+", "all") in self.mechanisms
-
-
-def is_short(text: str) -> bool:
-    return len(text) <= MAX_LENGTH
-
-
-def is_spf(text: str) -> bool:
-    return text[:6].lower() == VERSION and text[6:7] in {"", " "}
-
-
-def looks_like_spf(text: str) -> bool:
-    """Tell whether somebody meant an SPF record, whatever receivers make of it."""
-    return VERSION in text[:40].lower().replace(" ", "")
-
-
-def parse_spf(text: str) -> Spf:
-    """Read a text that is_spf. Raises SpfInvalid."""
-    if not is_short(text):
-        raise SpfInvalid(f"The record has {len(text)} characters, more than receivers read.")
-    found: list[Mechanism] = []
-    redirect = None
-    for word in _words(text):
-        term = TERM.fullmatch(word)
-        name = term["name"].lower() if term else ""
-        if term and term["rest"] and term["rest"][0] == "=" and name not in RESTS:
-            redirect = term["rest"][1:].lower() if name == "redirect" else redirect
-            continue
-        found.append(_mechanism(word))
-    ends = [index for index, mechanism in enumerate(found) if mechanism.name == "all"]
-    return Spf(tuple(found[: ends[0] + 1]) if ends else tuple(found), None if ends else redirect)
-
-
-def parse_mechanisms(text: str) -> tuple[Mechanism, ...]:
-    """Read what the setting SPF_MECHANISMS holds: mechanisms that pass, parted by blanks. Raises SpfInvalid."""
-    if looks_like_spf(text):
-        raise SpfInvalid("leave v=spf1 out; only the mechanisms are wanted.")
-    mechanisms = tuple(_mechanism(word) for word in text.split())
-    for mechanism in mechanisms:
-        if mechanism.name == "all" or mechanism.qualifier != "+" or "%" in mechanism.rest:
-            raise SpfInvalid(f"{mechanism} must be a mechanism that passes, without macros, and not all.")
-    return mechanisms
-
-
-def spf_record(mechanisms: Iterable[Mechanism]) -> str:
-    """Return the record of a domain that has none: others' mail is a soft failure."""
-    return " ".join([VERSION, *map(str, mechanisms), "~all"])
-
-
-def not_covered(wanted: Iterable[Mechanism], by: Collection[Mechanism]) -> list[Mechanism]:
-    return [one for one in wanted if not any(other.covers(one) for other in by)]
-
-
-def merged(texts: Collection[str], added: Collection[Mechanism]) -> str:
-    """Return one record with the terms of all of them, and the added mechanisms in front.
-
-    Of several `all` the last one stays, a passing one as ~all. The terms are taken as they are written.
-    """
-    words = list(dict.fromkeys(word for text in texts for word in _words(text)))
-    names = {word: word.lstrip("+-~?").lower() for word in words}
-    ours = {f"{one.name}{one.rest}" for one in added}
-    kept = [word for word in words if names[word] != "all" and names[word] not in ours]
-    last = [word.lower() for word in words if names[word] == "all"][-1:]
-    return " ".join([VERSION, *map(str, added), *kept, *("~all" if word in {"all", "+all"} else word for word in last)])
-
-
-def _words(text: str) -> list[str]:
-    """Return the terms of a record; only blanks part them (section 4.5)."""
-    return [word for word in text[6:].split(" ") if word]
-
-
-def _mechanism(word: str) -> Mechanism:
-    term = TERM.fullmatch(word)
-    name, rest = (term["name"].lower(), (term["rest"] or "").lower()) if term else ("", "")
-    if not term or name not in RESTS:
-        raise SpfInvalid(f"{word[:60]!r} is not an SPF mechanism; terms are all, include:, a, mx, ip4: or ip6:.")
-    if not RESTS[name].fullmatch(rest):
-        raise SpfInvalid(f"{word[:60]!r} is not written as SPF wants {name}.")
-    if name in NETWORKS:
-        _check_network(word, name, rest)
-    return Mechanism(term["qualifier"] or "+", name, rest)
-
-
-def _check_network(word: str, name: str, rest: str) -> None:
+async def _check_record(lookup: RecordLookup, text: str, required: Sequence[SpfMechanism]) -> RecordCheck:
+    invalid = RecordCheck(RecordStatus.INVALID, found=join_texts([text]))
     try:
-        NETWORKS[name](rest[1:], strict=False)
-    except (AddressValueError, NetmaskValueError) as error:
-        raise SpfInvalid(f"{word[:60]!r} is not an address or network of {name}.") from error
+        record = parse_spf(text)
+    except InvalidSpf as syntax_error:
+        return replace(invalid, error=str(syntax_error))
+    evaluation = await _evaluate(lookup, record)
+    if evaluation.error:
+        return replace(invalid, error=evaluation.error)
+    missing = find_uncovered(required, published=evaluation.passing)
+    if record.passes_all:
+        error = "+all allows any server to send as this domain. End the record with ~all or -all."
+        return replace(invalid, error=error, value=merge_records([text], missing))
+    if any(one.name == "all" for one in evaluation.passing):
+        error = "An included record has +all, which allows any server to send as this domain. Remove that include."
+        return replace(invalid, error=error)
+    if missing:
+        return await _add_missing(lookup, invalid, text, missing)
+    note = f"This record uses {evaluation.lookups} of the {LOOKUP_LIMIT} DNS lookups that receivers allow."
+    return RecordCheck(RecordStatus.VALID, found=join_texts([text]), value=text, note=note)
+
+
+async def _add_missing(
+    lookup: RecordLookup, invalid: RecordCheck, text: str, missing: Sequence[SpfMechanism]
+) -> RecordCheck:
+    """Return the record with the missing mechanisms as the value to publish, evaluated like the published one."""
+    names = " ".join(map(str, missing))
+    value = merge_records([text], missing)
+    if not has_valid_length(value):
+        error = f"Add {names} to the record. Remove other terms first: the limit is {MAX_LENGTH} characters."
+        return replace(invalid, error=error)
+    evaluation = await _evaluate(lookup, parse_spf(value))
+    usage = evaluation.error or f"It will use {evaluation.lookups} of the {LOOKUP_LIMIT} DNS lookups."
+    error = f"{names} is missing or has no effect in its position. Replace the record with the one shown here. {usage}"
+    return replace(invalid, error=error, value=value)
+
+
+async def _evaluate(lookup: RecordLookup, record: SpfRecord) -> SpfEvaluation:
+    evaluation = SpfEvaluation(lookup.dns.look_up)
+    await evaluation.run(record, domain=lookup.domain)
+    return evaluation

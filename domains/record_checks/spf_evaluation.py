@@ -1,7 +1,7 @@
-"""Walk an SPF record with all that it includes, and count as receivers do (RFC 7208, section 4.6.4).
+"""SPF evaluation of a record with its includes, with the lookup limits of receivers (RFC 7208, section 4.6.4).
 
-Level by level, each level in parallel. The limits of the RFC bound the work, too: no more than ten
-look-ups are followed, whatever the record says.
+Each level of includes is evaluated in parallel. The limits also bound the work: a record causes at most ten lookups
+that are followed.
 """
 
 import asyncio
@@ -9,113 +9,120 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from domains.record_checks.spf import Mechanism, Spf, SpfInvalid, is_spf, parse_spf
-from lib.resolver import Answer, Status
+from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, SpfRecord, is_spf, parse_spf
+from lib.resolver import DnsAnswer, LookupStatus
 
-LookUp = Callable[[str, str], Awaitable[Answer]]
+LookUpFunction = Callable[[str, str], Awaitable[DnsAnswer]]
 
 LOOKUP_LIMIT = 10
-VOID_LIMIT = 2
+VOID_LOOKUP_LIMIT = 2
 MX_LIMIT = 10
-COUNTED = frozenset({"include", "a", "mx", "ptr", "exists"})
-# Asked for: what a mechanism's empty answer is counted by. ptr depends on the connecting server.
-KINDS = {"a": "A", "exists": "A", "mx": "MX"}
+COUNTED_MECHANISMS = frozenset({"include", "a", "mx", "ptr", "exists"})
+# The record type whose empty answer counts as a void lookup. ptr depends on the connecting server.
+RECORD_TYPES = {"a": "A", "exists": "A", "mx": "MX"}
 NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+\.?")
-TOO_MANY = "The record needs {} DNS look-ups; receivers stop at 10. Take out includes that are no longer used."
+TOO_MANY = "The record needs {} DNS lookups, but receivers stop at 10. Remove includes that are no longer used."
 
 
-class WalkEnded(Exception):
-    """Raised inside of a walk with the sentence of what is wrong."""
+class EvaluationEnded(Exception):
+    """Raised during an evaluation that fails; the message explains how to fix the record."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """A record inside of a walk: where it stands, what led to it, whether a match in it passes the mail."""
+class EvaluatedRecord:
+    """A record in the evaluation: its domain, the domains that lead to it, and whether its matches can pass."""
 
-    record: Spf
-    name: str
-    above: tuple[str, ...] = ()
+    record: SpfRecord
+    domain: str
+    parents: tuple[str, ...] = ()
     is_passing: bool = True
 
 
 @dataclass(frozen=True)
-class Link:
-    """An include or a redirect, to be followed."""
+class Inclusion:
+    """An include or a redirect to follow."""
 
-    step: Step
+    source: EvaluatedRecord
     target: str
     is_passing: bool
 
 
 @dataclass
-class Walk:
-    """passing: the mechanisms that let mail pass, included ones as well. problem ends the walk."""
+class SpfEvaluation:
+    """passing: the mechanisms that can pass, including those of included records. error: why receivers fail it."""
 
-    look_up: LookUp
+    look_up: LookUpFunction
     lookups: int = 0
-    voids: int = 0
-    passing: list[Mechanism] = field(default_factory=list)
-    problem: str | None = None
+    void_lookups: int = 0
+    passing: list[SpfMechanism] = field(default_factory=list)
+    error: str | None = None
 
-    async def run(self, record: Spf, *, name: str) -> None:
-        """Raises DnsTrouble where the DNS gives no answer."""
-        level = [Step(record, name)]
+    async def run(self, record: SpfRecord, *, domain: str) -> None:
+        """Evaluate the record of a domain. Raises DnsError if a lookup fails."""
+        level = [EvaluatedRecord(record, domain)]
         try:
             while level:
-                level = await self._descend(level)
-        except WalkEnded as end:
-            self.problem = str(end)
+                level = await self._evaluate_level(level)
+        except EvaluationEnded as end:
+            self.error = str(end)
 
-    async def _descend(self, level: list[Step]) -> list[Step]:
-        """Count one level; return the records that it includes."""
-        for step in level:
-            self.passing += [one for one in step.record.mechanisms if step.is_passing and one.qualifier == "+"]
-            self.lookups += sum(one.name in COUNTED for one in step.record.mechanisms)
-            self.lookups += step.record.redirect is not None
+    async def _evaluate_level(self, level: list[EvaluatedRecord]) -> list[EvaluatedRecord]:
+        """Count the lookups of one level; return the records that it includes."""
+        for entry in level:
+            self.passing += [one for one in entry.record.mechanisms if entry.is_passing and one.qualifier == "+"]
+            self.lookups += sum(one.name in COUNTED_MECHANISMS for one in entry.record.mechanisms)
+            self.lookups += entry.record.redirect is not None
         if self.lookups > LOOKUP_LIMIT:
-            raise WalkEnded(TOO_MANY.format(f"at least {self.lookups}"))
-        await asyncio.gather(*(self._weigh(step, one) for step in level for one in step.record.mechanisms))
-        return await asyncio.gather(*(self._follow(link) for step in level for link in _links(step)))
+            raise EvaluationEnded(TOO_MANY.format(f"at least {self.lookups}"))
+        await asyncio.gather(
+            *(self._count_void_lookup(entry, one) for entry in level for one in entry.record.mechanisms)
+        )
+        return await asyncio.gather(*(self._follow(inclusion) for entry in level for inclusion in _inclusions(entry)))
 
-    async def _weigh(self, step: Step, mechanism: Mechanism) -> None:
-        """Ask what a or mx names: more than two empty answers end the evaluation."""
-        target = mechanism.target or step.name
-        if mechanism.name not in KINDS or "%" in target:
+    async def _count_void_lookup(self, entry: EvaluatedRecord, mechanism: SpfMechanism) -> None:
+        """Look up the target of an a, mx or exists mechanism; more than two empty answers end the evaluation."""
+        target = mechanism.target or entry.domain
+        if mechanism.name not in RECORD_TYPES or "%" in target:
             return
         _check_name(target, str(mechanism))
-        answer = await self.look_up(target, KINDS[mechanism.name])
+        answer = await self.look_up(target, RECORD_TYPES[mechanism.name])
         if len(answer.records) > MX_LIMIT and mechanism.name == "mx":
-            raise WalkEnded(f"{mechanism} stands for {len(answer.records)} mail servers; receivers stop at 10.")
-        self.voids += answer.status is not Status.FOUND
-        if self.voids > VOID_LIMIT:
-            raise WalkEnded(f"{self.voids} of its a and mx terms name nothing, such as {mechanism}; take them out.")
+            raise EvaluationEnded(
+                f"{mechanism} resolves to {len(answer.records)} mail servers, but receivers stop at 10. Remove it."
+            )
+        self.void_lookups += answer.status is not LookupStatus.FOUND
+        if self.void_lookups > VOID_LOOKUP_LIMIT:
+            raise EvaluationEnded(f"{self.void_lookups} terms resolve to nothing, such as {mechanism}. Remove them.")
 
-    async def _follow(self, link: Link) -> Step:
-        target, above = link.target, (*link.step.above, link.step.name)
+    async def _follow(self, inclusion: Inclusion) -> EvaluatedRecord:
+        target, parents = inclusion.target, (*inclusion.source.parents, inclusion.source.domain)
         _check_name(target, target)
-        if target in above:
-            raise WalkEnded(f"The record includes itself by way of {target}.")
+        if target in parents:
+            raise EvaluationEnded(f"The record includes itself through {target}. Remove that include.")
         texts = [text for text in (await self.look_up(target, "TXT")).records if is_spf(text)]
         if len(texts) != 1:
-            raise WalkEnded(f"include:{target} leads to {len(texts) or 'no'} SPF records; receivers refuse that.")
+            raise EvaluationEnded(
+                f"include:{target} has {len(texts) or 'no'} SPF records, but receivers require exactly one. "
+                "Correct or remove it."
+            )
         try:
-            return Step(parse_spf(texts[0]), target, above, link.is_passing)
-        except SpfInvalid as error:
-            raise WalkEnded(f"include:{target} leads to a broken record: {error}") from error
+            return EvaluatedRecord(parse_spf(texts[0]), target, parents, inclusion.is_passing)
+        except InvalidSpf as error:
+            raise EvaluationEnded(f"The SPF record of include:{target} is invalid: {error}") from error
 
 
-def _links(step: Step) -> list[Link]:
-    """Return what a record leads to; a macro is filled in by the receiver alone."""
+def _inclusions(entry: EvaluatedRecord) -> list[Inclusion]:
+    """Return the includes and the redirect of a record, except those with macros, which only receivers can expand."""
     found = [
-        Link(step, one.target.rstrip("."), step.is_passing and one.qualifier == "+")
-        for one in step.record.mechanisms
+        Inclusion(entry, one.target.rstrip("."), entry.is_passing and one.qualifier == "+")
+        for one in entry.record.mechanisms
         if one.name == "include"
     ]
-    if step.record.redirect:
-        found.append(Link(step, step.record.redirect.rstrip("."), step.is_passing))
-    return [link for link in found if "%" not in link.target]
+    if entry.record.redirect:
+        found.append(Inclusion(entry, entry.record.redirect.rstrip("."), entry.is_passing))
+    return [inclusion for inclusion in found if "%" not in inclusion.target]
 
 
 def _check_name(name: str, term: str) -> None:
     if not NAME.fullmatch(name):
-        raise WalkEnded(f"{term[:60]!r} names no domain.")
+        raise EvaluationEnded(f"{term[:60]!r} does not contain a valid domain name. Correct or remove it.")

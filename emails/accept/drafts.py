@@ -1,4 +1,4 @@
-"""Checked requests, before they become rows."""
+"""Drafts: validated requests to send email, before they become rows."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Any
 
 from delivery.message.compose import File
-from emails.accept.insertion import NewEmail, NewRecipient, Shared
+from emails.accept.insertion import NewEmail, NewRecipient, SharedFields
 from emails.models import Recipient
 from lib.email_addresses import Address
 
-# A field and the addr-spec that it names.
-Addressed = tuple[str, str]
+# A request field and its addr-spec.
+FieldAddress = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Draft:
-    """One email as it was asked for. template is an id or an alias; subject may be None with it."""
+    """One email as requested. template is an id or an alias; with a template, subject may be None."""
 
     sender: Address
     to: tuple[Address, ...]
@@ -37,15 +37,15 @@ class Draft:
     track_clicks: bool = True
     scheduled_for: datetime | None = None
 
-    def addressed(self) -> Iterator[Addressed]:
-        """Every addr-spec behind the field that named it, such as `cc[0]`."""
+    def field_addresses(self) -> Iterator[FieldAddress]:
+        """Yield every addr-spec with its field, such as `cc[0]`."""
         for name in ("to", "cc", "bcc"):
             for index, address in enumerate(getattr(self, name)):
                 yield f"{name}[{index}]", address.spec
 
 
 @dataclass(frozen=True)
-class BatchRecipient:
+class BatchRecipientDraft:
     to: Address
     template_data: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] | None = None
@@ -53,51 +53,51 @@ class BatchRecipient:
 
 @dataclass(frozen=True)
 class BatchDraft:
-    """One template for many; what stands here is shared by all of them."""
+    """One template for many recipients; the fields are shared by all of them."""
 
     sender: Address
     template: str
-    recipients: tuple[BatchRecipient, ...]
+    recipients: tuple[BatchRecipientDraft, ...]
     subject: str | None = None
     reply_to: Address | None = None
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
     scheduled_for: datetime | None = None
 
-    def addressed(self) -> Iterator[Addressed]:
-        """Every addr-spec behind the field that named it, such as `recipients[0].to`."""
+    def field_addresses(self) -> Iterator[FieldAddress]:
+        """Yield every addr-spec with its field, such as `recipients[0].to`."""
         for index, recipient in enumerate(self.recipients):
             yield f"recipients[{index}].to", recipient.to.spec
 
-    def metadata_for(self, recipient: BatchRecipient) -> dict[str, Any] | None:
-        """Return one recipient's own metadata, added to what is shared."""
+    def metadata_for(self, recipient: BatchRecipientDraft) -> dict[str, Any] | None:
+        """Return the shared metadata merged with that of one recipient."""
         return {**(self.metadata or {}), **(recipient.metadata or {})} or None
 
 
-def shared_by(draft: Draft | BatchDraft, **references: Any) -> Shared:
-    """Return what the emails of a request share.
+def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
+    """Return the fields that all emails of a request share.
 
-    references: content_id, version_id and template_id, where there are.
+    references: content_id, version_id and template_id, if any.
     """
-    own: dict[str, Any] = {}
+    single_only: dict[str, Any] = {}
     if isinstance(draft, Draft):
-        own = {"headers": draft.headers, "track_opens": draft.track_opens, "track_clicks": draft.track_clicks}
-    return Shared(
+        single_only = {"headers": draft.headers, "track_opens": draft.track_opens, "track_clicks": draft.track_clicks}
+    return SharedFields(
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=str(draft.reply_to) if draft.reply_to else None,
         tags=draft.tags,
         scheduled_for=draft.scheduled_for,
-        **own,
+        **single_only,
         **references,
     )
 
 
 def new_email(draft: Draft, *, subject: str) -> NewEmail:
-    """Turn a draft into rows; an address that is named twice is kept once, where it came first."""
+    """Return the rows of a draft. A repeated address is kept once, at its first position."""
     seen: set[str] = set()
     to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
-    kinds = zip(Recipient.Kind, (to, cc, bcc), strict=True)
+    kinds = zip(Recipient.RecipientType, (to, cc, bcc), strict=True)
     return NewEmail(
         to=[str(address) for address in to],
         cc=[str(address) for address in cc],
@@ -109,7 +109,7 @@ def new_email(draft: Draft, *, subject: str) -> NewEmail:
     )
 
 
-def batch_email(batch: BatchDraft, recipient: BatchRecipient, *, subject: str) -> NewEmail:
+def batch_email(batch: BatchDraft, recipient: BatchRecipientDraft, *, subject: str) -> NewEmail:
     return NewEmail(
         to=[str(recipient.to)],
         cc=[],
@@ -117,7 +117,7 @@ def batch_email(batch: BatchDraft, recipient: BatchRecipient, *, subject: str) -
         subject=subject,
         metadata=batch.metadata_for(recipient),
         template_data=json.dumps(recipient.template_data, ensure_ascii=False),
-        recipients=[NewRecipient(Recipient.Kind.TO, recipient.to.spec)],
+        recipients=[NewRecipient(Recipient.RecipientType.TO, recipient.to.spec)],
     )
 
 

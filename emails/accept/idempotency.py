@@ -1,7 +1,7 @@
-"""Idempotency keys: a key makes one email, and every repetition gets its answer (CONTRACT section 3).
+"""Idempotency keys: one key accepts one request, and every repeat gets its response.
 
-The first statement of the accepting transaction inserts the key. Of requests that come at once one
-inserts it; the others wait for that transaction, then find the answer.
+See docs/specification.md, Idempotency. The first statement of the accepting transaction inserts the key. Of
+concurrent requests one inserts it; the others wait for that transaction, then read its response.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from lib.ids import to_uuid
 from lib.worker.failpoints import failpoint
 from workspaces.models import Workspace
 
-FIELD = "idempotencyKey"
+BODY_FIELD = "idempotencyKey"
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 255
 
@@ -31,54 +31,56 @@ ON CONFLICT (workspace_id, key) DO NOTHING
 
 
 @dataclass(frozen=True)
-class Key:
-    """A key as one request gives it; strict is the header's form, which refuses another body."""
+class IdempotencyKey:
+    """The key of one request. A strict key, from the header, refuses a different body."""
 
     text: str
     operation: str
     fingerprint: str
-    strict: bool
+    is_strict: bool
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an accepting call answers: the body, and headers that tell of a replay."""
+class StoredResponse:
+    """The response to an accepted request: the body, and the headers of a replay."""
 
     body: dict[str, Any]
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def read_key(request: Request, *, operation: str, about: str = "") -> Key | None:
-    """Return the request's key, from the header or the body.
+def read_key(request: Request, *, operation: str, about: str = "") -> IdempotencyKey | None:
+    """Return the idempotency key of a request, from the header or the body.
 
-    about: the id that the path names, where it does; with another one it is another request.
-    A malformed field is None here: the serializer refuses it with the other fields.
-    Raises InvalidIdempotencyKey for a malformed header, or two keys that differ.
+    about: the id in the path, if any; it is part of the fingerprint.
+    Returns None for a malformed field, which the serializer rejects together with the other fields.
+    Raises InvalidIdempotencyKey for a malformed header, or for two different keys.
     """
     body = cast("dict[str, Any]", request.data)
-    given = body.get(FIELD)
-    in_body = given if isinstance(given, str) and 1 <= len(given) <= MAX_LENGTH else None
+    body_key = body.get(BODY_FIELD)
+    in_body = body_key if isinstance(body_key, str) and 1 <= len(body_key) <= MAX_LENGTH else None
     in_header = _header(request)
-    if in_header and given is not None and given != in_header:
-        raise InvalidIdempotencyKey(f"The {HEADER} header and the field {FIELD} differ; send one of them.")
+    if in_header and body_key is not None and body_key != in_header:
+        raise InvalidIdempotencyKey(f"The {HEADER} header and the {BODY_FIELD} field differ. Send only one of them.")
     text = in_header or in_body
     if text is None:
         return None
-    return Key(text=text, operation=operation, fingerprint=_fingerprint(body, about), strict=in_header is not None)
+    return IdempotencyKey(
+        text=text, operation=operation, fingerprint=_fingerprint(body, about), is_strict=in_header is not None
+    )
 
 
-def replay(workspace: Workspace, key: Key | None) -> Answer | None:
-    """Return the answer of a key that was used up already, None for a new one. Raises IdempotencyKeyReuse."""
+def find_response(workspace: Workspace, key: IdempotencyKey | None) -> StoredResponse | None:
+    """Return the response stored for a used key, None for a new key. Raises IdempotencyKeyReuse."""
     if key is None:
         return None
     used = Acceptance.objects.filter(workspace=workspace, key=key.text).first()
     return _replayed(used, key) if used else None
 
 
-def claim_key(workspace: Workspace, key: Key | None) -> Answer | None:
-    """Take the key for this transaction; return the answer of another that was faster.
+def claim_key(workspace: Workspace, key: IdempotencyKey | None) -> StoredResponse | None:
+    """Claim the key for this transaction, or return the response of the request that claimed it first.
 
-    Raises IdempotencyInProgress when that other has not finished within the lock timeout, 5 s.
+    Raises IdempotencyInProgress when that request has not finished within the lock timeout, 5 s.
     """
     if key is None:
         return None
@@ -92,11 +94,11 @@ def claim_key(workspace: Workspace, key: Key | None) -> Answer | None:
         if isinstance(error.__cause__, LockNotAvailable):
             raise _in_progress() from error
         raise
-    return replay(workspace, key)
+    return find_response(workspace, key)
 
 
-def keep_answer(workspace: Workspace, key: Key | None, body: Mapping[str, Any]) -> None:
-    """Write down what every repetition of the key will be answered; the last act of what accepts."""
+def store_response(workspace: Workspace, key: IdempotencyKey | None, body: Mapping[str, Any]) -> None:
+    """Store the response for repeats of the key: the last statement of the accepting transaction."""
     if key is not None:
         Acceptance.objects.filter(workspace=workspace, key=key.text).update(answer=dict(body))
     failpoint("emails.before_accept_commit")
@@ -106,30 +108,30 @@ def _header(request: Request) -> str | None:
     raw = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if raw is None:
         return None
-    # The draft standard sends it as a quoted string; most clients send it bare.
+    # The IETF draft defines a quoted string; most clients send the bare key.
     text = raw[1:-1] if len(raw) > 1 and raw[0] == raw[-1] == '"' else raw
     if not 1 <= len(text) <= MAX_LENGTH or not text.isascii() or not text.isprintable():
-        raise InvalidIdempotencyKey(f"{HEADER} must have 1 to {MAX_LENGTH} printable ASCII characters.")
+        raise InvalidIdempotencyKey(f"{HEADER} must be 1 to {MAX_LENGTH} printable ASCII characters long.")
     return str(text)
 
 
 def _fingerprint(body: Mapping[str, Any], about: str) -> str:
-    rest = {name: value for name, value in body.items() if name != FIELD}
+    rest = {name: value for name, value in body.items() if name != BODY_FIELD}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{about}{canonical}".encode()).hexdigest()
 
 
-def _replayed(used: Acceptance, key: Key) -> Answer:
+def _replayed(used: Acceptance, key: IdempotencyKey) -> StoredResponse:
     differs = used.fingerprint != key.fingerprint
-    if used.operation != key.operation or (key.strict and differs):
-        raise IdempotencyKeyReuse("This idempotency key was used for another request; take a new one.")
+    if used.operation != key.operation or (key.is_strict and differs):
+        raise IdempotencyKeyReuse("This idempotency key was used for a different request. Use a new key.")
     headers = {"Idempotent-Replayed": "true"}
     if differs:
         headers["Idempotency-Body-Mismatch"] = "true"
-    return Answer(body=used.answer or {}, headers=headers)
+    return StoredResponse(body=used.answer or {}, headers=headers)
 
 
 def _in_progress() -> IdempotencyInProgress:
     return IdempotencyInProgress(
-        "A request with this idempotency key is being accepted; ask again.", headers={"Retry-After": "1"}
+        "A request with this idempotency key is still in progress. Retry later.", headers={"Retry-After": "1"}
     )

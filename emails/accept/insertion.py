@@ -1,7 +1,7 @@
-"""Write accepted emails: one statement for any number of them, which is a transaction of its own where none is open.
+"""Insertion of accepted emails: one statement for any number of emails, atomic without an explicit transaction.
 
-A statement per table and email was measured at 458 µs an email, one for all at 25 µs (DESIGN, "Measured"). It looks
-at suppressions, then takes the quota, and writes only where that was granted: docs/decisions/0064.
+One statement per table and email takes 458 µs per email; this one takes 25 µs. It checks suppressions, takes the
+quota, and writes only if the quota was granted: docs/decisions/0064.
 """
 
 import json
@@ -11,28 +11,28 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from analytics.counters import ADD_NEW, add_new_values
+from analytics.counters import INSERT_EMAIL_DELTAS, email_delta_values
 from delivery.message.compose import File
 from emails import queue_stats
-from emails.models import Attachment, Pending
-from emails.states import State
+from emails.models import Attachment, QueueEntry
+from emails.states import EmailStatus
 from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import run_prepared
-from suppressions.services import BLOCKED, Block, blocked_values, read_blocked
+from suppressions.services import FIND_SUPPRESSED, SuppressionMatch, read_suppressed, suppressed_values
 from workspaces.models import Workspace
 from workspaces.quota import TAKE_WHERE, take_values
 
-GRANTED = "EXISTS (SELECT FROM taken)"
-# What all share comes once, beside the rows of what each has of its own.
-# Of a scheduled email the first recipient's row alone becomes due; it takes the others along, so that
-# an email is moved, or cancelled, as a whole (emails.sending.scheduling).
+GRANTED = "EXISTS (SELECT FROM quota)"
+# Shared values are passed once, apart from the rows of each email.
+# Of a scheduled email only the first recipient's queue entry becomes due, and it promotes the others, so that an email
+# is rescheduled or cancelled as a whole (emails.sending.scheduling).
 ACCEPT = f"""
 WITH blocked AS (
-    {BLOCKED}
-), taken AS (
+    {FIND_SUPPRESSED}
+), quota AS (
     {TAKE_WHERE.format(condition="NOT EXISTS (SELECT FROM blocked)")}
 ), counted AS (
-    {ADD_NEW} WHERE {GRANTED}
+    {INSERT_EMAIL_DELTAS} WHERE {GRANTED}
 ), content AS (
     INSERT INTO emails_content (id, html, text)
     SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text) WHERE {GRANTED}
@@ -41,10 +41,10 @@ WITH blocked AS (
            from_domain text, reply_to text, tags text[], headers jsonb, track_opens boolean, track_clicks boolean,
            scheduled_for timestamptz)
      WHERE {GRANTED}
-), one AS MATERIALIZED (
+), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, event_id uuid, public_id text, "to" text[], cc text[],
            bcc text[], subject text, search_text text, metadata jsonb, template_data text)
-), reader AS MATERIALIZED (
+), new_recipient AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, kind text, position smallint,
            address text, domain text)
 ), email AS (
@@ -54,22 +54,22 @@ WITH blocked AS (
     SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
            track_opens, track_clicks, now(), scheduled_for, %(status)s, 0
-      FROM shared CROSS JOIN one
+      FROM shared CROSS JOIN new_email
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
-    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared CROSS JOIN reader
+    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared CROSS JOIN new_recipient
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
     SELECT id, %(workspace)s, domain, %(stage)s,
            CASE WHEN scheduled_for IS NULL THEN now()
                 WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
            coalesce(scheduled_for, now()), 0, 0
-      FROM shared CROSS JOIN reader
+      FROM shared CROSS JOIN new_recipient
 ), event AS (
     INSERT INTO emails_event (id, email_id, kind, payload, created_at)
-    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now() FROM shared CROSS JOIN one
+    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now() FROM shared CROSS JOIN new_email
 )
-SELECT now(), {GRANTED}, (SELECT json_agg(json_build_array(place, id, email, reason)) FROM blocked)
+SELECT now(), {GRANTED}, (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
 """  # noqa: S608 - constants
 
 
@@ -88,8 +88,8 @@ class NewRecipient:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all emails of one call have in common; scheduled_for is None for at once."""
+class SharedFields:
+    """The fields that all emails of one call share. Without scheduled_for they are sent immediately."""
 
     sender: str
     from_domain: str
@@ -104,13 +104,13 @@ class Shared:
     track_clicks: bool = True
 
     @property
-    def status(self) -> State:
-        return State.SCHEDULED if self.scheduled_for else State.QUEUED
+    def status(self) -> EmailStatus:
+        return EmailStatus.SCHEDULED if self.scheduled_for else EmailStatus.QUEUED
 
 
 @dataclass(frozen=True)
 class NewEmail:
-    """What one email has of its own, as it goes into the database."""
+    """The fields of one email that it does not share, as inserted."""
 
     to: list[str]
     cc: list[str]
@@ -123,45 +123,45 @@ class NewEmail:
 
 
 @dataclass(frozen=True)
-class Written:
-    """blocked: which of the addresses are, by `key_of`. Unless the quota was granted nothing is written."""
+class InsertResult:
+    """suppressed: matches by normalized address. Without is_granted, nothing was written."""
 
     created_at: datetime
-    blocked: dict[str, Block]
+    suppressed: dict[str, SuppressionMatch]
     is_granted: bool
 
 
 def insert_emails(
     workspace: Workspace,
     *,
-    shared: Shared,
+    shared: SharedFields,
     emails: Sequence[NewEmail],
     contents: Sequence[NewContent],
     addresses: Collection[str],
     units: int,
-) -> Written:
-    """Take units of the quota and write emails with contents, recipients, queue rows, first events and counts.
+) -> InsertResult:
+    """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    addresses: those that must not be on the suppression list.
+    addresses: recipients that must not be suppressed.
     """
     recipients = sum(len(email.recipients) for email in emails)
     values = {
-        **blocked_values(workspace.id, addresses),
+        **suppressed_values(workspace.id, addresses),
         **take_values(workspace, units=units),
-        **add_new_values(
+        **email_delta_values(
             key=f"status.{shared.status}",
             change=len(emails),
-            since_ever=queue_stats.accepted(workspace.id, recipients, status=shared.status),
+            all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=shared.status),
         ),
         **_insert_values(contents, shared, emails),
     }
-    ((created_at, is_granted, blocked),) = run_prepared(ACCEPT, values)
-    rows = [(place, UUID(id_), email, reason) for place, id_, email, reason in blocked or ()]
-    return Written(created_at, read_blocked(addresses, rows), is_granted)
+    ((created_at, is_granted, matches),) = run_prepared(ACCEPT, values)
+    rows = [(number, UUID(id_), email, reason) for number, id_, email, reason in matches or ()]
+    return InsertResult(created_at, read_suppressed(addresses, rows), is_granted)
 
 
-def _insert_values(contents: Sequence[NewContent], shared: Shared, emails: Sequence[NewEmail]) -> dict[str, Any]:
-    stage = Pending.Stage.SCHEDULED if shared.status is State.SCHEDULED else Pending.Stage.READY
+def _insert_values(contents: Sequence[NewContent], shared: SharedFields, emails: Sequence[NewEmail]) -> dict[str, Any]:
+    stage = QueueEntry.QueueStage.SCHEDULED if shared.status is EmailStatus.SCHEDULED else QueueEntry.QueueStage.READY
     return {
         "status": shared.status.value,
         "stage": stage.value,
@@ -173,7 +173,7 @@ def _insert_values(contents: Sequence[NewContent], shared: Shared, emails: Seque
 
 
 def insert_attachments(contents: Sequence[NewContent]) -> None:
-    """Write the files of contents that are to be inserted; their foreign key is looked at when the transaction ends."""
+    """Insert the attachments of contents inserted later in the transaction: the foreign key is deferred."""
     rows = [
         Attachment(position=position, content_id=content.id, size=len(file.data), **_columns(file))
         for content in contents
@@ -184,7 +184,7 @@ def insert_attachments(contents: Sequence[NewContent]) -> None:
 
 
 def _columns(file: File) -> dict[str, Any]:
-    # content_id is taken by the foreign key's column.
+    # content_id is the column of the foreign key.
     return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
 
 
@@ -192,7 +192,7 @@ def _content_row(content: NewContent) -> dict[str, str]:
     return {"id": to_uuid(content.id, prefix="con_").hex, "html": content.html, "text": content.text}
 
 
-def _shared_row(shared: Shared) -> dict[str, Any]:
+def _shared_row(shared: SharedFields) -> dict[str, Any]:
     return vars(shared) | {
         "content_id": shared.content_id and to_uuid(shared.content_id, prefix="con_").hex,
         "version_id": shared.version_id and to_uuid(shared.version_id, prefix="tplv_").hex,
@@ -216,9 +216,9 @@ def _email_row(email: NewEmail) -> dict[str, Any]:
 
 
 def search_text(to: Sequence[str], subject: str) -> str:
-    """Return what a search looks through; a line end keeps a match from spanning recipient and subject.
+    """Return the search text of an email; a newline keeps a match from spanning recipients and subject.
 
-    Folded, for lower() depends on the neighbours of a Greek sigma, so that a part would not be found in the whole.
+    Case-folded: lower() depends on the neighbours of a Greek sigma, so a substring might not match.
     """
     return f"{', '.join(to)}\n{subject}".casefold()
 

@@ -1,4 +1,4 @@
-"""The CSV export: streamed in keyset pages, so that neither memory nor a snapshot grows with it."""
+"""CSV export of emails, streamed in keyset pages: constant memory, and no long snapshot."""
 
 import csv
 import itertools
@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from api.fields import wire_time
 from emails.models import Email
+from lib.datetimes import format_datetime
 
 MAX_ROWS = 10_000
 PAGE_ROWS = 500
-# What a spreadsheet takes for a formula, the full-width forms included (OWASP, CSV injection).
+# Prefixes that a spreadsheet reads as a formula, including full-width forms (OWASP, CSV injection).
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 COLUMNS = (
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",
@@ -21,28 +21,28 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class _Line:
-    """What csv writes to: hands each line back instead of keeping it."""
+class _CsvEcho:
+    """A pseudo-file for csv.writer that returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def is_truncated(emails: QuerySet[Email]) -> bool:
-    """Tell whether there are more emails than an export has rows."""
+    """Return whether there are more than MAX_ROWS emails."""
     return emails[MAX_ROWS : MAX_ROWS + 1].exists()
 
 
 def csv_lines(emails: QuerySet[Email]) -> Iterator[str]:
-    """Write the newest emails, at most MAX_ROWS, one line each behind a line of names."""
-    writer = csv.writer(_Line())
+    """Yield a header line and one line per email, newest first, at most MAX_ROWS."""
+    writer = csv.writer(_CsvEcho())
     yield writer.writerow(COLUMNS)
     for email in itertools.islice(_newest_first(emails), MAX_ROWS):
         yield writer.writerow([safe_cell(value) for value in _row(email)])
 
 
 def safe_cell(value: str) -> str:
-    """Put an apostrophe before what a spreadsheet would run."""
+    """Prefix a value with an apostrophe if a spreadsheet would run it as a formula."""
     return f"'{value}" if value.startswith(FORMULA) else value
 
 
@@ -56,8 +56,8 @@ def _newest_first(emails: QuerySet[Email]) -> Iterator[Email]:
 
 
 def _row(email: Email) -> list[str]:
-    moments = (email.created_at, email.scheduled_for, email.sent_at, email.delivered_at)
-    created_at, scheduled_for, sent_at, delivered_at = (wire_time(moment) if moment else "" for moment in moments)
+    times = (email.created_at, email.scheduled_for, email.sent_at, email.delivered_at)
+    created_at, scheduled_for, sent_at, delivered_at = (format_datetime(time) if time else "" for time in times)
     metadata = "" if email.metadata is None else json.dumps(email.metadata, ensure_ascii=False)
     values: list[Any] = [
         email.id, email.addressees, ", ".join(email.cc), ", ".join(email.bcc), email.sender, email.reply_to or "",

@@ -1,4 +1,4 @@
-"""Serializer fields of an email: addresses, and texts that end up in a header."""
+"""Serializer fields of email requests: addresses, header values, bodies and times."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ MAX_SUBJECT_LENGTH = 998
 MAX_HEADERS = 30
 MAX_HEADER_LENGTH = 998
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
-# Set by the service, or read by relays and providers as an order.
+# Headers that Postrider sets, or that relays and providers act on.
 RESERVED_HEADERS = frozenset(
     {
         "from", "sender", "reply-to", "to", "cc", "bcc", "subject", "date", "message-id", "mime-version", "return-path",
@@ -32,16 +32,16 @@ class AddressListField(serializers.ListField):
 
 
 class RecipientsField(AddressListField):
-    """`to`: one address, or a list of them."""
+    """`to`: one address or a list of addresses."""
 
     def to_internal_value(self, data: Any) -> list[Address]:
         return super().to_internal_value([data] if isinstance(data, str) else data)
 
 
 class HeaderField(TextField):
-    """A text that becomes a header's value: nothing in it may end the line."""
+    """A header value: it must not contain a line break."""
 
-    default_error_messages = {"control": "This may not contain line breaks or other control characters."}
+    default_error_messages = {"control": "This must not contain line breaks or other control characters."}
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -54,7 +54,7 @@ class BodyField(TextField):
     """html or text: at most 1 MiB in UTF-8."""
 
     max_bytes = 1024 * 1024
-    default_error_messages = {"too_long": "This has more than 1 MiB in UTF-8."}
+    default_error_messages = {"too_long": "This must not exceed 1 MiB in UTF-8."}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_blank=True, **options)
@@ -67,15 +67,15 @@ class BodyField(TextField):
 
 
 class HeadersField(serializers.DictField):
-    """Custom headers: at most 30, none that we or a relay would act on (CONTRACT section 3)."""
+    """Custom headers: at most 30, without reserved ones (docs/specification.md, Sending an email)."""
 
     child = HeaderField(max_length=MAX_HEADER_LENGTH, allow_blank=True)
     default_error_messages = {
-        "not_a_dict": "This must be an object of names and values.",
-        "max_length": f"An email takes {MAX_HEADERS} headers of its own.",
-        "invalid_header_name": "A header name has 1 to 76 letters, digits and dashes.",
-        "reserved_header": "This header is set by the service, or would steer a relay.",
-        "duplicate_header": "This header is given twice; names are compared without case.",
+        "not_a_dict": "This must be an object of header names and values.",
+        "max_length": f"At most {MAX_HEADERS} custom headers are allowed.",
+        "invalid_header_name": "A header name must consist of 1 to 76 alphanumeric characters and hyphens.",
+        "reserved_header": "This header is reserved: Postrider sets it, or mail servers act on it.",
+        "duplicate_header": "This header is given more than once. Names are case-insensitive.",
     }
 
     def to_internal_value(self, data: Any) -> Any:
@@ -83,16 +83,16 @@ class HeadersField(serializers.DictField):
             self.fail("not_a_dict")
         if len(data) > MAX_HEADERS:
             self.fail("max_length")
-        faults = {name: [self._error(code)] for name, code in self._faults(data)}
+        errors = {name: [self._error(code)] for name, code in self._invalid_names(data)}
         try:
             values: dict[str, str] = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            raise serializers.ValidationError({**error.detail, **faults}) from error  # type: ignore[dict-item]
-        if faults:
-            raise serializers.ValidationError(faults)
+            raise serializers.ValidationError({**error.detail, **errors}) from error  # type: ignore[dict-item]
+        if errors:
+            raise serializers.ValidationError(errors)
         return values
 
-    def _faults(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    def _invalid_names(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         seen: set[str] = set()
         for name in names:
             lower = name.lower()
@@ -108,13 +108,13 @@ class HeadersField(serializers.DictField):
         return serializers.ErrorDetail(str(self.error_messages[code]), code=code)
 
 
-class MomentField(TextField):
-    """An RFC 3339 moment; one without an offset is in UTC."""
+class DateTimeField(TextField):
+    """An RFC 3339 timestamp; one without an offset is in UTC."""
 
-    default_error_messages = {"invalid": "This must be a moment such as 2026-11-21T06:20:00Z."}
+    default_error_messages = {"invalid": "This must be an RFC 3339 timestamp, such as 2026-11-21T06:20:00Z."}
 
     def to_internal_value(self, data: Any) -> Any:
-        moment = parse_datetime(super().to_internal_value(data))
-        if moment is None:
+        value = parse_datetime(super().to_internal_value(data))
+        if value is None:
             self.fail("invalid")
-        return moment
+        return value

@@ -1,4 +1,4 @@
-"""What requests about emails may say: one serializer per operation."""
+"""Requests of `/v1/emails`: one input serializer per operation."""
 
 import json
 from contextlib import suppress
@@ -9,16 +9,16 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from api.fields import AddressField, ObjectField, StrictBooleanField, StrictSerializer, TextField
-from emails.accept.drafts import BatchDraft, BatchRecipient, Draft
+from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
 from emails.api.attachments import FilesField
 from emails.api.fields import (
     MAX_SUBJECT_LENGTH,
     AddressListField,
     BodyField,
+    DateTimeField,
     HeaderField,
     HeadersField,
-    MomentField,
     RecipientsField,
 )
 from emails.errors import TooManyRecipients
@@ -33,7 +33,7 @@ PLAIN_RECIPIENT = {"to": str, "templateData": dict}
 
 
 class MetadataField(ObjectField):
-    default_error_messages = {"too_large": f"metadata has more than {MAX_METADATA_BYTES:,} bytes."}
+    default_error_messages = {"too_large": f"metadata must not exceed {MAX_METADATA_BYTES:,} bytes."}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         metadata: dict[str, Any] = super().to_internal_value(data)
@@ -42,22 +42,22 @@ class MetadataField(ObjectField):
         return metadata
 
 
-class ScheduleField(MomentField):
-    """A moment later than now and at most 30 days ahead."""
+class ScheduleField(DateTimeField):
+    """A time in the future, at most 30 days ahead."""
 
     default_error_messages = {
-        "in_past": "This moment has passed; leave scheduledFor out to send now.",
-        "too_far": "This is more than 30 days ahead.",
+        "in_past": "scheduledFor is in the past. Omit it to send immediately.",
+        "too_far": "scheduledFor must be at most 30 days ahead.",
     }
 
     def to_internal_value(self, data: Any) -> Any:
-        moment = super().to_internal_value(data)
+        scheduled_for = super().to_internal_value(data)
         now = datetime.now(UTC)
-        if moment <= now:
+        if scheduled_for <= now:
             self.fail("in_past")
-        if moment > now + MAX_AHEAD:
+        if scheduled_for > now + MAX_AHEAD:
             self.fail("too_far")
-        return moment
+        return scheduled_for
 
 
 class TagsField(serializers.ListField):
@@ -67,8 +67,8 @@ class TagsField(serializers.ListField):
         super().__init__(max_length=MAX_TAGS, **options)
 
 
-class _Shared(StrictSerializer):
-    """The fields that send and batch have in common."""
+class _SharedInput(StrictSerializer):
+    """The fields shared by send and batch."""
 
     locals()["from"] = AddressField()
     replyTo = AddressField(required=False, allow_null=True)  # noqa: N815
@@ -87,8 +87,8 @@ class _Shared(StrictSerializer):
         }
 
 
-class SendInput(_Shared):
-    """`POST /v1/emails/send`; its validated data is a Draft, and whether it is a dry run."""
+class SendInput(_SharedInput):
+    """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
 
     to = RecipientsField(min_length=1)
     cc = AddressListField(required=False, allow_null=True)
@@ -134,7 +134,7 @@ class BatchRecipientInput(StrictSerializer):
     templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
     metadata = MetadataField(required=False, allow_null=True)
 
-    # What nearly every recipient is, without a field's way through the framework, 500 times a batch.
+    # Fast path for the common shape: skips field validation, up to 500 times per batch.
     def run_validation(self, data: Any = empty) -> Any:
         if isinstance(data, dict) and {name: type(value) for name, value in data.items()} == PLAIN_RECIPIENT:
             with suppress(InvalidAddress):
@@ -142,8 +142,8 @@ class BatchRecipientInput(StrictSerializer):
         return super().run_validation(data)
 
 
-class BatchInput(_Shared):
-    """`POST /v1/emails/batch`; its validated data is a BatchDraft."""
+class BatchInput(_SharedInput):
+    """`POST /v1/emails/batch`. The validated data is a BatchDraft."""
 
     templateId = TextField(max_length=100)  # noqa: N815
     subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
@@ -155,7 +155,7 @@ class BatchInput(_Shared):
 
     def validate(self, attrs: dict[str, Any]) -> BatchDraft:
         recipients = (
-            BatchRecipient(item["to"], item.get("templateData") or {}, item.get("metadata"))
+            BatchRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"))
             for item in attrs["recipients"]
         )
         return BatchDraft(
@@ -167,7 +167,7 @@ class BatchInput(_Shared):
 
 
 class ResendInput(StrictSerializer):
-    """`POST /v1/emails/:id/resend` takes a key at most: an ignored `scheduledFor` would send at once."""
+    """`POST /v1/emails/:id/resend`. Only a key is allowed: ignoring `scheduledFor` would send immediately."""
 
     idempotencyKey = TextField(required=False, allow_null=True, max_length=MAX_LENGTH)  # noqa: N815
 
@@ -177,23 +177,21 @@ class RescheduleInput(StrictSerializer):
 
 
 def _refuse_empty(values: dict[str, Any]) -> None:
-    """An email needs content and a subject, unless a template brings them."""
+    """Require content and a subject, unless a template provides them."""
     if values.get("templateId"):
         return
     missing = {}
     if not values.get("html") and not values.get("text"):
-        missing["html"] = [
-            serializers.ErrorDetail("Give html, text or templateId: the email would be empty.", "required")
-        ]
+        missing["html"] = [serializers.ErrorDetail("Provide html, text or templateId.", "required")]
     if values.get("subject") is None:
-        missing["subject"] = [serializers.ErrorDetail("This field is required without a templateId.", "required")]
+        missing["subject"] = [serializers.ErrorDetail("This field is required without templateId.", "required")]
     if missing:
         raise serializers.ValidationError(missing)
 
 
 def _refuse_too_many(data: Any, name: str, *, limit: int) -> None:
-    """Raise TooManyRecipients before anybody parses a million addresses."""
-    given = data.get(name) if isinstance(data, dict) else None
-    if isinstance(given, list) and len(given) > limit:
-        detail = f"{name} has {len(given):,} entries; this call takes {limit}."
+    """Raise TooManyRecipients before a million addresses are parsed."""
+    entries = data.get(name) if isinstance(data, dict) else None
+    if isinstance(entries, list) and len(entries) > limit:
+        detail = f"{name} has {len(entries):,} entries. At most {limit} are allowed."
         raise TooManyRecipients(detail, field=name, limit=limit)

@@ -1,8 +1,20 @@
-"""`/v1/emails` in the OpenAPI document: the operations. Their shapes are in emails.api.openapi_shapes."""
+"""OpenAPI operations of `/v1/emails`. Their shapes are in emails.api.openapi_shapes."""
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 
-from api.schema import MOMENT, NOT_FOUND, TEXT, VALIDATION_ERROR, WHOLE, answer, header, known, page_of, paging, query
+from api.schema import (
+    DATE_OR_DATETIME,
+    INTEGER,
+    NOT_FOUND,
+    TEXT,
+    VALIDATION_ERROR,
+    describe_problem,
+    header,
+    page_of,
+    paging,
+    query,
+    response,
+)
 from domains.schema import DOMAIN_NOT_REGISTERED, DOMAIN_NOT_VERIFIED
 from emails import errors
 from emails.accept.idempotency import HEADER, MAX_LENGTH
@@ -20,7 +32,7 @@ from emails.api.openapi_shapes import (
     TimelineSerializer,
 )
 from emails.api.serializers import EmailItemSerializer, EmailSerializer, StatsSerializer
-from emails.states import State
+from emails.states import EmailStatus
 from suppressions.schema import RECIPIENT_SUPPRESSED
 from templates_app.schema import (
     MISSING_TEMPLATE_VARIABLES,
@@ -30,38 +42,41 @@ from templates_app.schema import (
 )
 from workspaces.api.schema import ANY, QUOTA_EXCEEDED, READING, SENDING, WORKSPACE_SUSPENDED, keyed_operation
 
-INVALID_IDEMPOTENCY_KEY = known(
-    errors.InvalidIdempotencyKey, "The Idempotency-Key header and the field idempotencyKey differ; send one of them."
+INVALID_IDEMPOTENCY_KEY = describe_problem(
+    errors.InvalidIdempotencyKey,
+    "The Idempotency-Key header and the idempotencyKey field differ. Send only one of them.",
 )
-IDEMPOTENCY_KEY_REUSE = known(
-    errors.IdempotencyKeyReuse, "This idempotency key was used for another request; take a new one."
+IDEMPOTENCY_KEY_REUSE = describe_problem(
+    errors.IdempotencyKeyReuse, "This idempotency key was used for a different request. Use a new key."
 )
-IDEMPOTENCY_IN_PROGRESS = known(
+IDEMPOTENCY_IN_PROGRESS = describe_problem(
     errors.IdempotencyInProgress,
-    "A request with this idempotency key is being accepted; ask again.",
+    "A request with this idempotency key is still in progress. Retry later.",
     headers=("Retry-After",),
 )
-EMAIL_ALREADY_SENT = known(errors.EmailAlreadySent, "This email was sent already.")
-EMAIL_NOT_CANCELLABLE = known(
-    errors.EmailNotCancellable, "This email is queued; only a scheduled one can be cancelled."
+EMAIL_ALREADY_SENT = describe_problem(errors.EmailAlreadySent, "This email was already sent and cannot be cancelled.")
+EMAIL_NOT_CANCELLABLE = describe_problem(
+    errors.EmailNotCancellable, "This email is queued. Only scheduled emails can be cancelled."
 )
-EMAIL_NOT_SCHEDULED = known(errors.EmailNotScheduled, "This email is not scheduled any more.")
-ATTACHMENTS_TOO_LARGE = known(
+EMAIL_NOT_SCHEDULED = describe_problem(
+    errors.EmailNotScheduled, "This email is no longer scheduled and cannot be rescheduled."
+)
+ATTACHMENTS_TOO_LARGE = describe_problem(
     errors.AttachmentsTooLarge,
-    f"Attachments may have {MAX_TOTAL_BYTES:,} bytes in all, decoded.",
-    members={"limit": WHOLE},
+    f"Attachments must not exceed {MAX_TOTAL_BYTES:,} bytes in total after decoding.",
+    members={"limit": INTEGER},
     example={"limit": MAX_TOTAL_BYTES},
 )
-TOO_MANY_ATTACHMENTS = known(
+TOO_MANY_ATTACHMENTS = describe_problem(
     errors.TooManyAttachments,
-    f"An email takes {MAX_FILES} attachments; this one has 12.",
-    members={"limit": WHOLE},
+    f"At most {MAX_FILES} attachments are allowed; this email has 12.",
+    members={"limit": INTEGER},
     example={"limit": MAX_FILES},
 )
-TOO_MANY_RECIPIENTS = known(
+TOO_MANY_RECIPIENTS = describe_problem(
     errors.TooManyRecipients,
-    "to has 80 entries; this call takes 50.",
-    members={"field": TEXT, "limit": WHOLE},
+    "to has 80 entries. At most 50 are allowed.",
+    members={"field": TEXT, "limit": INTEGER},
     example={"field": "to", "limit": 50},
 )
 
@@ -79,55 +94,57 @@ REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 
 IDEMPOTENCY_KEY = header(
     HEADER,
-    # Printable ASCII; what surrounds a header's value is not part of it.
+    # Printable ASCII; surrounding whitespace is not part of a header value.
     {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "The strict form of `idempotencyKey`: the same key with another body is refused. Of one key a workspace accepts "
-    "one request; every repetition gets its answer.",
+    "The strict form of `idempotencyKey`: the same key with a different body is refused. Each key accepts one request "
+    "per workspace; every repeat receives the response of the first.",
 )
-STATUSES = {"type": "array", "items": {"enum": State.values}}
+STATUSES = {"type": "array", "items": {"enum": EmailStatus.values}}
 FILTERS = (
     OpenApiParameter(
-        "status", STATUSES, explode=False, style="form", description="One status, or several with commas."
+        "status", STATUSES, explode=False, style="form", description="One status, or several separated by commas."
     ),
     query(
         "search",
         {"type": "string", "maxLength": MAX_SEARCH_LENGTH},
-        "A text that a recipient in `to`, or the subject, holds; taken literally and without case.",
+        "A literal, case-insensitive substring of the recipients in `to` or of the subject.",
     ),
-    query("tag", {"type": "string", "maxLength": 255}, "A tag that the email has."),
-    query("from", MOMENT, "Created at or after this moment, or from this day on."),
-    query("to", MOMENT, "Created at or before this moment, or up to the end of this day. Not before `from`."),
+    query("tag", {"type": "string", "maxLength": 255}, "A tag of the email."),
+    query("from", DATE_OR_DATETIME, "Created at or after this time, or on or after this date."),
+    query(
+        "to", DATE_OR_DATETIME, "Created at or before this time, or on or before this date. Must not be before `from`."
+    ),
 )
 
 emails_schema = extend_schema_view(
     send=keyed_operation(
         "sendEmail",
         "Send an email",
-        "Accepts one email, to be sent at once or at `scheduledFor`. It needs `html`, `text` or a `templateId`; the "
-        "template's texts win. `to` may be a list: that is one email, which all of its recipients see addressed to all "
-        "of them. When it is answered with 202 the email is kept safely and will be sent. With `dryRun` everything is "
-        "checked and nothing is sent: the answer is 200 and shows what would be.",
+        "Accepts one email, sent immediately or at `scheduledFor`. It requires `html`, `text` or `templateId`; the "
+        "template's content overrides `html` and `text`. A list in `to` is one email, and each recipient sees all "
+        "addresses in `to`. A 202 response means that the email is stored durably and will be sent. With `dryRun` "
+        "the request is checked in full and nothing is sent: the response is 200 and shows the rendered content.",
         scope=SENDING,
         body=SendInput,
         bodies=examples.SEND,
-        answers=[
-            answer(202, AcceptedSerializer, "The email is accepted.", examples=examples.ACCEPTED, headers=REPLAYED),
-            answer(200, DryRunSerializer, "The dry run found nothing wrong.", example=examples.DRY_RUN),
+        responses=[
+            response(202, AcceptedSerializer, "The email is accepted.", examples=examples.ACCEPTED, headers=REPLAYED),
+            response(200, DryRunSerializer, "The request passed the dry run.", example=examples.DRY_RUN),
         ],
         problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS, TOO_MANY_ATTACHMENTS, ATTACHMENTS_TOO_LARGE],
         parameters=[IDEMPOTENCY_KEY],
     ),
     batch=keyed_operation(
         "sendBatch",
-        "Send a template to many",
-        "Accepts an email of its own for each of up to 500 recipients, all of them or none. Suppressed recipients are "
-        "left out and listed in `rejected`; when nobody is left the answer is 422. `ids` are those of the accepted, in "
-        "the order of the request. A recipient's `metadata` adds to what all share.",
+        "Send a template to many recipients",
+        "Accepts a separate email for each of up to 500 recipients, all of them or none. Suppressed recipients are "
+        "skipped and listed in `rejected`; if all are suppressed the response is 422. `ids` lists the accepted emails "
+        "in the order of the request. A recipient's `metadata` is merged into the shared `metadata`.",
         scope=SENDING,
         body=BatchInput,
         bodies=examples.BATCH,
-        answers=[
-            answer(
+        responses=[
+            response(
                 202,
                 BatchAcceptedSerializer,
                 "The emails are accepted.",
@@ -143,8 +160,8 @@ emails_schema = extend_schema_view(
         "List emails",
         "Returns the workspace's emails, newest first.",
         scope=ANY,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200, page_of(EmailItemSerializer, name="EmailPage"), "A page of emails.", example=examples.EMAIL_PAGE
             )
         ],
@@ -155,11 +172,11 @@ emails_schema = extend_schema_view(
         "exportEmails",
         "Export emails as CSV",
         f"Streams the newest {MAX_ROWS:,} emails that the filters match, as CSV with the columns "
-        f"{', '.join(f'`{name}`' for name in COLUMNS)}. When there are more, `X-Export-Truncated` says so. A cell that "
-        "a spreadsheet would run as a formula begins with an apostrophe.",
+        f"{', '.join(f'`{name}`' for name in COLUMNS)}. If more emails match, `X-Export-Truncated` is `true`. A cell "
+        "that a spreadsheet would run as a formula is prefixed with an apostrophe.",
         scope=ANY,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 TEXT,
                 "The emails.",
@@ -174,31 +191,31 @@ emails_schema = extend_schema_view(
     retrieve=keyed_operation(
         "getEmail",
         "Get an email",
-        "Returns one email with its texts, its attachments' names and the state of each recipient. `status` is the "
-        "furthest that any recipient has come.",
+        "Returns one email with its content, the names of its attachments and the status of each recipient. `status` "
+        "is the most advanced status of any recipient.",
         scope=ANY,
-        answers=[answer(200, EmailSerializer, "The email.", example=examples.EMAIL)],
+        responses=[response(200, EmailSerializer, "The email.", example=examples.EMAIL)],
         problems=[NOT_FOUND],
     ),
     events=keyed_operation(
         "listEmailEvents",
         "List an email's events",
-        "Returns everything that happened to an email, oldest first.",
+        "Returns the events of an email, oldest first.",
         scope=ANY,
-        answers=[answer(200, TimelineSerializer, "The timeline.", example=examples.TIMELINE)],
+        responses=[response(200, TimelineSerializer, "The timeline.", example=examples.TIMELINE)],
         problems=[NOT_FOUND],
     ),
     resend=keyed_operation(
         "resendEmail",
-        "Send an email again",
-        "Accepts a copy of any existing email, with a new id, to be sent at once. Domain, suppressions and quota are "
-        "checked again. The body may be left out.",
+        "Resend an email",
+        "Accepts a copy of any existing email, with a new id, and sends it immediately. Domain, suppressions and quota "
+        "are checked again. The body is optional.",
         scope=SENDING,
         body=ResendInput,
         body_may_be_empty=True,
         bodies={"With a key": {"idempotencyKey": "again-1042"}},
-        answers=[
-            answer(
+        responses=[
+            response(
                 202,
                 AcceptedSerializer,
                 "The copy is accepted.",
@@ -211,22 +228,22 @@ emails_schema = extend_schema_view(
     ),
     partial_update=keyed_operation(
         "rescheduleEmail",
-        "Move a scheduled email",
-        "Moves an email that is still scheduled to another time, at most 30 days ahead; null sends it now.",
+        "Reschedule an email",
+        "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
         scope=SENDING,
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
-        answers=[answer(200, RescheduledSerializer, "The email is moved.", example=examples.RESCHEDULED)],
+        responses=[response(200, RescheduledSerializer, "The email is rescheduled.", example=examples.RESCHEDULED)],
         problems=[NOT_FOUND, WORKSPACE_SUSPENDED, EMAIL_NOT_SCHEDULED],
     ),
     destroy=keyed_operation(
         "cancelEmail",
         "Cancel a scheduled email",
-        "Cancels an email that is still scheduled. A 200 means that it will never be sent; what it took of the quota "
-        "is given back within the same month. Cancelling again is answered the same.",
+        "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
+        "in the current month, its quota is refunded. Repeating the request returns the same response.",
         scope=SENDING,
-        answers=[
-            answer(
+        responses=[
+            response(
                 200,
                 CancelledSerializer,
                 "The email is cancelled.",
@@ -240,12 +257,12 @@ emails_schema = extend_schema_view(
 queue_schema = extend_schema_view(
     get=keyed_operation(
         "getQueueStats",
-        "Get the queue's counters",
-        "Counts the recipients of this workspace, exactly, at most one second ago: `waiting` are due now, `active` are "
-        "being sent to, `delayed` are scheduled or wait for another attempt. `completed` were accepted by the mail "
-        "server and `failed` were not, since the workspace began. While a workspace is suspended, what would wait is "
-        "`paused`.",
+        "Get queue statistics",
+        "Returns exact counts of the recipients of this workspace, at most one second old. `waiting` are due now, "
+        "`active` are being sent to, and `delayed` are scheduled or waiting for a retry. `completed` were accepted by "
+        "the receiving server and `failed` were not, over all time. In a suspended workspace, `waiting` and `delayed` "
+        "recipients count as `paused`.",
         scope=READING,
-        answers=[answer(200, StatsSerializer, "The counters.", example=examples.STATS)],
+        responses=[response(200, StatsSerializer, "The queue statistics.", example=examples.STATS)],
     )
 )

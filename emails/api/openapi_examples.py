@@ -1,4 +1,4 @@
-"""Requests and answers of `/v1/emails` as the OpenAPI document shows them."""
+"""OpenAPI examples of `/v1/emails`: requests and responses."""
 
 from typing import Any
 
@@ -53,8 +53,7 @@ ACCEPTED: dict[str, Any] = {
         "warnings": [
             {
                 "code": "missing_template_variables",
-                "message": "The template names this variable, and the data has no value for it; it was rendered as "
-                "nothing.",
+                "message": "The data has no value for this template variable; it was rendered as an empty string.",
                 "variables": ["name"],
             }
         ],

@@ -1,26 +1,26 @@
-"""Answers of `/v1/emails` that no serializer writes, and input fields, as the OpenAPI document shows them."""
+"""OpenAPI schemas of `/v1/emails`: responses without a serializer, and refinements of input fields."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import WireTimeField
-from api.schema_fields import ADDRESS, ONE_LINE, refine, show_as
+from api.fields import UtcDateTimeField
+from api.schema_fields import ADDRESS, ONE_LINE, refine_schema, set_field_schema
 from emails.api import attachments, fields, inputs
 from emails.api.serializers import EmailSerializer, EventSerializer
-from emails.states import State
+from emails.states import EmailStatus
 from suppressions.errors import RecipientSuppressed
 
 SOME_TEXT = {"not": {"type": "null"}, "minLength": 1}
 ADDRESSES = {"type": "array", "items": ADDRESS, "maxItems": inputs.MAX_RECIPIENTS}
 NOTHING_BUT_DOTS = r"^(?=.*[^. ])[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069/\\]+$"
-# ECMA has no \\U.
+# ECMAScript has no \\U escape.
 CONTENT_TYPE = f"^{attachments.CONTENT_TYPE.pattern}$".replace("\\U0010ffff", "\\uffff")
 BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 class WarningSerializer(serializers.Serializer[Any]):
-    """Something that was accepted and may not be what was meant."""
+    """A part of the request that was accepted but may be a mistake."""
 
     code = serializers.CharField()
     message = serializers.CharField()
@@ -31,8 +31,8 @@ class WarningSerializer(serializers.Serializer[Any]):
 
 class AcceptedSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
-    status = serializers.ChoiceField([State.QUEUED.value, State.SCHEDULED.value])
-    createdAt = WireTimeField()  # noqa: N815
+    status = serializers.ChoiceField([EmailStatus.QUEUED.value, EmailStatus.SCHEDULED.value])
+    createdAt = UtcDateTimeField()  # noqa: N815
     warnings = WarningSerializer(many=True, required=False)
 
 
@@ -45,19 +45,19 @@ class DryRunSerializer(serializers.Serializer[Any]):
 
 
 class BatchEmailSerializer(serializers.Serializer[Any]):
-    index = serializers.IntegerField(help_text="Of the recipient in the request, from 0.")
+    index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
     to = serializers.CharField()
     id = serializers.CharField()
 
 
 class BatchRejectionSerializer(serializers.Serializer[Any]):
-    index = serializers.IntegerField(help_text="Of the recipient in the request, from 0.")
+    index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
     to = serializers.CharField()
     code = serializers.ChoiceField([RecipientSuppressed.code])
 
 
 class BatchAcceptedSerializer(serializers.Serializer[Any]):
-    queued = serializers.IntegerField(help_text="How many emails were accepted.")
+    queued = serializers.IntegerField(help_text="The number of accepted emails.")
     ids = serializers.ListField(child=serializers.CharField())
     emails = BatchEmailSerializer(many=True)
     rejected = BatchRejectionSerializer(many=True)
@@ -66,57 +66,57 @@ class BatchAcceptedSerializer(serializers.Serializer[Any]):
 
 class RescheduledSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
-    status = serializers.ChoiceField(State.values)
-    createdAt = WireTimeField()  # noqa: N815
-    scheduledFor = WireTimeField()  # noqa: N815
+    status = serializers.ChoiceField(EmailStatus.values)
+    createdAt = UtcDateTimeField()  # noqa: N815
+    scheduledFor = UtcDateTimeField()  # noqa: N815
 
 
 class CancelledSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
-    status = serializers.ChoiceField([State.CANCELLED.value])
+    status = serializers.ChoiceField([EmailStatus.CANCELLED.value])
 
 
 class TimelineSerializer(serializers.Serializer[Any]):
     locals()["data"] = EventSerializer(many=True)
 
 
-show_as(fields.HeaderField, {"type": "string", "pattern": ONE_LINE})
-show_as(fields.BodyField, {"type": "string", "maxLength": fields.BodyField.max_bytes})
-show_as(fields.AddressListField, ADDRESSES)
-show_as(fields.RecipientsField, {"anyOf": [ADDRESS, {**ADDRESSES, "minItems": 1}]})
-show_as(inputs.ScheduleField, {"type": "string", "format": "date-time"})
-show_as(
+set_field_schema(fields.HeaderField, {"type": "string", "pattern": ONE_LINE})
+set_field_schema(fields.BodyField, {"type": "string", "maxLength": fields.BodyField.max_bytes})
+set_field_schema(fields.AddressListField, ADDRESSES)
+set_field_schema(fields.RecipientsField, {"anyOf": [ADDRESS, {**ADDRESSES, "minItems": 1}]})
+set_field_schema(inputs.ScheduleField, {"type": "string", "format": "date-time"})
+set_field_schema(
     fields.HeadersField,
     {
         "type": "object",
-        "description": "Headers of your own. Those that the service sets, or that steer a relay, are refused.",
+        "description": "Custom headers. Headers that Postrider sets, or that mail servers act on, are refused.",
         "maxProperties": fields.MAX_HEADERS,
         "propertyNames": {"pattern": f"^{fields.HEADER_NAME.pattern}$"},
         "additionalProperties": {"type": "string", "maxLength": fields.MAX_HEADER_LENGTH, "pattern": ONE_LINE},
     },
 )
-show_as(attachments.FileNameField, {"type": "string", "pattern": NOTHING_BUT_DOTS})
-show_as(attachments.Base64Field, {"type": "string", "contentEncoding": "base64", "pattern": BASE64})
+set_field_schema(attachments.FileNameField, {"type": "string", "pattern": NOTHING_BUT_DOTS})
+set_field_schema(attachments.Base64Field, {"type": "string", "contentEncoding": "base64", "pattern": BASE64})
 
-refine(
+refine_schema(
     attachments.FileInput,
     properties={
-        "contentType": {"pattern": CONTENT_TYPE, "description": "Else guessed from the name."},
+        "contentType": {"pattern": CONTENT_TYPE, "description": "Defaults to a type guessed from the filename."},
         "contentId": {
             "pattern": f"^{attachments.CONTENT_ID.pattern}$",
-            "description": "Makes it an image that the HTML shows by `cid:`.",
+            "description": "Makes the attachment an inline image, referenced by `cid:` in the HTML.",
         },
     },
 )
-refine(
+refine_schema(
     inputs.SendInput,
     properties={
         "attachments": {"maxItems": attachments.MAX_FILES},
         "templateId": {"description": "A template's id or alias."},
-        "metadata": {"description": f"Of your own, at most {inputs.MAX_METADATA_BYTES:,} bytes."},
-        "scheduledFor": {"description": "Later than now, at most 30 days ahead."},
-        "idempotencyKey": {"description": "Of one key a workspace accepts one request."},
-        "dryRun": {"description": "Check everything, send nothing."},
+        "metadata": {"description": f"Custom data, at most {inputs.MAX_METADATA_BYTES:,} bytes."},
+        "scheduledFor": {"description": "A time in the future, at most 30 days ahead."},
+        "idempotencyKey": {"description": "Each key accepts one request per workspace."},
+        "dryRun": {"description": "Check the request without sending."},
     },
     anyOf=[
         {
@@ -132,30 +132,30 @@ refine(
         {"title": "With a template", "required": ["templateId"], "properties": {"templateId": SOME_TEXT}},
     ],
 )
-refine(
+refine_schema(
     inputs.BatchInput,
     properties={
         "recipients": {"maxItems": inputs.MAX_BATCH},
         "templateId": {"description": "A template's id or alias."},
-        "subject": {"description": "In place of the template's; rendered like it."},
+        "subject": {"description": "Overrides the template's subject and is rendered the same way."},
     },
 )
-refine(
+refine_schema(
     EmailSerializer,
     properties={
-        "to": {"description": "The recipients in To, joined with a comma and a blank."},
+        "to": {"description": "The To addresses, joined with a comma and a space."},
         "htmlContent": {"type": "string", "description": "Without footer and tracking."},
         "text": {"type": "string"},
-        "errorMessage": {"description": "Of the last recipient that it could not be delivered to."},
+        "errorMessage": {"description": "The most recent delivery error of any recipient."},
     },
 )
-refine(
+refine_schema(
     EventSerializer,
     properties={
         "payload": {
             "properties": {"emailId": {"type": "string"}, "to": {"type": "string"}},
             "required": ["emailId"],
         },
-        "sentToWebhook": {"description": "Whether an endpoint has taken it."},
+        "sentToWebhook": {"description": "Whether a webhook endpoint accepted the event."},
     },
 )

@@ -1,4 +1,4 @@
-"""Pages of the list of emails: exact totals without counting what the counters know."""
+"""Pagination of the email list: exact totals, from the counters where possible."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from rest_framework.request import Request
 from analytics import counters
 from api.pagination import PagePagination
 from emails.models import Email
-from emails.states import State
+from emails.states import EmailStatus
 
 
 class EmailPagination(PagePagination):
-    """Totals come from the tally; those of a search, a tag or a range from the index that finds the rows."""
+    """Totals come from the counters; with a search, a tag or a range they are counted by index."""
 
     def paginate(
         self, emails: QuerySet[Email], request: Request, *, filters: dict[str, Any], workspace_id: str
     ) -> list[Email]:
-        self.read(request)
+        self.read_query(request)
         if filters.get("search"):
-            return self._found(emails)
-        counted = not any(filters.get(name) for name in ("tag", "from", "to"))
-        self.total = _tallied(workspace_id, filters.get("status")) if counted else emails.order_by().count()
+            return self._paginate_search(emails)
+        has_counter = not any(filters.get(name) for name in ("tag", "from", "to"))
+        self.total = _counter_total(workspace_id, filters.get("status")) if has_counter else emails.order_by().count()
         return list(emails[self.slice]) if self.start < self.total else []
 
-    def _found(self, emails: QuerySet[Email]) -> list[Email]:
-        """Count and cut in one pass over what matches: two would read every match twice."""
+    def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:
+        """Count the matches and cut the page in one pass; two passes would read every match twice."""
         sql, parameters = emails.order_by().values("id", "created_at").query.sql_with_params()
         page = f"""
-            WITH found AS MATERIALIZED ({sql})
-            SELECT (SELECT count(*) FROM found),
-                   ARRAY(SELECT id FROM found ORDER BY created_at DESC, id DESC OFFSET %s LIMIT %s)
+            WITH matches AS MATERIALIZED ({sql})
+            SELECT (SELECT count(*) FROM matches),
+                   ARRAY(SELECT id FROM matches ORDER BY created_at DESC, id DESC OFFSET %s LIMIT %s)
         """  # noqa: S608 - the inner statement is the ORM's own
         with connection.cursor() as cursor:
             cursor.execute(page, [*parameters, self.start, self.limit])
@@ -39,5 +39,5 @@ class EmailPagination(PagePagination):
         return list(emails.filter(id__in=ids)) if ids else []
 
 
-def _tallied(workspace_id: str, statuses: list[str] | None) -> int:
-    return counters.total(workspace_id, keys=[f"status.{status}" for status in statuses or State.values])
+def _counter_total(workspace_id: str, statuses: list[str] | None) -> int:
+    return counters.total(workspace_id, keys=[f"status.{status}" for status in statuses or EmailStatus.values])

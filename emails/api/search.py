@@ -1,8 +1,8 @@
-"""Find a text among recipients and subjects, whatever of it nearly every email has (docs/decisions/0067).
+"""Substring search in recipients and subjects, fast even with very common trigrams (docs/decisions/0067).
 
-The index of trigrams reads the list of each trigram that it is asked for. Those of "use" in "user77@corp", or of "com"
-anywhere, hold most emails, tell little, and took nearly all of the time. So the index is asked for the other parts
-of a text alone, and what it finds is compared with the whole of it.
+The trigram index reads the posting list of every trigram in the query. The list of "use" in "user77@corp", or of
+"com", contains most emails: it is not selective and takes most of the time. So the index is queried for the selective
+parts of the text only, and the matches are compared with the whole text.
 """
 
 import re
@@ -19,7 +19,7 @@ from django.db.models.lookups import GreaterThan
 from emails.models import Email
 
 TRIGRAM = 3
-# Leaving one of these out at most doubles what is compared.
+# Omitting a trigram this common at most doubles the rows to compare.
 COMMON_FREQUENCY = 0.5
 COMMON_SECONDS = 600
 COMMON = """
@@ -28,17 +28,17 @@ SELECT trigram FROM pg_stats_ext_exprs,
  WHERE schemaname = ANY(current_schemas(false)) AND statistics_name = 'email_trigrams'
    AND trigram IS NOT NULL AND frequency >= %s
 """
-# What pg_trgm takes for a word, in any language: a letter or a digit.
+# A word to pg_trgm, in any language: alphanumeric characters.
 WORD = re.compile(r"[^\W_]+")
 
 
-def holding(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
-    """Return those whose search_text holds the text, taken literally; it must be folded, as that is."""
-    parts = telling_parts(text, common=common_trigrams(time.monotonic() // COMMON_SECONDS))
+def filter_by_text(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
+    """Filter emails by a literal substring of search_text. The text must be case-folded, like search_text."""
+    parts = selective_parts(text, common=common_trigrams(time.monotonic() // COMMON_SECONDS))
     if not parts:
         return emails.filter(search_text__contains=text)
     pattern = "%".join(["", *map(connection.ops.prep_for_like_query, parts), ""])
-    # The whole in another form than LIKE, or the index would be asked for it after all.
+    # strpos for the whole text: a second LIKE would query the index for all of its trigrams.
     return emails.filter(_Like("search_text", Value(pattern)), GreaterThan(StrIndex("search_text", Value(text)), 0))
 
 
@@ -48,17 +48,17 @@ class _Like(Func):
     output_field = BooleanField()
 
 
-def telling_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
-    """Return parts of the text, in their order and apart, whose trigrams are not all common.
+def selective_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
+    """Return the parts of the text whose trigrams are not all common, in order and without overlap.
 
-    Nothing when there is nothing to leave out, or nothing would be left.
+    Returns an empty list if every part is selective, or none is.
     """
     windows = [range(start, start + TRIGRAM) for start in range(len(text) - TRIGRAM + 1)]
-    telling = [window for window in windows if not common >= set(_trigrams(text[window.start : window.stop]))]
-    if len(telling) == len(windows):
+    selective = [window for window in windows if not common >= set(_trigrams(text[window.start : window.stop]))]
+    if len(selective) == len(windows):
         return []
     parts: list[range] = []
-    for window in telling:
+    for window in selective:
         if parts and window.start < parts[-1].stop:
             parts[-1] = range(parts[-1].start, window.stop)
         else:
@@ -68,14 +68,14 @@ def telling_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def common_trigrams(_age: float) -> frozenset[str]:
-    """Return the trigrams that so many emails have, by PostgreSQL's own statistics, as they are now and then."""
+    """Return the common trigrams from PostgreSQL's statistics; cached for COMMON_SECONDS."""
     with connection.cursor() as cursor:
         cursor.execute(COMMON, [COMMON_FREQUENCY])
         return frozenset(trigram for (trigram,) in cursor.fetchall())
 
 
 def _trigrams(window: str) -> Iterator[str]:
-    """Yield what pg_trgm takes from a part of a text: of the words that begin or end in it with a blank there."""
+    """Yield the trigrams that pg_trgm extracts from part of a text; words that begin or end inside it are padded."""
     for word in WORD.finditer(window):
         begins, ends = word.start() > 0, word.end() < len(window)
         padded = "  " * begins + word.group() + " " * ends

@@ -1,21 +1,21 @@
-"""Emails as answers: one serializer per shape."""
+"""Responses of `/v1/emails`: one output serializer per shape."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import ObjectField, WireTimeField
+from api.fields import ObjectField, UtcDateTimeField
 from emails.models import Attachment, Email, Event, Recipient
-from emails.rendered_content import wording_of
-from emails.states import State
+from emails.rendered_content import render_email
+from emails.states import EmailStatus
 
 
 class RecipientSerializer(serializers.ModelSerializer[Recipient]):
     email = serializers.CharField(source="address")
-    type = serializers.ChoiceField(Recipient.Kind.choices, source="kind")
-    status = serializers.ChoiceField(State.choices, source="state")
-    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
-    deliveredAt = WireTimeField(source="delivered_at", allow_null=True)  # noqa: N815
+    type = serializers.ChoiceField(Recipient.RecipientType.choices, source="kind")
+    status = serializers.ChoiceField(EmailStatus.choices, source="state")
+    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    deliveredAt = UtcDateTimeField(source="delivered_at", allow_null=True)  # noqa: N815
     errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
 
     class Meta:
@@ -36,8 +36,8 @@ class EmailItemSerializer(serializers.ModelSerializer[Email]):
 
     locals()["from"] = serializers.CharField(source="sender")
     to = serializers.CharField(source="addressees")
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
-    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
 
     class Meta:
         model = Email
@@ -51,10 +51,10 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
     to = serializers.CharField(source="addressees")
     templateId = serializers.CharField(source="template_id", allow_null=True)  # noqa: N815
     attachments = AttachmentSerializer(source="content.attachments", many=True, default=[])
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
-    sentAt = WireTimeField(source="sent_at", allow_null=True)  # noqa: N815
-    deliveredAt = WireTimeField(source="delivered_at", allow_null=True)  # noqa: N815
-    scheduledFor = WireTimeField(source="scheduled_for", allow_null=True)  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    deliveredAt = UtcDateTimeField(source="delivered_at", allow_null=True)  # noqa: N815
+    scheduledFor = UtcDateTimeField(source="scheduled_for", allow_null=True)  # noqa: N815
     errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
     retryCount = serializers.IntegerField(source="retry_count")  # noqa: N815
     replyTo = serializers.CharField(source="reply_to", allow_null=True)  # noqa: N815
@@ -88,14 +88,14 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
         )
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
-        # Rendered once for both: an email of a template keeps no text of its own.
-        wording = wording_of(instance)
-        return {**super().to_representation(instance), "htmlContent": wording.html, "text": wording.text}
+        # Rendered once for both fields; an email with a template stores no text.
+        content = render_email(instance)
+        return {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
-    eventType = serializers.ChoiceField(Event.Kind.choices, source="kind")  # noqa: N815
-    createdAt = WireTimeField(source="created_at")  # noqa: N815
+    eventType = serializers.ChoiceField(Event.EventKind.choices, source="kind")  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
     sentToWebhook = serializers.BooleanField(source="sent_to_webhook")  # noqa: N815
     payload = ObjectField()
 
@@ -105,7 +105,7 @@ class EventSerializer(serializers.ModelSerializer[Event]):
 
 
 class StatsSerializer(serializers.Serializer[Any]):
-    """Recipients, each counted once."""
+    """Queue statistics: every recipient is counted once."""
 
     waiting = serializers.IntegerField(min_value=0)
     active = serializers.IntegerField(min_value=0)

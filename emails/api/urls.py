@@ -1,6 +1,6 @@
-from api.routing import Router, door
+from api.routing import Router, fixed_path
 from emails.api.views import EmailViewSet, QueueStatsView
 
 router = Router()
 router.register("emails", EmailViewSet, basename="email")
-urlpatterns = [*router.urls, door("queue/stats", QueueStatsView.as_view(), name="queue-stats")]
+urlpatterns = [*router.urls, fixed_path("queue/stats", QueueStatsView.as_view(), name="queue-stats")]

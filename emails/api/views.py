@@ -1,4 +1,4 @@
-"""`/v1/emails`: send, batch, list, export, look at one, follow its timeline, resend, reschedule, cancel; the queue."""
+"""Email endpoints: send, batch, list, export, detail, timeline, resend, reschedule, cancel; queue statistics."""
 
 from typing import Any
 
@@ -7,41 +7,55 @@ from django.http import StreamingHttpResponse
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.mixins import RetrieveModelMixin
+from rest_framework.permissions import BasePermission
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from emails.accept.idempotency import Answer, read_key, replay
+from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.services import check_email, resend_email, send_batch, send_email
 from emails.api.export import csv_lines, is_truncated
-from emails.api.filters import EmailFilters, filtered
+from emails.api.filters import EmailFilters, apply_filters
 from emails.api.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
-from emails.api.permissions import MayAccept
 from emails.api.serializers import EmailItemSerializer, EmailSerializer, EventSerializer, StatsSerializer
 from emails.models import Attachment, Email
-from emails.queue_stats import read_stats
+from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
 from lib.worker.failpoints import failpoint
+from workspaces.api.authentication import workspace_of
 from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
+from workspaces.errors import WorkspaceSuspended
 
-WITHOUT_BYTES = Prefetch("content__attachments", queryset=Attachment.objects.defer("data"))
+ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
+ATTACHMENTS_WITHOUT_DATA = Prefetch("content__attachments", queryset=Attachment.objects.defer("data"))
 
 
 class CsvRenderer(JSONRenderer):
-    """Lets callers ask for text/csv; what it renders are the errors, which stay JSON."""
+    """Accepts text/csv in content negotiation. It renders errors only, as JSON."""
 
     media_type = "text/csv"
     format = "csv"
+
+
+class WorkspaceNotSuspended(BasePermission):
+    """Refuses to accept emails from a suspended workspace."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if view.action in ACCEPTING and workspace_of(request).is_suspended:
+            raise WorkspaceSuspended(
+                "This workspace is suspended and cannot send email. Contact the operator of this server."
+            )
+        return True
 
 
 @emails_schema
 class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
     serializer_class = EmailSerializer
-    permission_classes = (HasScope, MayAccept)
+    permission_classes = (HasScope, WorkspaceNotSuspended)
     sending_actions = frozenset(
         {"send", "batch", "resend", "destroy", "partial_update", "list", "retrieve", "events", "export"}
     )
@@ -49,19 +63,21 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     def get_queryset(self) -> Any:
         emails = super().get_queryset()
         if self.action == "retrieve":
-            return emails.select_related("content", "template_version").prefetch_related("recipients", WITHOUT_BYTES)
+            return emails.select_related("content", "template_version").prefetch_related(
+                "recipients", ATTACHMENTS_WITHOUT_DATA
+            )
         return emails
 
     def list(self, request: Request) -> Response:
         filters = self.filters()
-        pages = EmailPagination()
-        emails = filtered(self.get_queryset(), filters)
-        page = pages.paginate(emails, request, filters=filters, workspace_id=self.workspace.id)
-        return pages.get_paginated_response(EmailItemSerializer(page, many=True).data)
+        pagination = EmailPagination()
+        emails = apply_filters(self.get_queryset(), filters)
+        page = pagination.paginate(emails, request, filters=filters, workspace_id=self.workspace.id)
+        return pagination.get_paginated_response(EmailItemSerializer(page, many=True).data)
 
     @action(detail=False, renderer_classes=[CsvRenderer, JSONRenderer])
     def export(self, request: Request) -> StreamingHttpResponse:
-        emails = filtered(self.get_queryset(), self.filters())
+        emails = apply_filters(self.get_queryset(), self.filters())
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
         if is_truncated(emails):
             headers["X-Export-Truncated"] = "true"
@@ -70,31 +86,31 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
     @action(detail=False, methods=["post"])
     def send(self, request: Request) -> Response:
         key = read_key(request, operation="send")
-        answer = replay(self.workspace, key)
-        if answer is None:
+        stored = find_response(self.workspace, key)
+        if stored is None:
             draft, is_dry_run = self.valid(SendInput)
             if is_dry_run:
                 return Response(check_email(self.workspace, draft=draft))
-            answer = send_email(self.workspace, draft=draft, key=key)
-        return accepted(answer)
+            stored = send_email(self.workspace, draft=draft, key=key)
+        return accepted_response(stored)
 
     @action(detail=False, methods=["post"])
     def batch(self, request: Request) -> Response:
         key = read_key(request, operation="batch")
-        answer = replay(self.workspace, key)
-        if answer is None:
-            answer = send_batch(self.workspace, batch=self.valid(BatchInput), key=key)
-        return accepted(answer)
+        stored = find_response(self.workspace, key)
+        if stored is None:
+            stored = send_batch(self.workspace, batch=self.valid(BatchInput), key=key)
+        return accepted_response(stored)
 
     @action(detail=True, methods=["post"])
     def resend(self, request: Request, pk: str) -> Response:
         email = self.get_object()
         key = read_key(request, operation="resend", about=email.id)
-        answer = replay(self.workspace, key)
-        if answer is None:
+        stored = find_response(self.workspace, key)
+        if stored is None:
             self.valid(ResendInput, may_be_empty=True)
-            answer = resend_email(self.workspace, email=email, key=key)
-        return accepted(answer)
+            stored = resend_email(self.workspace, email=email, key=key)
+        return accepted_response(stored)
 
     @action(detail=True)
     def events(self, request: Request, pk: str) -> Response:
@@ -118,9 +134,9 @@ class QueueStatsView(WorkspaceView):
     action = "stats"
 
     def get(self, request: Request) -> Response:
-        return Response(StatsSerializer(read_stats(self.workspace)).data)
+        return Response(StatsSerializer(read_queue_stats(self.workspace)).data)
 
 
-def accepted(answer: Answer) -> Response:
+def accepted_response(response: StoredResponse) -> Response:
     failpoint("emails.before_accept_answer")
-    return Response(answer.body, status=status.HTTP_202_ACCEPTED, headers=answer.headers)
+    return Response(response.body, status=status.HTTP_202_ACCEPTED, headers=response.headers)

@@ -1,7 +1,7 @@
-"""Opens and clicks: any number of them in one transaction.
+"""Opens and clicks: any number of hits recorded in one transaction.
 
-Lock order as everywhere: Pending → Recipient → Email by id → sorted inserts. The queue's rows are locked though
-they do not change: emails.sending.outcomes holds them while it updates recipients in no order of its own.
+Lock order as everywhere: QueueEntry → Recipient → Email by id → sorted inserts. The queue entries are locked although
+they do not change, because emails.sending.outcomes locks them and then updates recipients in no particular order.
 See docs/decisions/0027.
 """
 
@@ -17,17 +17,17 @@ from django.db import connection, transaction
 
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event
-from emails.states import State, sources
-from emails.status_rollup import derive_emails
+from emails.states import EmailStatus, source_statuses
+from emails.status_rollup import roll_up_and_count
 from lib.ids import from_uuid, to_uuid
 from lib.sql import Statement, run_together
 
-# Hits of one recipient on one link that are events and webhooks; further ones are counted.
-EVENTS_A_LINK = 20
-# Nobody reads that fast: a gateway looked at the mail before, or just after, it took it.
-TOO_SOON_SECONDS = 2.0
+# Hits of one recipient on one link that become events and webhook deliveries; further hits are only counted.
+EVENTS_PER_LINK = 20
+# A hit within this time of the delivery comes from a mail gateway that scans the message, not from a person.
+MIN_HUMAN_SECONDS = 2.0
 
-# Leased: the mail is being handed over at this moment.
+# Stage 2 is leased: the message is being sent now.
 LOCK_PENDING = """
 SELECT recipient_id, stage = 2 FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR SHARE
 """
@@ -35,13 +35,13 @@ LOCK_RECIPIENTS = """
 SELECT id, email_id, address, extract(epoch FROM now() - sent_at)::float
   FROM emails_recipient WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
-COUNT = """
+COUNT_HITS = """
 INSERT INTO emails_hitcount AS known (recipient_id, link, hits)
 SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::int[]) AS h (recipient_id, link, hits) ORDER BY recipient_id, link
     ON CONFLICT (recipient_id, link) DO UPDATE SET hits = known.hits + EXCLUDED.hits
 RETURNING recipient_id, link, hits
 """
-# Who clicks has opened, and has it; a recipient whose mail failed, bounced or was cancelled stays as he is.
+# A click implies an open and a delivery. A recipient that failed, bounced or was cancelled does not change.
 MOVE = """
 UPDATE emails_recipient r
    SET state = CASE WHEN h.clicked THEN 'clicked' ELSE 'opened' END,
@@ -55,21 +55,21 @@ RETURNING r.email_id
 
 @dataclass(frozen=True)
 class Hit:
-    """A pixel that was loaded, or a link that was followed to url; heard_at by the process's monotonic clock."""
+    """A loaded tracking pixel, or a followed link if url is set. received_at: the process's monotonic clock."""
 
     recipient_id: str
     url: str | None = None
-    is_machine: bool = False
-    heard_at: float = field(default_factory=time.monotonic)
+    is_bot: bool = False
+    received_at: float = field(default_factory=time.monotonic)
 
     @property
-    def link(self) -> tuple[UUID, UUID]:
-        """What is counted: the recipient and the target."""
+    def counter_key(self) -> tuple[UUID, UUID]:
+        """The recipient and a hash of the target: one HitCount."""
         return to_uuid(self.recipient_id), UUID(bytes=hashlib.sha256((self.url or "").encode()).digest()[:16])
 
 
 @dataclass(frozen=True)
-class _Recipient:
+class _HitRecipient:
     email_id: str
     address: str
     seconds_since_sent: float | None
@@ -78,68 +78,73 @@ class _Recipient:
 
 @transaction.atomic
 def record_hits(hits: Sequence[Hit]) -> None:
-    """Write hits down, in the order in which they came; those of emails that are deleted leave no trace."""
-    recipients = _locked({hit.recipient_id for hit in hits})
+    """Record hits in the given order; ignore those of deleted emails."""
+    recipients = _lock_recipients({hit.recipient_id for hit in hits})
     known = [hit for hit in hits if hit.recipient_id in recipients]
     if not known:
         return
-    email_ids = _move(known)
-    add_events([_event(hit, recipients[hit.recipient_id]) for hit in _counted(known)])
-    derive_emails(email_ids)
+    email_ids = _move_recipients(known)
+    add_events([_event(hit, recipients[hit.recipient_id]) for hit in _count_hits(known)])
+    roll_up_and_count(email_ids)
 
 
-def _locked(recipient_ids: set[str]) -> dict[str, _Recipient]:
+def _lock_recipients(recipient_ids: set[str]) -> dict[str, _HitRecipient]:
     ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
     pending, recipients = run_together([Statement(LOCK_PENDING, [ids]), Statement(LOCK_RECIPIENTS, [ids])])
     leased = {id_ for id_, is_leased in pending if is_leased}
     return {
-        from_uuid(id_): _Recipient(from_uuid(email_id), address, seconds, id_ in leased)
+        from_uuid(id_): _HitRecipient(from_uuid(email_id), address, seconds, id_ in leased)
         for id_, email_id, address, seconds in recipients
     }
 
 
-def _move(hits: Sequence[Hit]) -> list[str]:
-    """Move the recipients along the table; return the emails to derive anew."""
+def _move_recipients(hits: Sequence[Hit]) -> list[str]:
+    """Move the recipients to opened or clicked where allowed; return the ids of their emails."""
     clicked: dict[UUID, bool] = {}
     for hit in hits:
         recipient_id = to_uuid(hit.recipient_id)
         clicked[recipient_id] = clicked.get(recipient_id, False) or hit.url is not None
-    values: list[Any] = [list(clicked), list(clicked.values()), sources(State.CLICKED), sources(State.OPENED)]
+    values: list[Any] = [
+        list(clicked),
+        list(clicked.values()),
+        source_statuses(EmailStatus.CLICKED),
+        source_statuses(EmailStatus.OPENED),
+    ]
     with connection.cursor() as cursor:
         cursor.execute(MOVE, values)
         return sorted({from_uuid(email_id) for (email_id,) in cursor.fetchall()})
 
 
-def _counted(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Count the hits; yield those that are among the first of their recipient and link."""
-    links = [hit.link for hit in hits]
-    new = Counter(links)
+def _count_hits(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Count the hits; yield those that are among the first EVENTS_PER_LINK of their recipient and link."""
+    keys = [hit.counter_key for hit in hits]
+    new = Counter(keys)
     columns: list[Any] = [[recipient_id for recipient_id, _ in new], [link for _, link in new], list(new.values())]
     with connection.cursor() as cursor:
-        cursor.execute(COUNT, columns)
+        cursor.execute(COUNT_HITS, columns)
         before = {
             (recipient_id, link): total - new[recipient_id, link] for recipient_id, link, total in cursor.fetchall()
         }
-    for hit, link in zip(hits, links, strict=True):
-        if before[link] < EVENTS_A_LINK:
+    for hit, key in zip(hits, keys, strict=True):
+        if before[key] < EVENTS_PER_LINK:
             yield hit
-        before[link] += 1
+        before[key] += 1
 
 
-def _event(hit: Hit, recipient: _Recipient) -> NewEvent:
-    kind = Event.Kind.CLICKED if hit.url else Event.Kind.OPENED
+def _event(hit: Hit, recipient: _HitRecipient) -> NewEvent:
+    kind = Event.EventKind.CLICKED if hit.url else Event.EventKind.OPENED
     details = {"url": hit.url} if hit.url else {}
     return NewEvent(
         kind,
         recipient.email_id,
         hit.recipient_id,
         recipient.address,
-        {**details, "machine": hit.is_machine or _is_too_soon(hit, recipient)},
+        {**details, "machine": hit.is_bot or _is_too_soon(hit, recipient)},
     )
 
 
-def _is_too_soon(hit: Hit, recipient: _Recipient) -> bool:
+def _is_too_soon(hit: Hit, recipient: _HitRecipient) -> bool:
     if recipient.seconds_since_sent is None:
         return recipient.is_leased
-    waited = time.monotonic() - hit.heard_at
-    return recipient.seconds_since_sent - waited < TOO_SOON_SECONDS
+    waited = time.monotonic() - hit.received_at
+    return recipient.seconds_since_sent - waited < MIN_HUMAN_SECONDS

@@ -1,9 +1,9 @@
-"""Write down what was told about recipients after their mail had left: bounces, complaints, late deliveries.
+"""Events reported about recipients after sending: bounces, complaints, late deliveries.
 
-Opens and clicks are emails.events.opens_and_clicks.
-What was told twice is one event. A report proves that some host had taken the mail, so one that comes before
-the worker has written down its 250 ends as the other order would; the queue row goes with it, and the
-worker finds its claim gone (docs/decisions/0031). Lock order: Pending → Recipient → Email by id → sorted inserts.
+For opens and clicks see emails.events.opens_and_clicks.
+A repeated report is one event. A report proves that a host accepted the message, so a report that arrives before the
+worker records the 250 has the same result as the other order: it deletes the queue entry, and the worker finds its
+claim gone (docs/decisions/0031). Lock order: QueueEntry → Recipient → Email by id → sorted inserts.
 """
 
 import json
@@ -19,14 +19,14 @@ from analytics import counters
 from delivery.bounces.replies import SuppressOn
 from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
-from emails.models import Event, Pending
-from emails.states import State, sources
-from emails.status_rollup import derive_emails
+from emails.models import Event, QueueEntry
+from emails.states import EmailStatus, source_statuses
+from emails.status_rollup import roll_up_and_count
 from emails.upkeep import reputation_counters
-from emails.upkeep.reputation_counters import Rated
+from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid, to_uuid
 from suppressions.models import Suppression
-from suppressions.services import suppress_everywhere
+from suppressions.services import suppress_in_workspaces
 
 LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
@@ -36,7 +36,9 @@ SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at,
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """
-TOLD = "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
+RECORDED_EVENTS = (
+    "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
+)
 FINISH = "DELETE FROM emails_pending WHERE recipient_id = ANY(%s)"
 APPLY = """
 UPDATE emails_recipient r
@@ -54,136 +56,138 @@ UPDATE emails_recipient r
        reason text)
  WHERE r.id = v.id
 """
-# The states on the way to what was told; each is passed where the table allows it.
-WAYS: dict[Event.Kind, tuple[State, ...]] = {
-    Event.Kind.SENT: (State.SENT,),
-    Event.Kind.DELIVERED: (State.SENT, State.DELIVERED),
-    Event.Kind.BOUNCED: (State.SENT, State.BOUNCED),
-    Event.Kind.FAILED: (State.SENT, State.FAILED),
+# The states on the way to a reported one; each is entered if emails.states allows it.
+STATUS_PATHS: dict[Event.EventKind, tuple[EmailStatus, ...]] = {
+    Event.EventKind.SENT: (EmailStatus.SENT,),
+    Event.EventKind.DELIVERED: (EmailStatus.SENT, EmailStatus.DELIVERED),
+    Event.EventKind.BOUNCED: (EmailStatus.SENT, EmailStatus.BOUNCED),
+    Event.EventKind.FAILED: (EmailStatus.SENT, EmailStatus.FAILED),
 }
-# Told once, whoever tells it and however it is put.
-ONCE = frozenset(
-    {Event.Kind.SENT, Event.Kind.DELIVERED, Event.Kind.COMPLAINED, Event.Kind.UNSUBSCRIBED},
+# Recorded once per recipient, regardless of source and details.
+RECORDED_ONCE = frozenset(
+    {Event.EventKind.SENT, Event.EventKind.DELIVERED, Event.EventKind.COMPLAINED, Event.EventKind.UNSUBSCRIBED},
 )
 SUPPRESSIONS = {
-    Event.Kind.COMPLAINED: Suppression.Reason.COMPLAINT,
-    Event.Kind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
+    Event.EventKind.COMPLAINED: Suppression.Reason.COMPLAINT,
+    Event.EventKind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
 }
 
 
 @dataclass(frozen=True)
-class Reported:
-    """One thing told about one recipient.
+class ReportedEvent:
+    """An event reported about one recipient.
 
-    details: what the event's payload adds to emailId and to; code, enhancedCode, message and reason where it
-    tells of a failure. is_recipient_fault: the address itself is no good. never_suppresses: for the simulator's own.
+    details: payload members besides emailId and to; code, enhancedCode, message and reason for a failure.
+    is_recipient_fault: the address itself is bad. never_suppresses: set for simulator recipients.
     """
 
     recipient_id: str
-    kind: Event.Kind
+    kind: Event.EventKind
     details: dict[str, Any] = field(default_factory=dict)
     is_recipient_fault: bool = False
     never_suppresses: bool = False
 
 
 @dataclass
-class _Recipient:
-    """A locked row and what becomes of it. stage: where the queue has it; then nobody has counted it as finished."""
+class _ReportedRecipient:
+    """A locked recipient and its changes. stage: of its queue entry; None once it is counted as finished."""
 
     id: str
     email_id: str
     workspace_id: str
     address: str
-    left_at: datetime
+    sent_at: datetime
     stage: int | None
-    before: State
-    state: State
-    told: list[tuple[str, str]] = field(default_factory=list)
-    passed: list[State] = field(default_factory=list)
+    before: EmailStatus
+    state: EmailStatus
+    recorded: list[tuple[str, str]] = field(default_factory=list)
+    passed: list[EmailStatus] = field(default_factory=list)
     failure: dict[str, Any] = field(default_factory=dict)
 
 
 @transaction.atomic
-def record_reports(reports: Sequence[Reported]) -> list[bool | None]:
-    """Record what was told; return for each whether it was news, None where the recipient is gone.
+def record_reports(reports: Sequence[ReportedEvent]) -> list[bool | None]:
+    """Record reports; return for each whether it was new, or None if the recipient is deleted.
 
-    Any order and any repetition end the same. One transaction, a fixed number of statements.
+    Order and repetition do not change the result. One transaction with a fixed number of statements.
     """
-    recipients = _locked(sorted({report.recipient_id for report in reports}))
+    recipients = _lock_recipients(sorted({report.recipient_id for report in reports}))
     events: list[NewEvent] = []
-    news: list[bool | None] = []
+    results: list[bool | None] = []
     for report in reports:
         recipient = recipients.get(report.recipient_id)
-        told = list(_told(report, recipient)) if recipient else None
-        news.append(told is not None and bool(told) if recipient else None)
-        events += told or []
-    told_now = [report for report, is_news in zip(reports, news, strict=True) if is_news]
+        new_events = list(_apply_report(report, recipient)) if recipient else []
+        results.append(bool(new_events) if recipient else None)
+        events += new_events
+    new_reports = [report for report, is_new in zip(reports, results, strict=True) if is_new]
     _write(list(recipients.values()), events)
-    _rate(told_now, recipients)
-    _suppress(told_now, recipients)
-    return news
+    _count_reputation(new_reports, recipients)
+    _suppress(new_reports, recipients)
+    return results
 
 
-def _locked(recipient_ids: Sequence[str]) -> dict[str, _Recipient]:
-    """Lock the rows and read what was told about them before."""
+def _lock_recipients(recipient_ids: Sequence[str]) -> dict[str, _ReportedRecipient]:
+    """Lock the recipients and read the events recorded before."""
     ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
     with connection.cursor() as cursor:
         cursor.execute(LOCK_PENDING, [ids])
         stages = dict(cursor.fetchall())
         cursor.execute(LOCK, [ids])
-        found = {row[0]: _recipient(row, stage=stages.get(row[0])) for row in cursor.fetchall()}
-        cursor.execute(TOLD, [[to_uuid(recipient.email_id) for recipient in found.values()], list(found)])
+        recipients = {row[0]: _recipient(row, stage=stages.get(row[0])) for row in cursor.fetchall()}
+        cursor.execute(
+            RECORDED_EVENTS, [[to_uuid(recipient.email_id) for recipient in recipients.values()], list(recipients)]
+        )
         for recipient_id, kind, payload in cursor.fetchall():
-            found[recipient_id].told.append((kind, _key(kind, payload)))
-    return {recipient.id: recipient for recipient in found.values()}
+            recipients[recipient_id].recorded.append((kind, _event_key(kind, payload)))
+    return {recipient.id: recipient for recipient in recipients.values()}
 
 
-def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _Recipient:
-    id_, email_id, workspace_id, address, state, left_at = row
-    return _Recipient(
+def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient:
+    id_, email_id, workspace_id, address, state, sent_at = row
+    return _ReportedRecipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
-        left_at=left_at,
+        sent_at=sent_at,
         stage=stage,
-        before=State(state),
-        state=State(state),
+        before=EmailStatus(state),
+        state=EmailStatus(state),
     )
 
 
-def _key(kind: str, payload: dict[str, Any] | str) -> str:
-    """Return what two events that tell the same have in common."""
-    if kind in ONCE:
+def _event_key(kind: str, payload: dict[str, Any] | str) -> str:
+    """Return a key that is equal for repetitions of an event."""
+    if kind in RECORDED_ONCE:
         return ""
     content = json.loads(payload) if isinstance(payload, str) else payload
     return json.dumps({name: content[name] for name in content if name not in {"emailId", "to"}}, sort_keys=True)
 
 
-def _told(report: Reported, recipient: _Recipient) -> Iterator[NewEvent]:
-    """Move the recipient as far as the table allows; yield the events of what is new."""
-    key = (report.kind.value, _key(report.kind, report.details))
-    if key in recipient.told:
+def _apply_report(report: ReportedEvent, recipient: _ReportedRecipient) -> Iterator[NewEvent]:
+    """Move the recipient as far as emails.states allows; yield the new events."""
+    key = (report.kind.value, _event_key(report.kind, report.details))
+    if key in recipient.recorded:
         return
-    moves = [state for state in WAYS.get(report.kind, ()) if _move(recipient, state)]
-    if State.SENT in moves and report.kind is not Event.Kind.SENT:
-        recipient.told.append((Event.Kind.SENT.value, ""))
-        yield NewEvent(Event.Kind.SENT, recipient.email_id, recipient.id, recipient.address)
+    moves = [state for state in STATUS_PATHS.get(report.kind, ()) if _try_move(recipient, state)]
+    if EmailStatus.SENT in moves and report.kind is not Event.EventKind.SENT:
+        recipient.recorded.append((Event.EventKind.SENT.value, ""))
+        yield NewEvent(Event.EventKind.SENT, recipient.email_id, recipient.id, recipient.address)
     if moves and "message" in report.details:
         recipient.failure = report.details
-    recipient.told.append(key)
+    recipient.recorded.append(key)
     yield NewEvent(report.kind, recipient.email_id, recipient.id, recipient.address, report.details)
 
 
-def _move(recipient: _Recipient, target: State) -> bool:
-    if recipient.state.value not in sources(target):
+def _try_move(recipient: _ReportedRecipient, target: EmailStatus) -> bool:
+    if recipient.state.value not in source_statuses(target):
         return False
     recipient.state = target
     recipient.passed.append(target)
     return True
 
 
-def _write(recipients: Sequence[_Recipient], events: Sequence[NewEvent]) -> None:
+def _write(recipients: Sequence[_ReportedRecipient], events: Sequence[NewEvent]) -> None:
     moved = [recipient for recipient in recipients if recipient.passed]
     if moved:
         with connection.cursor() as cursor:
@@ -191,11 +195,11 @@ def _write(recipients: Sequence[_Recipient], events: Sequence[NewEvent]) -> None
             cursor.execute(APPLY, [json.dumps([_row(recipient) for recipient in moved])])
     add_events(events)
     if moved:
-        derive_emails(sorted({recipient.email_id for recipient in moved}))
-        counters.add(change for recipient in moved for change in _counted(recipient))
+        roll_up_and_count(sorted({recipient.email_id for recipient in moved}))
+        counters.add(change for recipient in moved for change in _queue_changes(recipient))
 
 
-def _row(recipient: _Recipient) -> dict[str, Any]:
+def _row(recipient: _ReportedRecipient) -> dict[str, Any]:
     failure = recipient.failure
     return {
         "id": str(to_uuid(recipient.id)),
@@ -208,58 +212,64 @@ def _row(recipient: _Recipient) -> dict[str, Any]:
     }
 
 
-def _counted(recipient: _Recipient) -> Iterator[queue_stats.Change]:
-    """Count for queue/stats what the recipient is now, and no more what it was."""
+def _queue_changes(recipient: _ReportedRecipient) -> Iterator[counters.CounterChange]:
+    """Yield counter changes for queue/stats: from the recipient's earlier state to its current one."""
     if recipient.stage is None:
-        yield queue_stats.change(queue_stats.finished(recipient.before), recipient.workspace_id, by=-1)
-    elif recipient.stage in {Pending.Stage.WAITING, Pending.Stage.SCHEDULED}:
-        yield queue_stats.change(queue_stats.Count.DELAYED, recipient.workspace_id, by=-1)
-    yield queue_stats.change(queue_stats.finished(recipient.state), recipient.workspace_id)
+        yield queue_stats.counter_change(queue_stats.finished_counter(recipient.before), recipient.workspace_id, by=-1)
+    elif recipient.stage in {QueueEntry.QueueStage.WAITING, QueueEntry.QueueStage.SCHEDULED}:
+        yield queue_stats.counter_change(queue_stats.RecipientCounter.DELAYED, recipient.workspace_id, by=-1)
+    yield queue_stats.counter_change(queue_stats.finished_counter(recipient.state), recipient.workspace_id)
 
 
-def _rate(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:
-    """Count for the workspace's reputation what is news; two reports of one bounce are one."""
-    marks = {(what, report.recipient_id) for report in reports for what in _marks(report, recipients)}
-    counters.add(change for what, recipient_id in marks for change in _rated(what, recipients[recipient_id]))
+def _count_reputation(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedRecipient]) -> None:
+    """Count new reports for the reputation of workspaces; two reports of one bounce count once."""
+    counted = {
+        (counter, report.recipient_id) for report in reports for counter in _reputation_counters(report, recipients)
+    }
+    counters.add(
+        change for counter, recipient_id in counted for change in _reputation_change(counter, recipients[recipient_id])
+    )
 
 
-def _marks(report: Reported, recipients: dict[str, _Recipient]) -> Iterator[Rated]:
+def _reputation_counters(
+    report: ReportedEvent, recipients: dict[str, _ReportedRecipient]
+) -> Iterator[ReputationCounter]:
     passed = recipients[report.recipient_id].passed
-    if State.SENT in passed:
-        # The worker that handed it over finds its claim gone, and counts nothing.
-        yield Rated.SENT
+    if EmailStatus.SENT in passed:
+        # The worker that sent the message finds its claim gone and counts nothing.
+        yield ReputationCounter.SENT
     is_bad_address = report.is_recipient_fault and not report.never_suppresses
     if (
-        State.BOUNCED in passed
+        EmailStatus.BOUNCED in passed
         and is_bad_address
-        and reputation_counters.blames_address(report.details.get("reason", ""))
+        and reputation_counters.is_address_refusal(report.details.get("reason", ""))
     ):
-        yield Rated.BOUNCED
-    if report.kind is Event.Kind.COMPLAINED:
-        yield Rated.COMPLAINED
+        yield ReputationCounter.BOUNCED
+    if report.kind is Event.EventKind.COMPLAINED:
+        yield ReputationCounter.COMPLAINED
 
 
-def _rated(what: Rated, recipient: _Recipient) -> Iterator[queue_stats.Change]:
-    return reputation_counters.change(
-        what, workspace_id=recipient.workspace_id, address=recipient.address, left_at=recipient.left_at
+def _reputation_change(counter: ReputationCounter, recipient: _ReportedRecipient) -> Iterator[counters.CounterChange]:
+    return reputation_counters.reputation_change(
+        counter, workspace_id=recipient.workspace_id, address=recipient.address, sent_at=recipient.sent_at
     )
 
 
-def _suppress(reports: Sequence[Reported], recipients: dict[str, _Recipient]) -> None:
-    told = [(report, recipients[report.recipient_id]) for report in reports]
-    suppress_everywhere(
+def _suppress(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedRecipient]) -> None:
+    pairs = [(report, recipients[report.recipient_id]) for report in reports]
+    suppress_in_workspaces(
         (recipient.workspace_id, reason, recipient.address)
-        for report, recipient in told
-        if (reason := _suppression(report, recipient))
+        for report, recipient in pairs
+        if (reason := _suppression_reason(report, recipient))
     )
 
 
-def _suppression(report: Reported, recipient: _Recipient) -> str | None:
+def _suppression_reason(report: ReportedEvent, recipient: _ReportedRecipient) -> str | None:
     if report.never_suppresses:
         return None
-    if report.kind is Event.Kind.BOUNCED:
-        # A bounce that came after an open, or on a recipient that was finished, moved nothing and is an event only.
+    if report.kind is Event.EventKind.BOUNCED:
+        # A bounce after an open, or of a finished recipient, changes no state and is only an event.
         is_due = report.is_recipient_fault or SuppressOn(settings.SUPPRESS_ON) is SuppressOn.EVERY_BOUNCE
-        return Suppression.Reason.BOUNCE.value if is_due and State.BOUNCED in recipient.passed else None
+        return Suppression.Reason.BOUNCE.value if is_due and EmailStatus.BOUNCED in recipient.passed else None
     reason = SUPPRESSIONS.get(report.kind)
     return reason.value if reason else None

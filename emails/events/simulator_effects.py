@@ -1,19 +1,19 @@
-"""Play what a simulated recipient does after the delivery (delivery.transports.simulator)."""
+"""Simulator effects: the opens, clicks, complaints and unsubscribes of a simulated recipient."""
 
 from collections.abc import Iterator, Sequence
 
 from django.conf import settings
 
 from emails.events.opens_and_clicks import Hit, record_hits
-from emails.events.reports import Reported, record_reports
+from emails.events.reports import ReportedEvent, record_reports
 from emails.models import Event
-from emails.sending.outcomes import Result
+from emails.sending.outcomes import SendResult
 
 HITS = ("opened", "clicked")
 
 
-def play(results: Sequence[Result]) -> None:
-    """Record the opens, clicks, complaints and unsubscriptions that outcomes announce; in the caller's transaction."""
+def apply_simulator_effects(results: Sequence[SendResult]) -> None:
+    """Record the follow-up events of simulated outcomes (delivery.transports.simulator) in the caller's transaction."""
     hits = list(_hits(results))
     reports = list(_reports(results))
     if hits:
@@ -22,19 +22,19 @@ def play(results: Sequence[Result]) -> None:
         record_reports(reports)
 
 
-def _hits(results: Sequence[Result]) -> Iterator[Hit]:
+def _hits(results: Sequence[SendResult]) -> Iterator[Hit]:
     for result in results:
-        for name in result.outcome.then:
+        for name in result.outcome.simulated_events:
             if name in HITS:
                 yield Hit(result.claim.recipient_id, url=settings.PUBLIC_URL if name == "clicked" else None)
 
 
-def _reports(results: Sequence[Result]) -> Iterator[Reported]:
+def _reports(results: Sequence[SendResult]) -> Iterator[ReportedEvent]:
     for result in results:
-        for name in result.outcome.then:
+        for name in result.outcome.simulated_events:
             if name not in HITS:
-                yield Reported(
+                yield ReportedEvent(
                     result.claim.recipient_id,
-                    Event.Kind(name),
+                    Event.EventKind(name),
                     never_suppresses=result.outcome.never_suppresses,
                 )

@@ -1,4 +1,4 @@
-"""Write events; the only writer of the timeline after acceptance, and so the one who tells webhooks."""
+"""Timeline events after acceptance. This module is their only writer, and publishes them to webhooks."""
 
 import json
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from uuid import UUID
 
 from emails.models import Event
 from lib.ids import from_uuid, new_uuid, to_uuid
-from lib.sql import run_planned
-from webhooks.event_types import KINDS
-from webhooks.services import Announcement, announce
+from lib.sql import run_replanned
+from webhooks.event_types import EVENT_TYPES
+from webhooks.services import NewWebhookEvent, publish_events
 
-# Writes, and says in the same round trip what endpoints are told beside an event's payload: rows for those workspaces
-# only that have an endpoint, so that the others pay for nothing but a look into an index.
+# Inserts events and returns the additional webhook payload in one round trip. Only workspaces with an active endpoint
+# get rows; the others cost one index lookup.
 INSERT = """
 WITH given AS (
     SELECT * FROM ROWS FROM (json_to_recordset(%s) AS (id uuid, email_id uuid, recipient_id uuid, kind text,
@@ -37,9 +37,9 @@ SELECT given.number, e.workspace_id, now(),
 
 @dataclass(frozen=True)
 class NewEvent:
-    """A fact about an email, or about one recipient; details are what the kind adds to emailId and to."""
+    """A new event of an email or of one recipient. details: payload members besides emailId and to."""
 
-    kind: Event.Kind
+    kind: Event.EventKind
     email_id: str
     recipient_id: str | None = None
     to: str | None = None
@@ -52,16 +52,16 @@ class NewEvent:
 
 
 def add_events(events: Sequence[NewEvent]) -> None:
-    """Append events in the order given, in one statement, and announce them to webhooks.
+    """Append events in the given order, in one statement, and publish them to webhooks.
 
-    Call it in the transaction of what happened, after the recipients were moved: webhooks are told their states.
+    Call it in the transaction that changed the recipients, after the change: webhook payloads contain their states.
     """
     if not events:
         return
-    heard = run_planned(INSERT, [json.dumps([_row(event) for event in events]), list(KINDS)])
-    announce(
-        _announcement(events[number - 1], from_uuid(workspace, prefix="ws_"), now, facts)
-        for number, workspace, now, facts in heard
+    rows = run_replanned(INSERT, [json.dumps([_row(event) for event in events]), list(EVENT_TYPES)])
+    publish_events(
+        _webhook_event(events[number - 1], from_uuid(workspace, prefix="ws_"), now, fields)
+        for number, workspace, now, fields in rows
     )
 
 
@@ -75,6 +75,6 @@ def _row(event: NewEvent) -> dict[str, Any]:
     }
 
 
-def _announcement(event: NewEvent, workspace_id: str, now: datetime, facts: dict[str, Any]) -> Announcement:
-    data = {"emailId": event.email_id, **facts, **event.payload}
-    return Announcement(workspace_id, event.kind.value, from_uuid(event.id, prefix="evt_"), now, data)
+def _webhook_event(event: NewEvent, workspace_id: str, now: datetime, fields: dict[str, Any]) -> NewWebhookEvent:
+    data = {"emailId": event.email_id, **fields, **event.payload}
+    return NewWebhookEvent(workspace_id, event.kind.value, from_uuid(event.id, prefix="evt_"), now, data)

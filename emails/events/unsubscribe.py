@@ -1,4 +1,4 @@
-"""Somebody wants no more mail: the address is suppressed, and the timeline says so once."""
+"""Unsubscribing: suppresses the address and records one event on the timeline."""
 
 from django.db import connection, transaction
 
@@ -10,7 +10,7 @@ from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from workspaces.models import Workspace
 
-# Two clicks at once meet at the lock; the second one finds the event of the first.
+# Concurrent requests wait for the lock; the second one finds the event of the first.
 LOCK = """
 SELECT r.email_id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = %s AND e.workspace_id = %s FOR NO KEY UPDATE OF r
@@ -19,24 +19,24 @@ SELECT r.email_id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_
 
 @transaction.atomic
 def unsubscribe(link: UnsubscribeLink) -> None:
-    """Block the address of a link in its workspace, whether or not the email is still there.
+    """Suppress the address of a link in its workspace, even if the email is deleted.
 
-    Doing it again changes nothing; after the owner has removed the address from the list, it blocks it again.
+    Repeating it changes nothing, unless an owner has removed the suppression: then it is added again.
     """
     workspace = Workspace.objects.filter(id=link.workspace_id).first()
     if workspace is None:
         return
-    _tell_once(link)
+    _record_once(link)
     suppress_address(workspace, address=link.address, reason=Suppression.Reason.UNSUBSCRIBE)
 
 
-def _tell_once(link: UnsubscribeLink) -> None:
+def _record_once(link: UnsubscribeLink) -> None:
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [to_uuid(link.recipient_id), to_uuid(link.workspace_id, prefix="ws_")])
         row = cursor.fetchone()
     if row is None:
         return
     email_id = from_uuid(row[0])
-    told = Event.objects.filter(email=email_id, recipient=link.recipient_id, kind=Event.Kind.UNSUBSCRIBED)
-    if not told.exists():
-        add_events([NewEvent(Event.Kind.UNSUBSCRIBED, email_id, link.recipient_id, link.address)])
+    earlier = Event.objects.filter(email=email_id, recipient=link.recipient_id, kind=Event.EventKind.UNSUBSCRIBED)
+    if not earlier.exists():
+        add_events([NewEvent(Event.EventKind.UNSUBSCRIBED, email_id, link.recipient_id, link.address)])

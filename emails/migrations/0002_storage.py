@@ -1,4 +1,4 @@
-"""How the busy tables are stored: room for updates within their page, and a vacuum that keeps up."""
+"""Storage of the busy tables: free space for updates within a page, and a vacuum that keeps up."""
 
 from django.db import migrations
 

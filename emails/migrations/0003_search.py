@@ -1,9 +1,9 @@
-"""The index behind search: trigrams of what is searched (docs/decisions/0011)."""
+"""Search index: trigrams of the search text (docs/decisions/0011)."""
 
 from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations
 
-# A short list of pending entries (kB): the insert that has to work it off is a request somebody waits for.
+# A short pending list (kB): the insert that flushes it delays an API request.
 INDEX = (
     "CREATE INDEX email_search ON emails_email USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit = 512)"
 )

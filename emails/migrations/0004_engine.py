@@ -13,12 +13,14 @@ class Migration(migrations.Migration):
             model_name="pending",
             name="lost",
             field=models.PositiveSmallIntegerField(
-                db_default=0, help_text="claims in a row that ended without an outcome"
+                db_default=0, help_text="consecutive claims that ended without an outcome"
             ),
         ),
         migrations.AddField(
             model_name="pending",
             name="parked",
-            field=models.PositiveSmallIntegerField(db_default=0, help_text="claims in a row that found no room"),
+            field=models.PositiveSmallIntegerField(
+                db_default=0, help_text="consecutive claims that were parked by a limit"
+            ),
         ),
     ]

@@ -1,4 +1,4 @@
-"""How often each link was followed; the rows go with their recipient, however that is deleted."""
+"""Hit counts per link. The rows are deleted with their recipient, even by raw SQL."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                         "recipient_id", "link", blank=True, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("link", models.UUIDField(help_text="made of the target; of nothing for the pixel")),
+                ("link", models.UUIDField(help_text="hash of the target URL; of an empty string for the pixel")),
                 ("hits", models.PositiveIntegerField()),
                 (
                     "recipient",

@@ -1,4 +1,4 @@
-"""When a recipient and an email were finished; the indexes that queue/stats reads."""
+"""finished_at of recipients and emails; the indexes of queue/stats."""
 
 from django.db import migrations, models
 
@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "email",
             "finished_at",
-            models.DateTimeField(help_text="of the last recipient; retention counts from here", null=True),
+            models.DateTimeField(help_text="time the last recipient finished; retention counts from here", null=True),
         ),
         migrations.AddField(
             "recipient",
             "finished_at",
-            models.DateTimeField(help_text="when it left the queue for good", null=True),
+            models.DateTimeField(help_text="time it left the queue for the last time", null=True),
         ),
         migrations.AddIndex(
             "pending",

@@ -1,4 +1,4 @@
-"""Fill in what is finished, and count the recipients that came before there were counters of them."""
+"""Fill in finished_at, and count the recipients accepted before recipient counters existed."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""A place for the hold: while it has a row, nothing is claimed (docs/decisions/0060)."""
+"""Table of the sending pause: while it has a row, workers claim nothing (docs/decisions/0060)."""
 
 import django.db.models.functions.datetime
 from django.db import migrations, models

@@ -1,4 +1,4 @@
-"""What PostgreSQL shall know of the trigrams in the search's text: which of them are common (docs/decisions/0067)."""
+"""Statistics of the trigrams in the search text: which of them are common (docs/decisions/0067)."""
 
 from django.db import migrations
 

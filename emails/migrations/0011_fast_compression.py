@@ -1,6 +1,6 @@
-"""How texts are compressed: by lz4, which took 46 µs where PostgreSQL's own takes 162, and keeps a tenth less.
+"""Compress texts with lz4: 46 µs where PostgreSQL's pglz takes 162, with a 10 % worse ratio.
 
-For an email of 13 kB, written and kept. A PostgreSQL that was built without lz4 stays with its own.
+Measured with an email of 13 kB. A PostgreSQL built without lz4 keeps pglz.
 """
 
 from django.db import migrations
@@ -9,7 +9,7 @@ COMPRESS = """
 DO $$ BEGIN
     ALTER TABLE emails_content ALTER html SET COMPRESSION lz4, ALTER text SET COMPRESSION lz4;
 EXCEPTION WHEN feature_not_supported THEN
-    RAISE NOTICE 'This PostgreSQL has no lz4: texts are compressed by its own method.';
+    RAISE NOTICE 'This PostgreSQL has no lz4: texts are compressed with pglz.';
 END $$
 """
 UNDO = "ALTER TABLE emails_content ALTER html SET COMPRESSION default, ALTER text SET COMPRESSION default"

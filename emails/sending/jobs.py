@@ -1,4 +1,4 @@
-"""Turn claimed rows into frozen values that know no database: a few queries for any number of them."""
+"""Send jobs: frozen values with everything needed to send, read in a few queries for any number of claims."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from django.db.models import Sum
 
 from delivery.message.compose import File
-from domains.signing_identities import Identity, identities
+from domains.signing_identities import SigningIdentity, load_identities
 from emails.models import Attachment, Content
-from emails.rendered_content import RenderedContent, render_stored
-from emails.sending.queue import Claim
+from emails.rendered_content import RenderedContent, render_stored_template
+from emails.sending.queue import EmailClaim
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_planned
+from lib.sql import run_replanned
 from templates_app.models import TemplateVersion
-from templates_app.services import content_of
+from templates_app.services import version_content
 
-# Bytes of attachments in a process at a time; a composed message takes about three times as much for a moment.
+# Bytes of attachments in a process at a time; a composed message briefly takes about three times as much.
 MEMORY_BYTES = 32 * 1024 * 1024
 
-READ = """
+READ_JOBS = """
 SELECT r.id, r.address, coalesce(r.reason, ''), coalesce(now() - r.replied_at, interval '0'),
        e.content_id, e.template_version_id, e.workspace_id, e.template_id, e.template_data, e.from_domain, e.sender,
        e.reply_to, e."to", e.cc, e.subject, e.tags, e.metadata::text, e.headers::text, e.track_opens, e.track_clicks,
@@ -30,8 +30,8 @@ SELECT r.id, r.address, coalesce(r.reason, ''), coalesce(now() - r.replied_at, i
 
 
 @dataclass(frozen=True)
-class Mail:
-    """What an email says to all its recipients, as it is stored. date is that of the header."""
+class StoredEmail:
+    """The stored fields of an email that all its recipients share. date: the time in the Date header."""
 
     workspace_id: str
     template_id: str | None
@@ -52,19 +52,19 @@ class Mail:
 
 @dataclass(frozen=True)
 class SendJob:
-    """All that it takes to send to one recipient.
+    """Everything needed to send to one recipient.
 
-    reason and age are those of the last attempt. identity is None when the domain was deleted meanwhile.
+    reason: of the last attempt. age: time since its reply. identity: None if the domain was deleted since acceptance.
     """
 
-    claim: Claim
+    claim: EmailClaim
     address: str
     reason: str
     age: timedelta
-    mail: Mail
+    email: StoredEmail
     content: Content | None
     version: TemplateVersion | None
-    identity: Identity | None
+    identity: SigningIdentity | None
     files: tuple[File, ...]
 
     @property
@@ -72,96 +72,97 @@ class SendJob:
         return self.claim.recipient_id
 
     @property
-    def weight(self) -> int:
-        """Bytes of its files: what it adds to the memory of this process."""
+    def attachment_bytes(self) -> int:
+        """Bytes of its attachments: the memory that it adds to this process."""
         return sum(len(file.data) for file in self.files)
 
-    def wording(self) -> RenderedContent:
+    def render(self) -> RenderedContent:
+        """Return the content before links, pixel and footer are added for the recipient."""
         if self.version is None:
             content = self.content
-            return RenderedContent(self.mail.subject, content.html if content else "", content.text if content else "")
-        return render_stored(self.mail.subject, content_of(self.version), self.mail.template_data)
+            return RenderedContent(self.email.subject, content.html if content else "", content.text if content else "")
+        return render_stored_template(self.email.subject, version_content(self.version), self.email.template_data)
 
 
 @dataclass(frozen=True)
-class _Row:
-    claim: Claim
+class _JobRow:
+    claim: EmailClaim
     address: str
     reason: str
     age: timedelta
     content_id: str | None
     version_id: str | None
-    mail: Mail
+    email: StoredEmail
 
     @property
     def sender(self) -> tuple[str, str]:
-        return self.mail.workspace_id, self.mail.from_domain
+        return self.email.workspace_id, self.email.from_domain
 
 
-def load_jobs(claims: Sequence[Claim], *, room: int) -> list[SendJob]:
-    """Read what the claimed recipients are to be sent; what has no room is left out.
+def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJob]:
+    """Load the send jobs of claims, leaving out those whose attachments do not fit into memory.
 
-    room: bytes of files that may be read; with less than one email has, it alone is read.
+    memory_bytes: attachment bytes that may be read. An email with more than MEMORY_BYTES is loaded alone.
     """
-    found = list(_read(claims))
-    weights = _weights({row.content_id for row in found if row.content_id})
-    rows = list(_fitting(found, weights, room))
-    known = identities({row.sender for row in rows})
+    all_rows = list(_read_rows(claims))
+    bytes_by_content = _attachment_bytes({row.content_id for row in all_rows if row.content_id})
+    rows = list(_fit_memory(all_rows, bytes_by_content, memory_bytes))
+    signing_identities = load_identities({row.sender for row in rows})
     contents = Content.objects.in_bulk([row.content_id for row in rows if row.content_id])
     versions = TemplateVersion.objects.in_bulk({row.version_id for row in rows if row.version_id})
-    files = _files(weights.keys() & {row.content_id for row in rows}) if weights else {}
+    files = _read_files(bytes_by_content.keys() & {row.content_id for row in rows}) if bytes_by_content else {}
     return [
         SendJob(
             claim=row.claim,
             address=row.address,
             reason=row.reason,
             age=row.age,
-            mail=row.mail,
+            email=row.email,
             content=contents[row.content_id] if row.content_id else None,
             version=versions[row.version_id] if row.version_id else None,
-            identity=known.get(row.sender),
+            identity=signing_identities.get(row.sender),
             files=files.get(row.content_id or "", ()),
         )
         for row in rows
     ]
 
 
-def _read(claims: Sequence[Claim]) -> Iterator[_Row]:
-    by_id = {to_uuid(held.recipient_id): held for held in claims}
-    for recipient, address, reason, age, content, version, workspace, *mail in run_planned(READ, [list(by_id)]):
-        yield _Row(
+def _read_rows(claims: Sequence[EmailClaim]) -> Iterator[_JobRow]:
+    by_id = {to_uuid(claim.recipient_id): claim for claim in claims}
+    for recipient, address, reason, age, content, version, workspace, *email in run_replanned(READ_JOBS, [list(by_id)]):
+        yield _JobRow(
             claim=by_id[recipient],
             address=address,
             reason=reason,
             age=age,
             content_id=content and from_uuid(content, prefix="con_"),
             version_id=version and from_uuid(version, prefix="tplv_"),
-            mail=Mail(from_uuid(workspace, prefix="ws_"), *mail),
+            email=StoredEmail(from_uuid(workspace, prefix="ws_"), *email),
         )
 
 
-def _fitting(rows: Sequence[_Row], weights: Mapping[str, int], room: int) -> Iterator[_Row]:
-    """Leave out what would take more memory than there is; the first heavy one always fits into all of it."""
+def _fit_memory(rows: Sequence[_JobRow], bytes_by_content: Mapping[str, int], memory_bytes: int) -> Iterator[_JobRow]:
+    """Yield the rows whose attachments fit. The first one with attachments always fits into the full MEMORY_BYTES."""
     taken = 0
     for row in rows:
-        weight = weights.get(row.content_id or "", 0)
-        if weight and taken + weight > room and (taken or room < MEMORY_BYTES):
+        attachment_bytes = bytes_by_content.get(row.content_id or "", 0)
+        if attachment_bytes and taken + attachment_bytes > memory_bytes and (taken or memory_bytes < MEMORY_BYTES):
             continue
-        taken += weight
+        taken += attachment_bytes
         yield row
 
 
-def _weights(content_ids: Collection[str]) -> dict[str, int]:
-    """Return the bytes of files of each content that has some."""
+def _attachment_bytes(content_ids: Collection[str]) -> dict[str, int]:
+    """Return the attachment bytes of each content that has attachments."""
     if not content_ids:
         return {}
-    weighed = Attachment.objects.filter(content__in=content_ids).order_by().values_list("content_id")
-    return dict(weighed.annotate(Sum("size")))
+    rows = Attachment.objects.filter(content__in=content_ids).order_by().values_list("content_id")
+    return dict(rows.annotate(Sum("size")))
 
 
-def _files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
-    found: dict[str, tuple[File, ...]] = {}
-    for file in Attachment.objects.filter(content__in=content_ids).order_by("content_id", "position"):
-        packed = File(file.filename, file.content_type, bytes(file.data), file.cid)
-        found[file.content_id] = (*found.get(file.content_id, ()), packed)
-    return found
+def _read_files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
+    files: dict[str, tuple[File, ...]] = {}
+    for row in Attachment.objects.filter(content__in=content_ids).order_by("content_id", "position"):
+        file = File(row.filename, row.content_type, bytes(row.data), row.cid)
+        files[row.content_id] = (*files.get(row.content_id, ()), file)
+    return files

@@ -1,8 +1,8 @@
-"""The personal links of an email: made when it is sent, read when one comes back.
+"""Recipient links of an email: the tracking pixel, tracked links and the unsubscribe link.
 
-Each token holds all that its door needs, so that links work when the email is long deleted and, for opens and
-clicks, when the database is down. Sealed (lib.tokens): a link shows no address, and nobody else can make one.
-See docs/decisions/0026.
+Each token contains everything its URL needs, so links work after the email is deleted and, for opens and clicks,
+while the database is down. Tokens are encrypted and authenticated (lib.tokens): a link shows no address and cannot
+be forged. See docs/decisions/0026.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ClickedLink:
 
 @dataclass(frozen=True)
 class UnsubscribeLink:
-    """Who wants no more mail from whom; the recipient's row may be gone."""
+    """The workspace and the address of an unsubscribe link; the recipient's row may be deleted."""
 
     workspace_id: str
     recipient_id: str
@@ -36,48 +36,48 @@ class UnsubscribeLink:
 
 
 def open_url(recipient_id: str) -> str:
-    """Return the address of a recipient's pixel."""
+    """Return the URL of a recipient's tracking pixel."""
     return f"{settings.PUBLIC_URL}/t/o/{make_token(to_uuid(recipient_id).bytes, purpose=OPEN)}"
 
 
 def click_url(recipient_id: str, *, target: str) -> str:
-    """Return the link that stands in for a target; it is 4/3 as long and some 90 characters longer."""
+    """Return the tracked link for a target: 4/3 of its length plus about 90 characters."""
     payload = to_uuid(recipient_id).bytes + target.encode()
     return f"{settings.PUBLIC_URL}/t/c/{make_token(payload, purpose=CLICK)}"
 
 
 def unsubscribe_url(recipient_id: str, *, workspace_id: str, address: str) -> str:
-    """Return the link of the footer and of List-Unsubscribe; at most 404 characters behind PUBLIC_URL."""
+    """Return the URL for the footer and List-Unsubscribe: at most 404 characters after PUBLIC_URL."""
     ids = to_uuid(workspace_id, prefix="ws_").bytes + to_uuid(recipient_id).bytes
     return f"{settings.PUBLIC_URL}/u/{make_token(ids + address.encode(), purpose=UNSUBSCRIBE)}"
 
 
 def read_open(token: str) -> str:
-    """Return the id of the recipient whose pixel it is. Raises InvalidToken."""
+    """Return the recipient id of a tracking pixel's token. Raises InvalidToken."""
     (recipient_id,), _ = _split(token, purpose=OPEN, ids=1)
     return recipient_id
 
 
 def read_click(token: str) -> ClickedLink:
-    """Return who clicked what. Raises InvalidToken; also for a target that nobody may be sent to."""
+    """Return the recipient and the target of a tracked link. Raises InvalidToken, also for a forbidden target."""
     (recipient_id,), rest = _split(token, purpose=CLICK, ids=1)
     target = rest.decode()
     if not is_trackable(target):
-        raise InvalidToken("not a target")
+        raise InvalidToken("forbidden target")
     return ClickedLink(recipient_id, target)
 
 
 def read_unsubscribe(token: str) -> UnsubscribeLink:
-    """Return who unsubscribes. Raises InvalidToken."""
+    """Return the workspace, recipient and address of an unsubscribe token. Raises InvalidToken."""
     (workspace, recipient_id), address = _split(token, purpose=UNSUBSCRIBE, ids=2)
     return UnsubscribeLink(f"ws_{workspace}", recipient_id, address.decode())
 
 
 def _split(token: str, *, purpose: str, ids: int) -> tuple[list[str], bytes]:
-    """Return the ids that a token begins with, without their prefixes, and what follows."""
+    """Return the ids at the start of a token's payload, without prefixes, and the rest of the payload."""
     payload = read_token(token, purpose=purpose)
     if len(payload) < ids * ID_BYTES:
         raise InvalidToken("too short")
-    places = range(0, ids * ID_BYTES, ID_BYTES)
-    found = [from_uuid(UUID(bytes=payload[place : place + ID_BYTES])) for place in places]
-    return found, payload[ids * ID_BYTES :]
+    offsets = range(0, ids * ID_BYTES, ID_BYTES)
+    values = [from_uuid(UUID(bytes=payload[offset : offset + ID_BYTES])) for offset in offsets]
+    return values, payload[ids * ID_BYTES :]

@@ -1,7 +1,7 @@
-"""Write down what became of claimed recipients: one transaction for a batch, fenced.
+"""Delivery outcomes of claimed recipients: recorded in one transaction per batch, guarded by the fence.
 
-Lock order everywhere: Pending → Recipient → Email by id → sorted inserts. A worker that lost its lease
-finds another fence on its rows and changes nothing.
+Lock order everywhere: QueueEntry → Recipient → Email by id → sorted inserts. A worker that lost its lease finds a
+different fence on its entries and changes nothing.
 """
 
 import json
@@ -20,31 +20,31 @@ from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event
 from emails.sending import delivery_health
-from emails.sending.queue import LOST_AT_MOST, Claim, park
+from emails.sending.queue import MAX_LOST_CLAIMS, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
-from emails.states import State, sources
-from emails.status_rollup import derived
+from emails.states import EmailStatus, source_statuses
+from emails.status_rollup import roll_up
 from emails.upkeep import reputation_counters
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_planned
+from lib.sql import run_replanned
 from suppressions.models import Suppression
-from suppressions.services import suppress_everywhere
+from suppressions.services import suppress_in_workspaces
 
-# The rows that are still ours, locked in one order.
-HELD = """
+# The entries that this worker still leases, locked in a fixed order.
+LOCK_CLAIMED = """
 SELECT p.recipient_id, now() FROM emails_pending p
-  JOIN unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
-    ON p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+  JOIN unnest(%s::uuid[], %s::int[]) AS claimed (recipient_id, fence)
+    ON p.recipient_id = claimed.recipient_id AND p.fence = claimed.fence AND p.stage = 2
  ORDER BY p.recipient_id FOR UPDATE OF p
 """
-WAIT = """
+DEFER = """
 UPDATE emails_pending p
    SET stage = 0, due_at = now() + make_interval(secs => w.seconds), parked = 0,
        lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END
   FROM unnest(%s::uuid[], %s::float[], %s::boolean[]) AS w (recipient_id, seconds, is_outcome)
  WHERE p.recipient_id = w.recipient_id
 """
-# A state moves only along the table; times and replies are facts and are kept whatever the state is.
+# The state changes only as emails.states allows; times and replies are kept in every state.
 FINISH_AND_APPLY = """
 WITH finished AS (DELETE FROM emails_pending WHERE recipient_id = ANY(%(final)s))
 UPDATE emails_recipient r
@@ -69,119 +69,125 @@ RETURNING r.id, r.email_id, r.address, r.state
 
 
 @dataclass(frozen=True)
-class Result:
-    claim: Claim
+class SendResult:
+    """A claim and the outcome of its delivery attempt."""
+
+    claim: EmailClaim
     outcome: DeliveryOutcome
 
 
 @dataclass(frozen=True)
-class _Found:
+class _UpdatedRecipient:
     """A recipient after the update."""
 
     email_id: str
     address: str
-    state: State
+    state: EmailStatus
 
 
 @dataclass(frozen=True)
-class _Effect:
-    """What a verdict does: the states passed, the events told."""
+class _StatusEffect:
+    """The effect of a delivery status: the states to pass through, and the events to record."""
 
-    states: tuple[State, ...]
-    events: tuple[Event.Kind, ...]
+    states: tuple[EmailStatus, ...]
+    events: tuple[Event.EventKind, ...]
     is_final: bool = True
 
 
-EFFECTS = {
-    DeliveryStatus.SENT: _Effect((State.SENT,), (Event.Kind.SENT,)),
-    DeliveryStatus.DELIVERED: _Effect((State.SENT, State.DELIVERED), (Event.Kind.SENT, Event.Kind.DELIVERED)),
-    DeliveryStatus.BOUNCED: _Effect((State.BOUNCED,), (Event.Kind.BOUNCED,)),
-    DeliveryStatus.FAILED: _Effect((State.FAILED,), (Event.Kind.FAILED,)),
-    DeliveryStatus.DEFERRED: _Effect((), (Event.Kind.DEFERRED,), is_final=False),
+STATUS_EFFECTS = {
+    DeliveryStatus.SENT: _StatusEffect((EmailStatus.SENT,), (Event.EventKind.SENT,)),
+    DeliveryStatus.DELIVERED: _StatusEffect(
+        (EmailStatus.SENT, EmailStatus.DELIVERED), (Event.EventKind.SENT, Event.EventKind.DELIVERED)
+    ),
+    DeliveryStatus.BOUNCED: _StatusEffect((EmailStatus.BOUNCED,), (Event.EventKind.BOUNCED,)),
+    DeliveryStatus.FAILED: _StatusEffect((EmailStatus.FAILED,), (Event.EventKind.FAILED,)),
+    DeliveryStatus.DEFERRED: _StatusEffect((), (Event.EventKind.DEFERRED,), is_final=False),
 }
 
+# Errors inside Postrider rather than replies; after three in a row the recipient fails.
+INTERNAL_ERRORS = frozenset({"internal_error"})
+# A domain counts as nonexistent after two lookups, some time apart (docs/specification.md, Refusals).
+MINIMUM_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 
-# Not an answer of the world; three of them in a row are enough.
-OUR_FAULTS = frozenset({"internal_error"})
-# A name is dead when it does not exist twice, some time apart (CONTRACT section 4).
-LEAST_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 
-
-# Without a savepoint: whoever calls this within a transaction does not go on after an error.
+# Without a savepoint: callers with an open transaction do not continue after an error.
 @transaction.atomic(savepoint=False)
-def record(results: Sequence[Result]) -> list[Result]:
-    """Record results of claims that are still held, and return those; the others are left to their new holders."""
-    held = _held(results)
-    ours = [_expired(result, now=now) for result, now in held]
-    parked = [result.claim for result in ours if result.outcome.verdict is DeliveryStatus.PARKED]
+def record_results(results: Sequence[SendResult]) -> list[SendResult]:
+    """Record the results whose claims this worker still leases, and return those; ignore the others."""
+    locked = _lock_claimed(results)
+    current = [_fail_if_expired(result, now=now) for result, now in locked]
+    parked = [result.claim for result in current if result.outcome.status is DeliveryStatus.PARKED]
     if parked:
-        counters.add(queue_stats.later(park(parked)))
-    tried = [result for result in ours if result.outcome.verdict is not DeliveryStatus.PARKED]
-    if not tried:
-        return ours
-    found = _apply(tried)
-    add_events([event for result in tried for event in _events(result, found[result.claim.recipient_id])])
-    changes = derived(sorted({recipient.email_id for recipient in found.values()}))
-    # The database's time, the same for all.
-    _, now = held[0]
-    counters.add([*changes, *_counts(tried, found), *_rated(tried, found, now=now)])
-    _suppress(tried, found)
-    return ours
+        counters.add(queue_stats.delayed_changes(park(parked)))
+    attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
+    if not attempted:
+        return current
+    recipients = _update_rows(attempted)
+    add_events([event for result in attempted for event in _events(result, recipients[result.claim.recipient_id])])
+    changes = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
+    # The database's time, the same for every result.
+    _, now = locked[0]
+    counters.add(
+        [*changes, *_queue_changes(attempted, recipients), *_reputation_changes(attempted, recipients, now=now)]
+    )
+    _suppress(attempted, recipients)
+    return current
 
 
-def _held(results: Sequence[Result]) -> list[tuple[Result, datetime]]:
-    """Lock the rows of claims that are still held; return their results, each with the database's time."""
+def _lock_claimed(results: Sequence[SendResult]) -> list[tuple[SendResult, datetime]]:
+    """Lock the entries that are still leased; return their results, each with the database's time."""
     by_id = {to_uuid(result.claim.recipient_id): result for result in results}
-    held = dict(run_planned(HELD, [list(by_id), [result.claim.fence for result in by_id.values()]]))
-    return [(result, held[recipient_id]) for recipient_id, result in by_id.items() if recipient_id in held]
+    locked_at = dict(run_replanned(LOCK_CLAIMED, [list(by_id), [result.claim.fence for result in by_id.values()]]))
+    return [(result, locked_at[id_]) for id_, result in by_id.items() if id_ in locked_at]
 
 
-def _expired(result: Result, *, now: datetime) -> Result:
-    """Turn what would wait into a failure when it is too old to be tried again, or a fault of ours each time."""
+def _fail_if_expired(result: SendResult, *, now: datetime) -> SendResult:
+    """Turn a deferral or parking into a failure if the recipient is too old, or after repeated internal errors."""
     claim, outcome = result.claim, result.outcome
-    if _is_final(outcome.verdict):
+    if _is_final(outcome.status):
         return result
     is_too_old = now + _delay(result) >= claim.since + max_age()
-    is_hopeless = outcome.reason in OUR_FAULTS and claim.lost + 1 >= LOST_AT_MOST
-    if not is_too_old and not is_hopeless:
+    is_repeated_error = outcome.reason in INTERNAL_ERRORS and claim.lost + 1 >= MAX_LOST_CLAIMS
+    if not is_too_old and not is_repeated_error:
         return result
-    return Result(claim, replace(outcome, verdict=DeliveryStatus.FAILED))
+    return SendResult(claim, replace(outcome, status=DeliveryStatus.FAILED))
 
 
-def _delay(result: Result) -> timedelta:
-    if result.outcome.verdict is DeliveryStatus.PARKED:
+def _delay(result: SendResult) -> timedelta:
+    if result.outcome.status is DeliveryStatus.PARKED:
         return timedelta(0)
-    return max(delay_after(result.claim.attempt), LEAST_DELAYS.get(result.outcome.reason, timedelta(0)))
+    return max(delay_after(result.claim.attempt), MINIMUM_DELAYS.get(result.outcome.reason, timedelta(0)))
 
 
-def _wait(result: Result) -> tuple[UUID, float, bool]:
-    is_outcome = result.outcome.reason not in OUR_FAULTS
+def _defer_row(result: SendResult) -> tuple[UUID, float, bool]:
+    is_outcome = result.outcome.reason not in INTERNAL_ERRORS
     return to_uuid(result.claim.recipient_id), _delay(result).total_seconds(), is_outcome
 
 
-def _apply(results: Sequence[Result]) -> dict[str, _Found]:
-    """Move the queue's rows and the recipients; return what each recipient is now."""
-    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.verdict)]
-    waits = [_wait(result) for result in results if not _is_final(result.outcome.verdict)]
+def _update_rows(results: Sequence[SendResult]) -> dict[str, _UpdatedRecipient]:
+    """Update or delete the queue entries, update the recipients, and return the recipients by id."""
+    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.status)]
+    waits = [_defer_row(result) for result in results if not _is_final(result.outcome.status)]
     if waits:
-        run_planned(WAIT, [[wait[column] for wait in waits] for column in range(3)])
-    rows = json.dumps([_row(result) for result in results])
-    updated = run_planned(FINISH_AND_APPLY, {"final": final, "rows": rows})
+        run_replanned(DEFER, [[wait[column] for wait in waits] for column in range(3)])
+    rows = json.dumps([_recipient_row(result) for result in results])
+    updated = run_replanned(FINISH_AND_APPLY, {"final": final, "rows": rows})
     return {
-        from_uuid(id_): _Found(from_uuid(email_id), address, State(state)) for id_, email_id, address, state in updated
+        from_uuid(id_): _UpdatedRecipient(from_uuid(email_id), address, EmailStatus(state))
+        for id_, email_id, address, state in updated
     }
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _recipient_row(result: SendResult) -> dict[str, Any]:
     states, reply = _effect(result).states, result.outcome.reply
     row = {
         "id": str(to_uuid(result.claim.recipient_id)),
         "state": states[-1].value if states else None,
-        "sources": sources(states[0]) if states else [],
+        "sources": source_statuses(states[0]) if states else [],
         "attempts": result.claim.attempt,
-        "sent": State.SENT in states,
-        "delivered": State.DELIVERED in states,
-        "bounced": State.BOUNCED in states,
+        "sent": EmailStatus.SENT in states,
+        "delivered": EmailStatus.DELIVERED in states,
+        "bounced": EmailStatus.BOUNCED in states,
         "finished": _effect(result).is_final,
         "provider_id": result.outcome.provider_id or None,
     }
@@ -191,7 +197,7 @@ def _row(result: Result) -> dict[str, Any]:
     return row
 
 
-def _events(result: Result, recipient: _Found) -> Iterator[NewEvent]:
+def _events(result: SendResult, recipient: _UpdatedRecipient) -> Iterator[NewEvent]:
     reply, reason = result.outcome.reply, result.outcome.reason
     details = {"code": reply.code or None, "enhancedCode": reply.enhanced_code, "message": reply.text, "reason": reason}
     for kind in _effect(result).events:
@@ -200,35 +206,45 @@ def _events(result: Result, recipient: _Found) -> Iterator[NewEvent]:
         )
 
 
-def _counts(results: Sequence[Result], found: Mapping[str, _Found]) -> Iterator[queue_stats.Change]:
-    """Count for queue/stats, by the states reached, and for /metrics, by what hosts said."""
+def _queue_changes(
+    results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient]
+) -> Iterator[counters.CounterChange]:
+    """Yield counter changes for queue/stats, by the state reached, and for /metrics, by verdict and reason."""
     for result in results:
-        state = found[result.claim.recipient_id].state
-        count = queue_stats.finished(state) if _is_final(result.outcome.verdict) else queue_stats.Count.DELAYED
-        yield queue_stats.change(count, result.claim.workspace_id)
-        yield delivery_health.outcome(result.outcome.verdict, result.outcome.reason)
+        state = recipients[result.claim.recipient_id].state
+        count = (
+            queue_stats.finished_counter(state)
+            if _is_final(result.outcome.status)
+            else queue_stats.RecipientCounter.DELAYED
+        )
+        yield queue_stats.counter_change(count, result.claim.workspace_id)
+        yield delivery_health.outcome_change(result.outcome.status, result.outcome.reason)
 
 
-def _rated(results: Sequence[Result], found: Mapping[str, _Found], *, now: datetime) -> Iterator[queue_stats.Change]:
+def _reputation_changes(
+    results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient], *, now: datetime
+) -> Iterator[counters.CounterChange]:
     for result in results:
-        workspace_id, address = result.claim.workspace_id, found[result.claim.recipient_id].address
-        for what in reputation_counters.of_outcome(result.outcome):
-            yield from reputation_counters.change(what, workspace_id=workspace_id, address=address, left_at=now)
+        workspace_id, address = result.claim.workspace_id, recipients[result.claim.recipient_id].address
+        for counter in reputation_counters.classify_outcome(result.outcome):
+            yield from reputation_counters.reputation_change(
+                counter, workspace_id=workspace_id, address=address, sent_at=now
+            )
 
 
-def _suppress(results: Sequence[Result], found: Mapping[str, _Found]) -> None:
-    """Block the addresses that bounced for a reason of their own (SUPPRESS_ON)."""
+def _suppress(results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient]) -> None:
+    """Suppress the addresses that bounced, as SUPPRESS_ON decides."""
     policy = SuppressOn(settings.SUPPRESS_ON)
-    suppress_everywhere(
-        (result.claim.workspace_id, Suppression.Reason.BOUNCE.value, found[result.claim.recipient_id].address)
+    suppress_in_workspaces(
+        (result.claim.workspace_id, Suppression.Reason.BOUNCE.value, recipients[result.claim.recipient_id].address)
         for result in results
         if result.outcome.suppresses(policy)
     )
 
 
 def _is_final(verdict: DeliveryStatus) -> bool:
-    return verdict in EFFECTS and EFFECTS[verdict].is_final
+    return verdict in STATUS_EFFECTS and STATUS_EFFECTS[verdict].is_final
 
 
-def _effect(result: Result) -> _Effect:
-    return EFFECTS[result.outcome.verdict]
+def _effect(result: SendResult) -> _StatusEffect:
+    return STATUS_EFFECTS[result.outcome.status]

@@ -1,8 +1,9 @@
-"""The queue's moves. Every one is a single statement; time is the database's.
+"""Queue operations on `emails_pending`: claim, renew, park, release and promote.
 
-ready → leased by `claim`, leased → waiting or gone by emails.sending.outcomes or `park`, and everything that has become
-due → ready by `promote`: schedules, retries and the leases of workers that died.
-See docs/decisions/0005 for why this is a table of its own.
+Each is a single statement and uses the database's clock. `claim` moves entries from ready to leased;
+emails.sending.outcomes, `park` and `release` move them from leased to waiting, or delete them; `promote` moves due
+entries to ready: schedules, retries and the expired leases of dead workers.
+See docs/decisions/0005 for why the queue is a separate table.
 """
 
 from collections import Counter
@@ -15,51 +16,51 @@ from uuid import UUID
 from django.db import connection
 
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_planned
+from lib.sql import run_replanned
 from lib.worker.leases import LEASE_SECONDS
 
-PROMOTE_AT_ONCE = 1000
-# A row whose claims end three times without an outcome is the likely death of those workers.
-LOST_AT_MOST = 3
-# What dies with such a row was only its neighbour: apart from each other they find out which one it is.
+PROMOTE_BATCH_SIZE = 1000
+# An entry whose claims end three times without an outcome probably kills its workers.
+MAX_LOST_CLAIMS = 3
+# Entries leased together with such an entry are retried at random times, so that only the bad one fails again.
 SPREAD_SECONDS = 60
 
-# A round robin over the workspaces that have ready work, found by a loose index scan; a workspace with a
-# million rows gets no larger share of a claim than one with ten, and none that holds its part of our sessions.
-# Each lane is looked at by itself, LIMIT 1: a join could take them in another order than that of their ids, by which
-# the cursor goes on, and would find all of them first. A sort would, too: 40 ms for ten thousand workspaces.
-# Locked rows stay where they are, so that their places find them without a look into an index.
+# A round robin over the workspaces with ready entries, found by a loose index scan. A workspace with a million entries
+# gets no larger share of a claim than one with ten, and a workspace that uses its cap of sessions gets none.
+# Each workspace is read separately, LIMIT 1: a join could return them in another order than by id, which the cursor
+# relies on, and would read all of them first. So would a sort: 40 ms for ten thousand workspaces.
+# Locked rows do not move, so their ctid finds them without an index lookup.
 CLAIM = """
-WITH RECURSIVE lane AS (
+WITH RECURSIVE ready AS (
     (SELECT workspace_id FROM emails_pending WHERE stage = 1 AND workspace_id > %(after)s ORDER BY 1 LIMIT 1)
     UNION ALL
-    SELECT further.workspace_id FROM lane CROSS JOIN LATERAL (
+    SELECT next_ready.workspace_id FROM ready CROSS JOIN LATERAL (
         SELECT workspace_id FROM emails_pending
-         WHERE stage = 1 AND workspace_id > lane.workspace_id ORDER BY 1 LIMIT 1) further
-), turn AS (
-    SELECT workspace_id, least(room, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
-      FROM (SELECT lane.workspace_id, coalesce(busy.room, %(cap)s) AS room
-              FROM lane
-              CROSS JOIN LATERAL (SELECT suspended_at FROM workspaces_workspace WHERE id = lane.workspace_id LIMIT 1) w
+         WHERE stage = 1 AND workspace_id > ready.workspace_id ORDER BY 1 LIMIT 1) next_ready
+), shares AS (
+    SELECT workspace_id, least(remaining, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
+      FROM (SELECT ready.workspace_id, coalesce(used.remaining, %(cap)s) AS remaining
+              FROM ready
+              CROSS JOIN LATERAL (SELECT suspended_at FROM workspaces_workspace WHERE id = ready.workspace_id LIMIT 1) w
               LEFT JOIN LATERAL (
-                SELECT room FROM unnest(%(busy)s::uuid[], %(rooms)s::int[]) AS held (workspace_id, room)
-                 WHERE held.workspace_id = lane.workspace_id LIMIT 1) busy ON true
-             WHERE w.suspended_at IS NULL AND coalesce(busy.room, %(cap)s) > 0
-               AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) open_lane
+                SELECT remaining FROM unnest(%(in_flight)s::uuid[], %(remaining)s::int[]) AS u (workspace_id, remaining)
+                 WHERE u.workspace_id = ready.workspace_id LIMIT 1) used ON true
+             WHERE w.suspended_at IS NULL AND coalesce(used.remaining, %(cap)s) > 0
+               AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) unsuspended
 ), picked AS MATERIALIZED (
-    SELECT row.place FROM turn CROSS JOIN LATERAL (
+    SELECT row.place FROM shares CROSS JOIN LATERAL (
         SELECT ctid AS place FROM emails_pending
-         WHERE stage = 1 AND workspace_id = turn.workspace_id
-         ORDER BY due_at LIMIT turn.share FOR UPDATE SKIP LOCKED) row
+         WHERE stage = 1 AND workspace_id = shares.workspace_id
+         ORDER BY due_at LIMIT shares.share FOR UPDATE SKIP LOCKED) row
      LIMIT %(limit)s
 )
 UPDATE emails_pending p
    SET stage = 2, due_at = now() + make_interval(secs => %(lease)s), fence = fence + 1, attempts = attempts + 1
  WHERE p.ctid = ANY (ARRAY(SELECT place FROM picked))
-RETURNING (SELECT count(*) FROM turn), p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
+RETURNING (SELECT count(*) FROM shares), p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
-# The lease of a dead worker ends its row's attempt: ready at once, the second time apart from its neighbours,
-# and the third time held once more, by us, to be given up.
+# An expired lease ends the attempt: the entry is ready at once; the second time after a random delay; the third time
+# it is leased to this process, which records its failure.
 PROMOTE = """
 WITH due AS (
     SELECT recipient_id, stage, stage = 2 AND lost + 1 >= %(most)s AS is_given_up FROM emails_pending
@@ -74,35 +75,35 @@ UPDATE emails_pending p
   FROM due WHERE p.recipient_id = due.recipient_id
 RETURNING due.stage, p.stage, p.recipient_id, p.workspace_id, p.fence, p.attempts, p.since, p.lost
 """
-# A parked row was not tried; the longer it finds no room, the less often it asks.
+# A parked entry was not attempted. The delay doubles each time.
 PARK = """
 UPDATE emails_pending p
    SET stage = 0, due_at = now() + make_interval(secs => least(2 ^ (p.parked + 1), 60)),
        attempts = p.attempts - 1, parked = least(p.parked + 1, 6)
-  FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
- WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+  FROM unnest(%s::uuid[], %s::int[]) AS claimed (recipient_id, fence)
+ WHERE p.recipient_id = claimed.recipient_id AND p.fence = claimed.fence AND p.stage = 2
 RETURNING p.workspace_id
 """
-PUT_BACK = """
+RELEASE = """
 UPDATE emails_pending p SET stage = 0, due_at = now() + make_interval(secs => %s), attempts = p.attempts - 1
-  FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
- WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+  FROM unnest(%s::uuid[], %s::int[]) AS claimed (recipient_id, fence)
+ WHERE p.recipient_id = claimed.recipient_id AND p.fence = claimed.fence AND p.stage = 2
 RETURNING p.workspace_id
 """
 RENEW = """
 UPDATE emails_pending p SET due_at = now() + make_interval(secs => %s)
-  FROM unnest(%s::uuid[], %s::int[]) AS held (recipient_id, fence)
- WHERE p.recipient_id = held.recipient_id AND p.fence = held.fence AND p.stage = 2
+  FROM unnest(%s::uuid[], %s::int[]) AS claimed (recipient_id, fence)
+ WHERE p.recipient_id = claimed.recipient_id AND p.fence = claimed.fence AND p.stage = 2
 """
 FIRST = UUID(int=0)
-NOBODY: Mapping[str, int] = {}
+NONE_IN_FLIGHT: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A recipient that this process holds for LEASE_SECONDS; the fence tells it from later holders.
+class EmailClaim:
+    """A recipient leased to this process for LEASE_SECONDS; the fence distinguishes it from later leases.
 
-    attempt: which one this is, from 1. lost: earlier claims in a row that ended without an outcome.
+    attempt: number of this attempt, from 1. lost: consecutive earlier claims that ended without an outcome.
     """
 
     recipient_id: str
@@ -114,99 +115,105 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Promoted:
-    """A row that was due, and the stages that it was in and is in now; one to be given up is leased, to us."""
+class PromotedEntry:
+    """A due entry, with its stage before and after. One that is LEASED afterwards must be recorded as failed."""
 
-    was: int
-    stage: int
-    claim: Claim
+    from_stage: int
+    to_stage: int
+    claim: EmailClaim
 
 
-class Cursor:
-    """Where a process's round robin stands; it wraps, so that no workspace is always first."""
+class EmailQueueCursor:
+    """The position of a process's round robin over workspaces; it wraps, so that no workspace is always first."""
 
     def __init__(self) -> None:
         self.after = FIRST
 
-    def claim(self, limit: int, *, cap: int | None = None, busy: Mapping[str, int] = NOBODY) -> list[Claim]:
-        """Lease up to limit ready rows; see `claim`."""
+    def claim(
+        self, limit: int, *, cap: int | None = None, in_flight: Mapping[str, int] = NONE_IN_FLIGHT
+    ) -> list[EmailClaim]:
+        """Lease up to limit ready entries; see `claim`."""
         began_after = self.after
-        claims = self._claim(limit, cap, busy)
+        claims = self._claim(limit, cap, in_flight)
         if len(claims) < limit and began_after != FIRST:
             self.after = FIRST
-            again = Counter(busy) + Counter(held.workspace_id for held in claims)
-            claims += self._claim(limit - len(claims), cap, again)
+            now_in_flight = Counter(in_flight) + Counter(claim.workspace_id for claim in claims)
+            claims += self._claim(limit - len(claims), cap, now_in_flight)
         return claims
 
-    def _claim(self, limit: int, cap: int | None, busy: Mapping[str, int]) -> list[Claim]:
-        claims, workspaces = _claimed(limit, after=self.after, cap=cap, busy=busy)
-        served = {held.workspace_id for held in claims}
-        # Where all of them got something there is nobody to go on with.
-        is_round = len(served) == workspaces < limit
-        self.after = FIRST if is_round else max(to_uuid(one, prefix="ws_") for one in served)
+    def _claim(self, limit: int, cap: int | None, in_flight: Mapping[str, int]) -> list[EmailClaim]:
+        claims, workspaces = _claim_entries(limit, after=self.after, cap=cap, in_flight=in_flight)
+        served = {claim.workspace_id for claim in claims}
+        # If every workspace with ready entries got a share, start again.
+        is_complete_round = len(served) == workspaces < limit
+        self.after = FIRST if is_complete_round else max(to_uuid(id_, prefix="ws_") for id_ in served)
         return claims
 
 
-def claim(limit: int, *, after: UUID, cap: int | None = None, busy: Mapping[str, int] = NOBODY) -> list[Claim]:
-    """Lease up to limit ready rows of the workspaces behind `after`, in equal shares.
+def claim(
+    limit: int, *, after: UUID, cap: int | None = None, in_flight: Mapping[str, int] = NONE_IN_FLIGHT
+) -> list[EmailClaim]:
+    """Lease up to limit ready entries of the workspaces with an id above `after`, in equal shares.
 
-    cap: how many rows of one workspace this process may hold; busy: how many it holds already.
+    cap: entries of one workspace that this process may have in flight. in_flight: the current number, by workspace.
     """
-    claims, _ = _claimed(limit, after=after, cap=cap, busy=busy)
+    claims, _ = _claim_entries(limit, after=after, cap=cap, in_flight=in_flight)
     return claims
 
 
-def _claimed(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> tuple[list[Claim], int]:
-    """Return the claims, and how many workspaces had ready work, limit at most."""
-    rows = run_planned(CLAIM, claim_values(limit, after=after, cap=cap, busy=busy))
-    return [_claim(*row) for _, *row in rows], rows[0][0] if rows else 0
+def _claim_entries(
+    limit: int, *, after: UUID, cap: int | None, in_flight: Mapping[str, int]
+) -> tuple[list[EmailClaim], int]:
+    """Return the claims and the number of workspaces with ready entries (at most limit)."""
+    rows = run_replanned(CLAIM, claim_parameters(limit, after=after, cap=cap, in_flight=in_flight))
+    return [_email_claim(*row) for _, *row in rows], rows[0][0] if rows else 0
 
 
-def claim_values(limit: int, *, after: UUID, cap: int | None, busy: Mapping[str, int]) -> dict[str, Any]:
-    """Return the values of CLAIM."""
+def claim_parameters(limit: int, *, after: UUID, cap: int | None, in_flight: Mapping[str, int]) -> dict[str, Any]:
+    """Return the parameters of CLAIM."""
     most = limit if cap is None else cap
     return {
         "limit": limit,
         "after": after,
         "lease": LEASE_SECONDS,
         "cap": most,
-        "busy": [to_uuid(workspace_id, prefix="ws_") for workspace_id in busy],
-        "rooms": [most if cap is None else max(cap - held, 0) for held in busy.values()],
+        "in_flight": [to_uuid(workspace_id, prefix="ws_") for workspace_id in in_flight],
+        "remaining": [most if cap is None else max(cap - count, 0) for count in in_flight.values()],
     }
 
 
-def promote() -> list[Promoted]:
-    """Make what is due ready, and take hold of what is to be given up."""
-    values = {"limit": PROMOTE_AT_ONCE, "most": LOST_AT_MOST, "lease": LEASE_SECONDS, "spread": SPREAD_SECONDS}
-    return [Promoted(was, stage, _claim(*row)) for was, stage, *row in run_planned(PROMOTE, values)]
+def promote() -> list[PromotedEntry]:
+    """Make due entries ready, and lease those that reached MAX_LOST_CLAIMS so that they can be failed."""
+    values = {"limit": PROMOTE_BATCH_SIZE, "most": MAX_LOST_CLAIMS, "lease": LEASE_SECONDS, "spread": SPREAD_SECONDS}
+    return [PromotedEntry(before, after, _email_claim(*row)) for before, after, *row in run_replanned(PROMOTE, values)]
 
 
-def renew(claims: Collection[Claim]) -> None:
-    """Prolong the leases that are still ours."""
-    _execute(RENEW, [LEASE_SECONDS, *_keys(claims)])
+def renew(claims: Collection[EmailClaim]) -> None:
+    """Renew the leases that this process still has."""
+    _execute(RENEW, [LEASE_SECONDS, *_id_and_fence_columns(claims)])
 
 
-def park(claims: Collection[Claim]) -> list[str]:
-    """Let rows wait whose destination had no room: 2 s, doubling to 60 s; no attempt is used.
+def park(claims: Collection[EmailClaim]) -> list[str]:
+    """Set entries aside whose destination is at its limit: 2 s, doubling to 60 s. No attempt is used.
 
-    Returns the workspace of each row that was still ours.
+    Returns the workspace of each entry whose lease this process still had.
     """
-    return _workspaces(PARK, _keys(claims))
+    return _updated_workspaces(PARK, _id_and_fence_columns(claims))
 
 
-def put_back(claims: Collection[Claim], *, seconds: float) -> list[str]:
-    """Let rows wait that this process has no room for; no attempt is used. Returns what park does."""
-    return _workspaces(PUT_BACK, [seconds, *_keys(claims)])
+def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:
+    """Give leases back for `seconds` when memory is full. No attempt is used. Returns the same as `park`."""
+    return _updated_workspaces(RELEASE, [seconds, *_id_and_fence_columns(claims)])
 
 
-def _workspaces(sql: str, values: Sequence[Any]) -> list[str]:
+def _updated_workspaces(sql: str, values: Sequence[Any]) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return [from_uuid(workspace, prefix="ws_") for (workspace,) in cursor.fetchall()]
 
 
-def _claim(recipient: UUID, workspace: UUID, *rest: Any) -> Claim:
-    return Claim(from_uuid(recipient), from_uuid(workspace, prefix="ws_"), *rest)
+def _email_claim(recipient: UUID, workspace: UUID, *rest: Any) -> EmailClaim:
+    return EmailClaim(from_uuid(recipient), from_uuid(workspace, prefix="ws_"), *rest)
 
 
 def _execute(sql: str, values: Sequence[Any]) -> None:
@@ -214,5 +221,5 @@ def _execute(sql: str, values: Sequence[Any]) -> None:
         cursor.execute(sql, values)
 
 
-def _keys(claims: Collection[Claim]) -> tuple[list[UUID], list[int]]:
-    return [to_uuid(held.recipient_id) for held in claims], [held.fence for held in claims]
+def _id_and_fence_columns(claims: Collection[EmailClaim]) -> tuple[list[UUID], list[int]]:
+    return [to_uuid(claim.recipient_id) for claim in claims], [claim.fence for claim in claims]

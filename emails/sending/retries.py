@@ -1,4 +1,4 @@
-"""How long a recipient waits after a failure that may pass (CONTRACT section 4, "Retries")."""
+"""Retry delays after a deferral (docs/specification.md, Retries)."""
 
 import random
 from datetime import timedelta
@@ -16,9 +16,9 @@ def delay_after(attempt: int) -> timedelta:
     """
     waits: list[int] = settings.DELIVERY_RETRY_SECONDS
     seconds = waits[min(attempt, len(waits)) - 1]
-    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, hides nothing
+    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, not a secret
 
 
 def max_age() -> timedelta:
-    """Return how long after it was first due a recipient is still tried."""
+    """Return the maximum age of a recipient, counted from its first due time; an older one is not retried."""
     return timedelta(seconds=settings.DELIVERY_MAX_AGE)

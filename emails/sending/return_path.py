@@ -1,7 +1,7 @@
-"""The envelope sender of one recipient's copies: reports about them come back to it.
+"""Return paths: the envelope sender of a recipient's message, to which bounce reports are sent (VERP).
 
-The local part is a sealed token of the recipient's id (lib.tokens): it is the same on every attempt, which
-greylisting hosts want, it shows no address, and nobody can make one up for somebody else's mail.
+The local part is an encrypted and authenticated token of the recipient's id (lib.tokens). It is the same on every
+attempt, as greylisting hosts require, shows no address, and cannot be forged for another recipient.
 """
 
 from uuid import UUID
@@ -14,13 +14,13 @@ ID_BYTES = 16
 
 
 def return_path(recipient_id: str, *, domain: str) -> str:
-    """Return `<token>@<domain>`; the token has 53 characters, RFC 5321 (4.5.3.1.1) allows 64."""
+    """Return `<token>@<domain>`. The token has 53 characters; RFC 5321 (4.5.3.1.1) allows 64."""
     token = make_local_part(to_uuid(recipient_id).bytes, purpose=PURPOSE)
     return f"{token}@{domain}"
 
 
-def recipient_of(local_part: str) -> str:
-    """Return the id of the recipient that a return path belongs to, in any case of letters. Raises InvalidToken."""
+def read_return_path(local_part: str) -> str:
+    """Return the recipient id of a return path, in upper or lower case. Raises InvalidToken."""
     payload = read_local_part(local_part, purpose=PURPOSE)
     if len(payload) != ID_BYTES:
         raise InvalidToken("not a recipient's id")

@@ -1,4 +1,4 @@
-"""The work of a drain: claim, pack, hand over, record."""
+"""Email queue work: claim queue entries, load send jobs, deliver them and record the outcomes."""
 
 import functools
 import time
@@ -13,35 +13,35 @@ from analytics import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.interface import LeaseLost, Transport
 from emails import queue_stats
-from emails.events.simulator_effects import play
+from emails.events.simulator_effects import apply_simulator_effects
 from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message
-from emails.sending.queue import Claim
+from emails.sending.queue import EmailClaim
 from emails.sending.scheduling import promote_due
-from emails.sending.transports import chosen_transport
+from emails.sending.transports import configured_transport
 from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
-from lib.worker.processor import Drain
-from suppressions.services import blocked_pairs
+from lib.worker.processor import QueueProcessor
+from suppressions.services import find_suppressed_pairs
 
-# One workspace's slow mail leaves a fifth of the sessions to the others.
+# A workspace with slow destinations leaves a fifth of the sessions to the others.
 WORKSPACE_SHARE = 0.8
-MAKE_ROOM_SECONDS = 1.0
-# What is due may wait this much longer; a busy drain claims many times a second.
+MEMORY_WAIT_SECONDS = 1.0
+# The longest extra wait of a due entry; a busy queue processor claims many times a second.
 PROMOTE_EVERY_SECONDS = 0.1
 
 SUPPRESSED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed"
 )
 UNREGISTERED = DeliveryOutcome(
-    DeliveryStatus.FAILED, Reply(0, "The sending domain is not registered any more."), reason="domain_not_registered"
+    DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
 )
-# Waits without using an attempt: an operator puts the entry of APP_KEYS back, and nothing was wrong with the mail.
-UNSIGNABLE = DeliveryOutcome(
+# Parked, without using an attempt: the email is valid and is sent once the operator restores the APP_KEYS entry.
+KEY_UNREADABLE = DeliveryOutcome(
     DeliveryStatus.PARKED,
-    Reply(0, "The key that signs the sending domain's mail cannot be opened."),
+    Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
     reason="signing_key_unreadable",
 )
 LEASE_LOST = DeliveryOutcome(
@@ -50,120 +50,120 @@ LEASE_LOST = DeliveryOutcome(
 
 
 @dataclass(frozen=True)
-class _Held:
-    """What one recipient under way takes: a share of its workspace, and memory for files, in bytes."""
+class _JobInFlight:
+    """The resources that one send job uses: a session of its workspace's share, and memory for attachments."""
 
     workspace_id: str
-    weight: int
+    attachment_bytes: int
 
 
-class Sending:
-    """Emails, as lib.worker.processor.Work sees them."""
+class EmailQueueWork:
+    """The email queue, as a lib.worker.processor.QueueWork."""
 
     kind = "emails"
 
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
-        self.held_back = self.has_found = False
+        self.has_waiting_entries = self.has_claimed = False
         self._transport = transport
-        self._cursor = queue.Cursor()
+        self._cursor = queue.EmailQueueCursor()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
-        # What this process has under way, by recipient.
-        self._held: dict[str, _Held] = {}
+        # The send jobs of this process, by recipient id.
+        self._in_flight: dict[str, _JobInFlight] = {}
         self._promoted_at = float("-inf")
 
     def claim(self, limit: int) -> list[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
-        busy = Counter(held.workspace_id for held in self._held.values())
-        claims = self._cursor.claim(limit, cap=self._cap, busy=busy)
-        self.has_found = bool(claims)
+        in_flight = Counter(job.workspace_id for job in self._in_flight.values())
+        claims = self._cursor.claim(limit, cap=self._cap, in_flight=in_flight)
+        self.has_claimed = bool(claims)
         if claims:
             failpoint("emails.after_claim")
-        room = MEMORY_BYTES - sum(held.weight for held in self._held.values())
-        packed = load_jobs(claims, room=room) if claims else []
-        self._put_back(claims, packed)
-        parcels, refused = _sorted_out(packed)
+        memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
+        loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
+        self._release_unloaded(claims, loaded)
+        jobs, refused = _split_refused(loaded)
         if refused:
-            record(refused)
-        self._held |= {parcel.key: _Held(parcel.claim.workspace_id, parcel.weight) for parcel in parcels}
-        busy.update(parcel.claim.workspace_id for parcel in parcels)
-        self.held_back = len(packed) < len(claims) or max(busy.values(), default=0) >= self._cap
-        return parcels
+            record_results(refused)
+        self._in_flight |= {job.key: _JobInFlight(job.claim.workspace_id, job.attachment_bytes) for job in jobs}
+        in_flight.update(job.claim.workspace_id for job in jobs)
+        self.has_waiting_entries = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
+        return jobs
 
-    async def perform(self, parcel: SendJob, lease: Lease) -> Result:
+    async def perform(self, job: SendJob, lease: Lease) -> SendResult:
         failpoint("emails.before_hand_over")
         try:
-            outcome = await self._transport.deliver(build_message(parcel), lease=lease)
+            outcome = await self._transport.deliver(build_message(job), lease=lease)
         except LeaseLost:
-            # Fenced when it is recorded, if the lease is indeed lost; tried again soon, if not.
+            # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
             outcome = LEASE_LOST
         failpoint("emails.after_hand_over")
-        return Result(parcel.claim, outcome)
+        return SendResult(job.claim, outcome)
 
-    def crashed(self, parcel: SendJob, error: BaseException) -> Result:
-        return Result(parcel.claim, fault_of_ours(error))
+    def crash_result(self, job: SendJob, error: BaseException) -> SendResult:
+        return SendResult(job.claim, internal_error_outcome(error))
 
-    def record(self, results: Sequence[Result]) -> None:
-        # Before the database is asked: what it refuses for good must not stay here.
+    def record(self, results: Sequence[SendResult]) -> None:
+        # First, so that results that the database refuses permanently do not stay in memory.
         for result in results:
-            self._held.pop(result.claim.recipient_id, None)
+            self._in_flight.pop(result.claim.recipient_id, None)
         failpoint("emails.before_record")
         with transaction.atomic():
-            play(record(results))
+            apply_simulator_effects(record_results(results))
             failpoint("emails.before_record_commit")
         failpoint("emails.after_record")
 
-    def renew(self, parcels: Collection[SendJob]) -> None:
-        queue.renew([parcel.claim for parcel in parcels])
+    def renew(self, jobs: Collection[SendJob]) -> None:
+        queue.renew([job.claim for job in jobs])
 
-    def _put_back(self, claims: Sequence[Claim], packed: Sequence[SendJob]) -> None:
-        """Leave what does not fit into memory now to a later claim."""
-        kept = {parcel.claim for parcel in packed}
-        left = [held for held in claims if held not in kept]
-        if left:
+    def _release_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
+        """Release claims whose attachments do not fit into memory now."""
+        loaded_claims = {job.claim for job in loaded}
+        unloaded = [claim for claim in claims if claim not in loaded_claims]
+        if unloaded:
             with transaction.atomic():
-                counters.add(queue_stats.later(queue.put_back(left, seconds=MAKE_ROOM_SECONDS)))
+                counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
 
 
-def fault_of_ours(error: BaseException) -> DeliveryOutcome:
-    """Return the outcome of what raised something that nobody foresaw."""
+def internal_error_outcome(error: BaseException) -> DeliveryOutcome:
+    """Return the outcome of a job that raised an unexpected exception."""
     return DeliveryOutcome(
-        DeliveryStatus.DEFERRED, Reply(0, f"An error of this service: {type(error).__name__}."), "internal_error"
+        DeliveryStatus.DEFERRED, Reply(0, f"Internal error: {type(error).__name__}."), "internal_error"
     )
 
 
-def _sorted_out(parcels: Sequence[SendJob]) -> tuple[list[SendJob], list[Result]]:
-    """Part what may leave from what may not, or not now."""
-    if not parcels:
+def _split_refused(jobs: Sequence[SendJob]) -> tuple[list[SendJob], list[SendResult]]:
+    """Return the jobs that may be sent, and results for those that may not, or not now."""
+    if not jobs:
         return [], []
-    suppressed = blocked_pairs({_pair(parcel) for parcel in parcels})
-    obstacles = {parcel.key: _obstacle(parcel, suppressed) for parcel in parcels}
-    refused = [Result(parcel.claim, outcome) for parcel in parcels if (outcome := obstacles[parcel.key])]
-    return [parcel for parcel in parcels if not obstacles[parcel.key]], refused
+    suppressed = find_suppressed_pairs({_workspace_and_address(job) for job in jobs})
+    refusals = {job.key: _refusal(job, suppressed) for job in jobs}
+    refused = [SendResult(job.claim, outcome) for job in jobs if (outcome := refusals[job.key])]
+    return [job for job in jobs if not refusals[job.key]], refused
 
 
-def _obstacle(parcel: SendJob, suppressed: Container[tuple[str, str]]) -> DeliveryOutcome | None:
-    """Return what keeps a recipient from being sent to since he was accepted."""
-    if _pair(parcel) in suppressed:
+def _refusal(job: SendJob, suppressed: Container[tuple[str, str]]) -> DeliveryOutcome | None:
+    """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
+    if _workspace_and_address(job) in suppressed:
         return SUPPRESSED
-    if parcel.identity is None:
+    if job.identity is None:
         return UNREGISTERED
-    return None if parcel.identity.key else UNSIGNABLE
+    return None if job.identity.key else KEY_UNREADABLE
 
 
-def _pair(parcel: SendJob) -> tuple[str, str]:
-    return parcel.claim.workspace_id, parcel.address
+def _workspace_and_address(job: SendJob) -> tuple[str, str]:
+    return job.claim.workspace_id, job.address
 
 
 @functools.lru_cache(maxsize=1)
-def emails_drain() -> Drain[SendJob, Result]:
-    """Return this process's drain of emails."""
-    return Drain(Sending(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS))
+def emails_processor() -> QueueProcessor[SendJob, SendResult]:
+    """Return this process's queue processor for emails."""
+    return QueueProcessor(EmailQueueWork(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS))
 
 
 @functools.lru_cache(maxsize=1)
 def emails_transport() -> Transport:
-    """Return this process's transport; its `trouble` says why nothing can leave."""
-    return chosen_transport()
+    """Return this process's transport. Its `trouble` explains why nothing can be sent."""
+    return configured_transport()

@@ -1,20 +1,21 @@
-"""Keep all mail from leaving, and let it go: for a database that was restored (docs/decisions/0060).
+"""Sending pause: stops all sending after a database was restored (docs/decisions/0060).
 
-Nothing else changes: emails are accepted, cancelled and counted, webhooks are posted, reports are taken.
+Nothing else changes: emails are accepted, cancelled and counted, webhooks are delivered, reports are received.
 """
 
-from emails.models import Hold
+from emails.models import SendingPause
 
 
-def hold_sending() -> None:
-    """Let no worker claim an email from now on; what is under way ends. Holding again changes nothing."""
-    Hold.objects.bulk_create([Hold()], ignore_conflicts=True)
+def pause_sending() -> None:
+    """Stop workers from claiming emails; sends in progress finish. Pausing again changes nothing."""
+    SendingPause.objects.bulk_create([SendingPause()], ignore_conflicts=True)
 
 
-def release_sending() -> None:
-    """Let workers claim again, within seconds."""
-    Hold.objects.all().delete()
+def resume_sending() -> None:
+    """Let workers claim emails again, within seconds."""
+    SendingPause.objects.all().delete()
 
 
-def is_held() -> bool:
-    return Hold.objects.exists()
+def is_sending_paused() -> bool:
+    """Return whether sending is paused."""
+    return SendingPause.objects.exists()

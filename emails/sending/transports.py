@@ -1,4 +1,4 @@
-"""The transport that DELIVERY_TRANSPORT names, with the simulator in front of it."""
+"""Transport selection: the transport that DELIVERY_TRANSPORT names, behind the simulator."""
 
 import socket
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from django.conf import settings
 
 from delivery.transports.anymail import AnymailTransport
-from delivery.transports.destinations import Limits
+from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.interface import Transport
 from delivery.transports.relay import RelayTransport, inbox_transport
@@ -18,8 +18,8 @@ from lib.address_guard import Address, Guard
 from lib.resolver import Resolver
 
 
-def chosen_transport() -> Transport:
-    """Return a transport for this process. Raises BadSmtpUrl and BackendUnsuitable, which config.checks tells first."""
+def configured_transport() -> Transport:
+    """Return a transport for this process. Raises BadSmtpUrl or BackendUnsuitable; config.checks reports both first."""
     return SimulatorTransport(TRANSPORTS[settings.DELIVERY_TRANSPORT](), domain=settings.SIMULATOR_DOMAIN)
 
 
@@ -28,8 +28,8 @@ def _inbox() -> Transport:
 
 
 def _relay() -> Transport:
-    # One server for everything: it gets all the sessions that this process may have.
-    limits = Limits(connections=settings.DELIVERY_CONNECTIONS)
+    # A single relay: it may use all the sessions of this process.
+    limits = DestinationLimits(max_connections=settings.DELIVERY_CONNECTIONS)
     return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
 
 
@@ -41,7 +41,7 @@ def _direct() -> Transport:
 
 
 def _own_addresses() -> frozenset[Address]:
-    """Return the addresses that this machine's own name leads to: mail for them would come back to us."""
+    """Return the addresses of this machine's hostname; a message sent to them would come back to Postrider."""
     try:
         found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
     except OSError:

@@ -1,7 +1,7 @@
-"""Count a workspace's emails and recipients again, and compare with the counters (docs/decisions/0042).
+"""Reconciliation of counters: count a workspace's emails and recipients again and compare (docs/decisions/0042).
 
-Emails that retention deleted are in the counters twice, as what there was and as what is gone: the difference
-is what reconcile computes, at any hour.
+Emails deleted by retention are counted twice: when accepted and as deleted. Reconcile computes the difference, and the
+result is exact at any time.
 """
 
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from typing import Any
 from django.db import connection, transaction
 
 from analytics import counters
-from analytics.reconcile import COUNTED
+from analytics.reconcile import CURRENT_COUNTS
 from lib.ids import to_uuid
 
-# What an email counts as: emails.status_rollup in SQL, for many rows at once.
-FACTS = """
+# The counter keys of an email: emails.status_rollup in SQL, for many rows at once.
+COUNTER_KEYS = """
     (VALUES ('status.' || status, true),
             ('reached.delivered', coalesce(delivered_at, opened_at, clicked_at) IS NOT NULL),
             ('reached.bounced', bounced_at IS NOT NULL),
             ('reached.opened', coalesce(opened_at, clicked_at) IS NOT NULL),
-            ('reached.clicked', clicked_at IS NOT NULL)) AS fact (key, holds)
+            ('reached.clicked', clicked_at IS NOT NULL)) AS counted_as (key, applies)
 """
-FOUND = f"""
+RECOUNTED = f"""
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, key, count(*) AS n
-      FROM emails_email CROSS JOIN LATERAL {FACTS}
-     WHERE workspace_id = %(workspace)s AND holds GROUP BY 1, 2
+      FROM emails_email CROSS JOIN LATERAL {COUNTER_KEYS}
+     WHERE workspace_id = %(workspace)s AND applies GROUP BY 1, 2
     UNION ALL
     SELECT %(ever)s, key, count(*)
       FROM emails_email e JOIN emails_recipient r ON r.email_id = e.id
@@ -36,13 +36,13 @@ FOUND = f"""
            ('recipients.completed', p.recipient_id IS NULL AND r.state IN ('sent', 'delivered', 'opened', 'clicked')),
            ('recipients.failed', p.recipient_id IS NULL AND r.state IN ('bounced', 'failed')),
            ('recipients.cancelled', r.state = 'cancelled'),
-           ('recipients.delayed', p.stage IN (0, 3))) AS fact (key, holds)
-     WHERE e.workspace_id = %(workspace)s AND holds GROUP BY 1, 2
+           ('recipients.delayed', p.stage IN (0, 3))) AS counted_as (key, applies)
+     WHERE e.workspace_id = %(workspace)s AND applies GROUP BY 1, 2
 """  # noqa: S608 - a constant
-# One statement: both sides belong to one moment, whatever is sent meanwhile.
+# One statement, so that both sides are read from one snapshot while sending continues.
 COMPARE = f"""
 SELECT hour, key, coalesce(counted.n, 0), coalesce(found.n, 0)
-  FROM ({COUNTED}) counted FULL JOIN ({FOUND}) found USING (hour, key)
+  FROM ({CURRENT_COUNTS}) counted FULL JOIN ({RECOUNTED}) found USING (hour, key)
  WHERE coalesce(counted.n, 0) <> coalesce(found.n, 0) AND key ~ '^(status|reached|recipients)\\.'
  ORDER BY hour, key
 """  # noqa: S608 - constants
@@ -50,8 +50,8 @@ LOCK = "SELECT pg_advisory_xact_lock(hashtext('reconcile'))"
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A counter that is not what was found."""
+class CounterDifference:
+    """A counter that differs from the recomputed value."""
 
     hour: datetime
     key: str
@@ -59,23 +59,25 @@ class Difference:
     found: int
 
 
-def differences(workspace_id: str) -> list[Difference]:
-    """Compare all counters of a workspace with its rows, however many there are."""
+def find_differences(workspace_id: str) -> list[CounterDifference]:
+    """Compare all counters of a workspace with its rows; no statement timeout applies."""
     values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "ever": counters.ALL_TIME}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(COMPARE, values)
-        return [Difference(*row) for row in cursor.fetchall()]
+        return [CounterDifference(*row) for row in cursor.fetchall()]
 
 
 @transaction.atomic
-def repair(workspace_id: str) -> Sequence[Difference]:
-    """Add what is missing to the counters; return what was different.
+def repair_counters(workspace_id: str) -> Sequence[CounterDifference]:
+    """Correct the counters of a workspace; return the differences.
 
-    A difference stays the same while emails come and go, for those change rows and counters together.
+    A difference stays constant during sending, because rows and counters change in the same transaction.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK)
-    found = differences(workspace_id)
-    counters.add((counters.CounterKey(workspace_id, one.hour, one.key), one.found - one.counted) for one in found)
-    return found
+    differences = find_differences(workspace_id)
+    counters.add(
+        (counters.CounterKey(workspace_id, diff.hour, diff.key), diff.found - diff.counted) for diff in differences
+    )
+    return differences

@@ -1,7 +1,7 @@
-"""Count what a workspace's reputation is made of (docs/decisions/0065).
+"""Reputation counters of a workspace: sent, bounced and complained recipients (docs/decisions/0065).
 
-Recipients, each in the hour in which the mail left: what is said of it days later counts there, too. Those of the
-simulator count nowhere: they are no bad addresses, and many good ones among them would hide bad ones elsewhere.
+Each recipient counts in the hour in which its message was sent, even if the bounce or complaint arrives days later.
+Simulator recipients are not counted: their bounces are not real, and their deliveries would hide real bounces.
 """
 
 from collections.abc import Iterator
@@ -11,35 +11,38 @@ from enum import StrEnum
 from django.conf import settings
 
 from analytics import counters
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 
-Change = tuple[counters.CounterKey, int]
 
-
-class Rated(StrEnum):
-    """sent: taken by a host, or refused for the address. bounced: refused for it. complained: called spam."""
+class ReputationCounter(StrEnum):
+    """SENT: accepted by a host or refused for the address. BOUNCED: refused for the address. COMPLAINED: reported."""
 
     SENT = "rated.sent"
     BOUNCED = "rated.bounced"
     COMPLAINED = "rated.complained"
 
 
-def of_outcome(outcome: DeliveryOutcome) -> Iterator[Rated]:
-    """Yield what a hand-over counts as: nothing where a host refused us or the content; that may be our own fault."""
-    is_bad_address = blames_address(outcome.reason) and outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
-    if is_bad_address or outcome.verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED}:
-        yield Rated.SENT
+def classify_outcome(outcome: DeliveryOutcome) -> Iterator[ReputationCounter]:
+    """Yield the counters of a delivery attempt; none if the host refused the sender or the content.
+
+    Such a refusal may be the operator's fault.
+    """
+    is_bad_address = is_address_refusal(outcome.reason) and outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
+    if is_bad_address or outcome.status in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED}:
+        yield ReputationCounter.SENT
     if is_bad_address:
-        yield Rated.BOUNCED
+        yield ReputationCounter.BOUNCED
 
 
-def blames_address(reason: str) -> bool:
-    """Tell whether a refusal speaks of the address: one without any words may speak of ourselves."""
-    return reason != Reason.REJECTED
+def is_address_refusal(reason: str) -> bool:
+    """Return whether a refusal is about the address. One without any text may be about the sender."""
+    return reason != FailureReason.REJECTED
 
 
-def change(what: Rated, *, workspace_id: str, address: str, left_at: datetime) -> Iterator[Change]:
-    """Yield one more of what, unless the address is the simulator's."""
+def reputation_change(
+    counter: ReputationCounter, *, workspace_id: str, address: str, sent_at: datetime
+) -> Iterator[counters.CounterChange]:
+    """Yield an increment of the counter, unless the address belongs to the simulator."""
     if not address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}"):
-        yield counters.CounterKey(workspace_id, left_at, what.value), 1
+        yield counters.CounterKey(workspace_id, sent_at, counter.value), 1

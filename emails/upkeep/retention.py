@@ -1,7 +1,7 @@
-"""Delete emails that were finished longer ago than the plan keeps them (CONTRACT section 2, docs/decisions/0044).
+"""Email retention: deletes finished emails after the plan's retention (docs/specification.md, Plans and quota).
 
-The counters stay: what is taken is counted beside them, behind tally.GONE, so that analytics keep their figures
-and lists count what there is.
+Counters stay. Deleted emails are counted separately under the key prefix counters.DELETED, so that analytics keep
+their numbers and lists can subtract the deleted ones. See docs/decisions/0044.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from analytics import counters
-from emails.queue_stats import Change, Count, finished
-from emails.states import State
-from emails.upkeep.reconcile import FACTS
+from emails.queue_stats import RecipientCounter, finished_counter
+from emails.states import EmailStatus
+from emails.upkeep.reconcile import COUNTER_KEYS
 from lib.ids import to_uuid
 from lib.sql import Statement, run_together
 
-AT_ONCE = 1000
-NONE = "{}"
-# Longer than a template may still be in the hands of a request that read it before it was changed.
+BATCH_SIZE = 1000
+EMPTY_ARRAY = "{}"
+# Longer than a request may still use a template version that it read before the template was changed.
 VERSION_AGE = timedelta(days=1)
 
-# The oldest come first, and each page begins behind the last: what is old and not finished (held mail of a
-# suspended workspace, schedules) is passed once a run. At most AT_ONCE recipients, but at least one email.
+# Oldest first; each page begins after the previous one, so that old unfinished emails (of a suspended workspace, or
+# scheduled) are read once per run. At most BATCH_SIZE recipients, but at least one email.
 EXPIRED = """
 SELECT array_agg(id)::text, max(created_at), (array_agg(id ORDER BY created_at DESC, id DESC))[1] FROM (
     SELECT created_at, id, sum(cardinality("to") + cardinality(cc) + cardinality(bcc)) OVER page AS recipients,
@@ -36,17 +36,17 @@ SELECT array_agg(id)::text, max(created_at), (array_agg(id ORDER BY created_at D
     WINDOW page AS (ORDER BY created_at, id)
 ) counted WHERE recipients <= %(limit)s OR place = 1
 """
-# The database's own look-ups of foreign keys keep the plan of the first: made while the queue was empty it would scan
-# the queue of a million from end to end, once for each recipient.
-BY_INDEX = "SET LOCAL enable_seqscan = off"
-# Recipients before emails, as everywhere (emails.sending.outcomes); what somebody else holds is left to the next run.
-HOLD = """
-WITH held AS MATERIALIZED (
+# PostgreSQL keeps the plan of a foreign key check. Planned while the queue was empty, it would scan a queue of a
+# million rows once per recipient.
+FORCE_INDEX = "SET LOCAL enable_seqscan = off"
+# Recipients before emails, as everywhere (emails.sending.outcomes). Locked rows are left to the next run.
+LOCK_FINISHED = """
+WITH locked_recipients AS MATERIALIZED (
     SELECT id, email_id FROM emails_recipient WHERE email_id = ANY(%(ids)s::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED
 ), whole AS MATERIALIZED (
-    SELECT email_id FROM held LEFT JOIN emails_pending p ON p.recipient_id = held.id GROUP BY email_id
+    SELECT email_id FROM locked_recipients l LEFT JOIN emails_pending p ON p.recipient_id = l.id GROUP BY email_id
     HAVING count(p.recipient_id) = 0
-       AND count(*) = (SELECT count(*) FROM emails_recipient r WHERE r.email_id = held.email_id)
+       AND count(*) = (SELECT count(*) FROM emails_recipient r WHERE r.email_id = l.email_id)
 ), locked AS MATERIALIZED (
     SELECT id, content_id FROM emails_email WHERE id IN (SELECT email_id FROM whole) ORDER BY id FOR UPDATE SKIP LOCKED
 )
@@ -55,15 +55,15 @@ SELECT array_agg(id)::text, coalesce(array_agg(DISTINCT content_id) FILTER (WHER
 """
 DELETE_EVENTS = "DELETE FROM emails_event WHERE email_id = ANY(%(ids)s::uuid[])"
 DELETE_RECIPIENTS = """
-WITH gone AS (DELETE FROM emails_recipient WHERE email_id = ANY(%(ids)s::uuid[]) RETURNING state)
-SELECT state, count(*) FROM gone GROUP BY 1
+WITH deleted AS (DELETE FROM emails_recipient WHERE email_id = ANY(%(ids)s::uuid[]) RETURNING state)
+SELECT state, count(*) FROM deleted GROUP BY 1
 """
 DELETE_EMAILS = f"""
-WITH gone AS (DELETE FROM emails_email WHERE id = ANY(%(ids)s::uuid[]) RETURNING *)
+WITH deleted AS (DELETE FROM emails_email WHERE id = ANY(%(ids)s::uuid[]) RETURNING *)
 SELECT date_trunc('hour', created_at, 'UTC'), key, count(*)
-  FROM gone CROSS JOIN LATERAL {FACTS} WHERE holds GROUP BY 1, 2
+  FROM deleted CROSS JOIN LATERAL {COUNTER_KEYS} WHERE applies GROUP BY 1, 2
 """  # noqa: S608 - a constant
-# Nobody begins to refer to them meanwhile: who copies an email (resend) holds it first, and all of these are ours.
+# No new references appear in between: resend locks the email that it copies, and these emails are locked here.
 UNUSED = "= ANY(%(contents)s::uuid[]) AND NOT EXISTS (SELECT FROM emails_email e WHERE e.content_id = c"
 DELETE_ATTACHMENTS = f"DELETE FROM emails_attachment c WHERE content_id {UNUSED}.content_id)"  # noqa: S608
 DELETE_CONTENTS = f"DELETE FROM emails_content c WHERE id {UNUSED}.id)"  # noqa: S608
@@ -74,8 +74,8 @@ DELETE FROM templates_app_templateversion WHERE id IN (
 """
 
 
-def expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
-    """Delete a workspace's emails that were finished before `age` ago; yield after each transaction."""
+def delete_expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
+    """Delete a workspace's emails that finished more than `age` ago; yield after each transaction."""
     for ids in _pages(workspace_id, age):
         delete_emails(workspace_id, ids)
         yield
@@ -83,29 +83,29 @@ def expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
 
 @transaction.atomic
 def delete_emails(workspace_id: str, candidates: str) -> str:
-    """Delete those of a workspace's emails that nobody holds and that have no work left, and count them as gone.
+    """Delete the candidate emails that are not locked and have no queue entries, and count them as deleted.
 
-    candidates: their ids as PostgreSQL writes an array, `{…,…}`; those that were deleted are returned likewise.
+    candidates: ids as a PostgreSQL array literal, `{…,…}`. Returns the ids of the deleted emails in the same form.
     """
-    _, ((ids, contents),) = run_together([Statement(BY_INDEX), Statement(HOLD, {"ids": candidates})])
+    _, ((ids, contents),) = run_together([Statement(FORCE_INDEX), Statement(LOCK_FINISHED, {"ids": candidates})])
     if ids is None:
-        return NONE
+        return EMPTY_ARRAY
     deletes = [DELETE_EVENTS, DELETE_RECIPIENTS, DELETE_EMAILS, DELETE_ATTACHMENTS, DELETE_CONTENTS]
     values = {"ids": ids, "contents": contents}
     _, recipients, emails, *_ = run_together([Statement(delete, values) for delete in deletes])
-    counters.add(_gone(workspace_id, emails, recipients))
+    counters.add(_deleted_changes(workspace_id, emails, recipients))
     return str(ids)
 
 
-def unused_versions() -> Iterator[None]:
-    """Delete versions of templates that were replaced or deleted and that no email refers to any more."""
-    while _execute(DELETE_VERSIONS, [VERSION_AGE, AT_ONCE]) == AT_ONCE:
+def delete_unused_versions() -> Iterator[None]:
+    """Delete retired template versions that no email refers to; yield after each batch."""
+    while _execute(DELETE_VERSIONS, [VERSION_AGE, BATCH_SIZE]) == BATCH_SIZE:
         yield
 
 
 def _pages(workspace_id: str, age: timedelta) -> Iterator[str]:
-    """Yield ids of expired emails, as PostgreSQL writes arrays: making objects of them was a third of the whole."""
-    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": AT_ONCE}
+    """Yield ids of expired emails as PostgreSQL array literals; parsing them into objects took a third of the run."""
+    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": BATCH_SIZE}
     last: dict[str, Any] = {"created_at": counters.ALL_TIME, "id": UUID(int=0)}
     while True:
         ((ids, *place),) = _query(EXPIRED, values | last)
@@ -115,19 +115,19 @@ def _pages(workspace_id: str, age: timedelta) -> Iterator[str]:
         last = dict(zip(last, place, strict=True))
 
 
-def _gone(
+def _deleted_changes(
     workspace_id: str, emails: Sequence[tuple[Any, ...]], recipients: Sequence[tuple[Any, ...]]
-) -> Iterator[Change]:
+) -> Iterator[counters.CounterChange]:
     for hour, key, number in emails:
         yield counters.CounterKey(workspace_id, hour, counters.DELETED + key), number
     for state, number in recipients:
-        for count in (Count.ACCEPTED, _count_of(State(state))):
+        for count in (RecipientCounter.ACCEPTED, _counter_for(EmailStatus(state))):
             yield counters.CounterKey(workspace_id, counters.ALL_TIME, counters.DELETED + count.value), number
 
 
-def _count_of(state: State) -> Count:
-    """Return how queue/stats counted a finished recipient: by what became of it in the end, a late bounce included."""
-    return Count.CANCELLED if state is State.CANCELLED else finished(state)
+def _counter_for(state: EmailStatus) -> RecipientCounter:
+    """Return the queue/stats counter of a finished recipient, by its final state, including a late bounce."""
+    return RecipientCounter.CANCELLED if state is EmailStatus.CANCELLED else finished_counter(state)
 
 
 def _query(sql: str, parameters: Any) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Start processes that end with us, and end them."""
+"""Processes that exit with the launcher, and how they are stopped."""
 
 import ctypes
 import os
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from embedded.servers.accounts import Account
+from embedded.servers.accounts import SystemAccount
 
-# Which signal, and how many seconds to wait for its effect before the next one.
-Step = tuple[signal.Signals, float]
-Ladder = tuple[Step, ...]
+# A signal, and the seconds to wait for the process to exit before the next signal.
+StopStep = tuple[signal.Signals, float]
+StopSequence = tuple[StopStep, ...]
 
-HURRIED_SECONDS = 1.0
+URGENT_STEP_SECONDS = 1.0
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True)
-class Ending:
-    """A process that must go, and how."""
+class StoppableProcess:
+    """A process to stop, with the signals to send and a check for its exit."""
 
     pid: int
-    ladder: Ladder
+    stop_sequence: StopSequence
     leads_group: bool
-    has_ended: Callable[[], bool]
+    has_exited: Callable[[], bool]
 
 
 def start_in_session(
@@ -39,12 +39,12 @@ def start_in_session(
     environment: Mapping[str, str],
     directory: Path,
     output: IO[bytes],
-    account: Account | None = None,
+    account: SystemAccount | None = None,
     stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own: Ctrl-C reaches us alone, its group is its family.
+    """Start a process in a new session, so that Ctrl-C reaches only the launcher.
 
-    Start it from a thread that lives as long as the process shall: Linux ends the process with it.
+    Call it from a thread that lives as long as the process: Linux signals the process when that thread exits.
     """
     return subprocess.Popen(
         command,
@@ -54,32 +54,32 @@ def start_in_session(
         stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=end_with_parent(signal.SIGTERM),  # noqa: PLW1509 - see there
-        **(account.popen_arguments if account else {}),
+        preexec_fn=signal_on_parent_exit(signal.SIGTERM),  # noqa: PLW1509 - see its docstring
+        **(account.popen_options if account else {}),
     )
 
 
-def end_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """Return what a child must call, so that Linux sends it the signal when its parent dies.
+def signal_on_parent_exit(number: signal.Signals) -> Callable[[], None]:
+    """Return a `preexec_fn` that makes Linux send the child this signal when its parent exits.
 
-    The watchdog does the same and more, in order; this is the net below it. PostgreSQL takes
-    SIGTERM as "finish what is connected", so a worker can still record what it sent.
-    What runs between fork and exec takes no lock, so other threads may hold theirs.
+    This is a fallback for the watchdog, which stops processes in order. PostgreSQL finishes open sessions on
+    SIGTERM, so a worker can still record its deliveries.
+    The function takes no lock between fork and exec, so other threads may have theirs locked.
     """
     parent = os.getpid()
 
-    def ask_linux() -> None:
+    def set_signal() -> None:
         if _libc is None:
             return
         _libc.prctl(PR_SET_PDEATHSIG, int(number))
         if os.getppid() != parent:
             os._exit(1)
 
-    return ask_linux
+    return set_signal
 
 
-def is_gone(pid: int) -> bool:
-    """Say whether a process that is not our child has ended. A zombie has."""
+def has_exited(pid: int) -> bool:
+    """Return whether a process, not necessarily a child, has exited. A zombie has."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -91,49 +91,49 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def end_all(endings: Iterable[Ending], *, is_hurried: Callable[[], bool] = lambda: False) -> None:
-    """End processes side by side, each by its own ladder, with what is left of their groups.
+def stop_processes(processes: Iterable[StoppableProcess], *, is_urgent: Callable[[], bool] = lambda: False) -> None:
+    """Stop processes in parallel, each by its own stop sequence, and kill the rest of their process groups.
 
-    is_hurried: asked all the time; once true, no step of a ladder takes longer than a second.
+    is_urgent: polled; once true, no step of a stop sequence takes longer than a second.
     """
-    climbs = [_Climb(ending) for ending in endings]
-    while climbs:
-        climbs = [climb for climb in climbs if climb.goes_on(hurried=is_hurried())]
+    remaining = [_StopProgress(process) for process in processes]
+    while remaining:
+        remaining = [progress for progress in remaining if progress.advance(is_urgent=is_urgent())]
         time.sleep(0.02)
 
 
-class _Climb:
-    """One process on its ladder."""
+class _StopProgress:
+    """The position of one process in its stop sequence."""
 
-    def __init__(self, ending: Ending) -> None:
-        self.ending = ending
-        self.steps = iter(ending.ladder)
-        self.step_ends_at = 0.0
+    def __init__(self, process: StoppableProcess) -> None:
+        self.process = process
+        self.steps = iter(process.stop_sequence)
+        self.step_deadline = 0.0
 
-    def goes_on(self, *, hurried: bool) -> bool:
-        if self.ending.has_ended():
-            self._sweep()
+    def advance(self, *, is_urgent: bool) -> bool:
+        if self.process.has_exited():
+            self._kill_group()
             return False
-        if hurried:
-            self.step_ends_at = min(self.step_ends_at, time.monotonic() + HURRIED_SECONDS)
-        if time.monotonic() < self.step_ends_at:
+        if is_urgent:
+            self.step_deadline = min(self.step_deadline, time.monotonic() + URGENT_STEP_SECONDS)
+        if time.monotonic() < self.step_deadline:
             return True
         step = next(self.steps, None)
         if step is None:
             return False
         number, seconds = step
-        self.step_ends_at = time.monotonic() + seconds
+        self.step_deadline = time.monotonic() + seconds
         self._send(number)
         return True
 
     def _send(self, number: signal.Signals) -> None:
         if number == signal.SIGKILL:
-            self._sweep()
+            self._kill_group()
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(self.ending.pid, number)
+            os.kill(self.process.pid, number)
 
-    def _sweep(self) -> None:
-        # What a process leaves behind in its group must not outlive it.
-        if self.ending.leads_group:
+    def _kill_group(self) -> None:
+        # Children must not outlive the process.
+        if self.process.leads_group:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.ending.pid, signal.SIGKILL)
+                os.killpg(self.process.pid, signal.SIGKILL)

@@ -1,15 +1,15 @@
-"""Turn the signals that end a launcher into an exception, once, at a moment that can bear it."""
+"""Stop signals of the launcher, raised once as an exception at a safe time."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ended(BaseException):
-    """Raised in the main thread when a signal asks the launcher to end."""
+class StopRequested(BaseException):
+    """Raised in the main thread when a signal asks the launcher to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -17,51 +17,51 @@ class Ended(BaseException):
 
 
 class _State:
-    held = False
+    is_deferring = False
     pending: int | None = None
-    impatient = False
+    was_signalled_again = False
 
 
 def raise_on_signals() -> None:
-    """From now on, the first SIGINT, SIGTERM or SIGHUP raises Ended; the next are only noted."""
-    for number in ENDING:
-        # nohup means it; an ignored SIGINT is only what a shell gives to every job behind &.
+    """Make the first SIGINT, SIGTERM or SIGHUP raise StopRequested; later signals are only recorded."""
+    for number in STOP_SIGNALS:
+        # nohup ignores SIGHUP on purpose; shells ignore SIGINT for every background job.
         if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
             continue
         signal.signal(number, _raise)
 
 
-def only_note_signals() -> None:
-    """From now on, nothing interrupts: the launcher is ending already."""
-    for number in ENDING:
-        signal.signal(number, _note)
+def record_signals() -> None:
+    """Record further signals instead of raising, because the launcher is already stopping."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, _record)
 
 
-def is_impatient() -> bool:
-    """Say whether a signal came while the launcher was ending."""
-    return _State.impatient
+def was_signalled_again() -> bool:
+    """Return whether a signal arrived while the launcher was stopping."""
+    return _State.was_signalled_again
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Hold signals back while a process is started and noted: none may slip away unnoted."""
-    _State.held = True
+def defer_signals() -> Iterator[None]:
+    """Defer signals while a process is started and registered, so that no process is left unregistered."""
+    _State.is_deferring = True
     try:
         yield
     finally:
-        _State.held = False
+        _State.is_deferring = False
         pending, _State.pending = _State.pending, None
     if pending is not None:
         _raise(pending, None)
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    if _State.held:
+    if _State.is_deferring:
         _State.pending = number
         return
-    only_note_signals()
-    raise Ended(number)
+    record_signals()
+    raise StopRequested(number)
 
 
-def _note(_number: int, _frame: FrameType | None) -> None:
-    _State.impatient = True
+def _record(_number: int, _frame: FrameType | None) -> None:
+    _State.was_signalled_again = True

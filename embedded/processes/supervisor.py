@@ -1,4 +1,4 @@
-"""Keep processes running, and end them all."""
+"""Supervisor that restarts processes when they exit, and stops them all."""
 
 import subprocess
 import time
@@ -6,97 +6,97 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from embedded.errors import CannotStart
-from embedded.processes.processes import Ending, Ladder, end_all
-from embedded.processes.signals import held, is_impatient, only_note_signals
+from embedded.processes.processes import StoppableProcess, StopSequence, stop_processes
+from embedded.processes.signals import defer_signals, record_signals, was_signalled_again
 from embedded.processes.watchdog import Watchdog
-from embedded.terminal import say
+from embedded.terminal import print_status
 
-# Stages of the end: programs go before the servers they use.
-PROGRAM, SERVER = 0, 1
+# Stages of shutdown: programs stop before the servers that they use.
+PROGRAM_STAGE, SERVER_STAGE = 0, 1
 
-LONGEST_WAIT_SECONDS = 30.0
-# Whoever ran for so long is well: the next failure counts as the first.
-WELL_SECONDS = 60.0
+MAX_RESTART_DELAY_SECONDS = 30.0
+# After running this long, a process has its failure count reset.
+STABLE_SECONDS = 60.0
 
 
 @dataclass
-class Service:
-    """A process to keep running. launch: start it, ready or not; raises CannotStart."""
+class SupervisedProcess:
+    """A process to keep running. launch: start it without waiting; raises CannotStart."""
 
     name: str
     launch: Callable[[], subprocess.Popen[bytes]]
-    ladder: Ladder
+    stop_sequence: StopSequence
     stage: int
     log: str
     process: subprocess.Popen[bytes] | None = None
     failures: int = 0
     started_at: float = 0.0
-    due_at: float = 0.0
+    restart_at: float = 0.0
 
 
-def wait_before_restart(failures: int) -> float:
-    """Return seconds: 1, 2, 4, … 30 after the first, second, third … failure in a row."""
-    return min(2.0 ** (failures - 1), LONGEST_WAIT_SECONDS)
+def restart_delay_seconds(failures: int) -> float:
+    """Return the delay before a restart: 1, 2, 4, … 30 s after the first, second, third … failure in a row."""
+    return min(2.0 ** (failures - 1), MAX_RESTART_DELAY_SECONDS)
 
 
 class Supervisor:
     """The processes of one launcher."""
 
     def __init__(self, watchdog: Watchdog) -> None:
-        self.services: list[Service] = []
+        self.processes: list[SupervisedProcess] = []
         self._watchdog = watchdog
 
-    def start(self, service: Service) -> None:
-        """Start a service and keep it from now on."""
-        self.services.append(service)
-        self._launch(service)
+    def start(self, supervised: SupervisedProcess) -> None:
+        """Start a process and supervise it from now on."""
+        self.processes.append(supervised)
+        self._launch(supervised)
 
-    def tend(self) -> None:
-        """Look after every service once: note who died, start again who is due."""
-        for service in self.services:
-            if service.process is None:
-                self._restart_if_due(service)
-            elif service.process.poll() is not None:
-                self._note_death(service, service.process)
+    def check(self) -> None:
+        """Check every process once: schedule restarts for exited ones, and start the ones that are due."""
+        for supervised in self.processes:
+            if supervised.process is None:
+                self._restart_if_due(supervised)
+            elif supervised.process.poll() is not None:
+                self._handle_exit(supervised, supervised.process)
 
     def stop(self) -> None:
-        """End everything, programs before the servers they use; a second signal makes it quick."""
-        only_note_signals()
-        for stage in (PROGRAM, SERVER):
-            living = [(s, s.process) for s in self.services if s.stage == stage and s.process]
-            end_all((_ending_of(*pair) for pair in living), is_hurried=is_impatient)
-            for _, process in living:
-                self._watchdog.forget(process.pid)
+        """Stop everything, programs before the servers that they use; a second signal shortens the waits."""
+        record_signals()
+        for stage in (PROGRAM_STAGE, SERVER_STAGE):
+            running = [(s, s.process) for s in self.processes if s.stage == stage and s.process]
+            stop_processes((_stoppable(*pair) for pair in running), is_urgent=was_signalled_again)
+            for _, process in running:
+                self._watchdog.unwatch(process.pid)
 
-    def _launch(self, service: Service) -> None:
-        with held():
-            service.started_at = time.monotonic()
-            service.process = service.launch()
-            self._watchdog.watch(service.process.pid, service.ladder, stage=service.stage)
+    def _launch(self, supervised: SupervisedProcess) -> None:
+        with defer_signals():
+            supervised.started_at = time.monotonic()
+            supervised.process = supervised.launch()
+            self._watchdog.watch(supervised.process.pid, supervised.stop_sequence, stage=supervised.stage)
 
-    def _restart_if_due(self, service: Service) -> None:
-        if time.monotonic() < service.due_at:
+    def _restart_if_due(self, supervised: SupervisedProcess) -> None:
+        if time.monotonic() < supervised.restart_at:
             return
         try:
-            self._launch(service)
+            self._launch(supervised)
         except CannotStart as reason:
-            self._put_off(service, str(reason))
+            self._schedule_restart(supervised, str(reason))
 
-    def _note_death(self, service: Service, process: subprocess.Popen[bytes]) -> None:
-        # What it left behind in its group would quarrel with its successor.
-        end_all([_ending_of(service, process)])
-        self._watchdog.forget(process.pid)
-        service.process = None
-        if time.monotonic() - service.started_at > WELL_SECONDS:
-            service.failures = 0
-        self._put_off(service, f"{service.name} ended with code {process.returncode}")
+    def _handle_exit(self, supervised: SupervisedProcess, process: subprocess.Popen[bytes]) -> None:
+        # Leftover processes in its group would conflict with the new process.
+        stop_processes([_stoppable(supervised, process)])
+        self._watchdog.unwatch(process.pid)
+        supervised.process = None
+        if time.monotonic() - supervised.started_at > STABLE_SECONDS:
+            supervised.failures = 0
+        self._schedule_restart(supervised, f"{supervised.name} exited with code {process.returncode}")
 
-    def _put_off(self, service: Service, reason: str) -> None:
-        service.failures += 1
-        seconds = wait_before_restart(service.failures)
-        service.due_at = time.monotonic() + seconds
-        say(f"{reason}; starting it again in {seconds:.0f} s (see {service.log}).")
+    def _schedule_restart(self, supervised: SupervisedProcess, reason: str) -> None:
+        supervised.failures += 1
+        seconds = restart_delay_seconds(supervised.failures)
+        supervised.restart_at = time.monotonic() + seconds
+        print_status(f"{reason}; restarting in {seconds:.0f} s (see {supervised.log}).")
 
 
-def _ending_of(service: Service, process: subprocess.Popen[bytes]) -> Ending:
-    return Ending(process.pid, service.ladder, True, lambda: process.poll() is not None)
+def _stoppable(supervised: SupervisedProcess, process: subprocess.Popen[bytes]) -> StoppableProcess:
+    return StoppableProcess(process.pid, supervised.stop_sequence, True, lambda: process.poll() is not None)

@@ -1,11 +1,11 @@
-"""Wait for a fact, with a limit."""
+"""Polling with a timeout."""
 
 import time
 from collections.abc import Callable
 
 
 def wait_until(is_true: Callable[[], bool], *, seconds: float, interval_seconds: float = 0.02) -> bool:
-    """Return whether the fact became true in time."""
+    """Poll a condition; return whether it became true within the timeout."""
     deadline = time.monotonic() + seconds
     while not is_true():
         if time.monotonic() > deadline:

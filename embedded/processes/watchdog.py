@@ -1,9 +1,8 @@
-"""End everything when the launcher dies without a word (kill -9, out of memory).
+"""Watchdog process that stops everything when the launcher is killed (kill -9, out of memory).
 
-The watchdog is a process of its own that reads what the launcher writes into a pipe: whom to end
-and how. When the pipe closes, the launcher is gone, and what it did not take back is ended:
-programs first, so that a worker can still record what it sent, then servers. The watchdog shares
-the launcher's lock, so a new launcher waits until it is done.
+The launcher writes to a pipe which processes to stop and how. When the pipe closes, the launcher has exited, and
+the watchdog stops the processes that are still registered: programs first, so that a worker can record its
+deliveries, then servers. The watchdog shares the launcher's lock, so a new launcher waits for it.
 
     python -m embedded.processes.watchdog < pipe
 """
@@ -20,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from embedded.locations import REPOSITORY
-from embedded.processes.processes import Ending, Ladder, end_all, is_gone
-from embedded.servers.homes import remove_temporary_home
+from embedded.processes.processes import StoppableProcess, StopSequence, has_exited, stop_processes
+from embedded.servers.server_directories import remove_temporary_directory
 
 
 class Watchdog:
     """The launcher's end of the pipe."""
 
     def __init__(self, *, lock: int | None = None) -> None:
-        # In a session of its own: what kills the launcher's group must not kill this.
+        # A new session, so that a signal to the launcher's group does not reach the watchdog.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "embedded.processes.watchdog"],
             cwd=REPOSITORY,
@@ -39,32 +38,32 @@ class Watchdog:
             pass_fds=() if lock is None else (lock,),
         )
 
-    def watch(self, pid: int, ladder: Ladder, *, stage: int, leads_group: bool = True) -> None:
-        """End the process when the launcher dies; lower stages end first."""
-        steps = [[int(number), seconds] for number, seconds in ladder]
-        self._tell(do="watch", pid=pid, ladder=steps, stage=stage, leads_group=leads_group)
+    def watch(self, pid: int, stop_sequence: StopSequence, *, stage: int, leads_group: bool = True) -> None:
+        """Register a process to stop when the launcher exits; lower stages stop first."""
+        steps = [[int(number), seconds] for number, seconds in stop_sequence]
+        self._send(action="watch", pid=pid, stop_sequence=steps, stage=stage, leads_group=leads_group)
 
-    def forget(self, pid: int) -> None:
-        """Take a process back: it ended."""
-        self._tell(do="forget", pid=pid)
+    def unwatch(self, pid: int) -> None:
+        """Unregister a process that has exited."""
+        self._send(action="unwatch", pid=pid)
 
-    def withdraw_at_end(self, path: Path) -> None:
-        """Remove a file that says that the servers run, before they end."""
-        self._tell(do="withdraw", path=str(path))
+    def remove_file_at_end(self, path: Path) -> None:
+        """Register the runtime file, which is removed before the servers stop."""
+        self._send(action="remove_file", path=str(path))
 
-    def remove_at_end(self, directory: Path) -> None:
-        """Remove a directory with all that is in it, after all has ended."""
-        self._tell(do="remove", path=str(directory))
+    def remove_directory_at_end(self, directory: Path) -> None:
+        """Register a directory to remove after all processes have stopped."""
+        self._send(action="remove_directory", path=str(directory))
 
-    def dismiss(self) -> None:
-        """Let it finish what is left, and wait."""
+    def close(self) -> None:
+        """Close the pipe and wait until the watchdog has finished its clean-up."""
         if self._process.stdin:
             with suppress(OSError):
                 self._process.stdin.close()
         self._process.wait()
 
-    def _tell(self, **message: Any) -> None:
-        # Whoever killed the watchdog takes its place: the launcher still ends all it started.
+    def _send(self, **message: Any) -> None:
+        # If the watchdog was killed, the launcher still stops all its processes.
         if self._process.stdin:
             with suppress(OSError):
                 self._process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -72,52 +71,52 @@ class Watchdog:
 
 
 @dataclass
-class Estate:
-    """What is to be done when the launcher is gone."""
+class Cleanup:
+    """The processes to stop and the paths to remove when the launcher has exited."""
 
-    members: dict[int, dict[str, Any]] = field(default_factory=dict)
-    withdrawn: list[Path] = field(default_factory=list)
-    removed: list[Path] = field(default_factory=list)
+    processes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
+    directories: list[Path] = field(default_factory=list)
 
-    def note(self, message: dict[str, Any]) -> None:
-        """Take down what the launcher says."""
-        if message["do"] == "watch":
-            self.members[message["pid"]] = message
-        elif message["do"] == "forget":
-            self.members.pop(message["pid"], None)
-        elif message["do"] == "withdraw":
-            self.withdrawn.append(Path(message["path"]))
+    def register(self, message: dict[str, Any]) -> None:
+        """Apply one message from the launcher."""
+        if message["action"] == "watch":
+            self.processes[message["pid"]] = message
+        elif message["action"] == "unwatch":
+            self.processes.pop(message["pid"], None)
+        elif message["action"] == "remove_file":
+            self.files.append(Path(message["path"]))
         else:
-            self.removed.append(Path(message["path"]))
+            self.directories.append(Path(message["path"]))
 
-    def settle(self) -> None:
-        """End everything, stage by stage."""
-        for path in self.withdrawn:
+    def run(self) -> None:
+        """Stop all processes, stage by stage, and remove the registered paths."""
+        for path in self.files:
             path.unlink(missing_ok=True)
-        for stage in sorted({member["stage"] for member in self.members.values()}):
-            members = [m for m in self.members.values() if m["stage"] == stage]
-            end_all(_ending_of(member) for member in members)
-        for directory in self.removed:
-            remove_temporary_home(directory)
+        for stage in sorted({message["stage"] for message in self.processes.values()}):
+            in_stage = [message for message in self.processes.values() if message["stage"] == stage]
+            stop_processes(_stoppable(message) for message in in_stage)
+        for directory in self.directories:
+            remove_temporary_directory(directory)
 
 
-def _ending_of(member: dict[str, Any]) -> Ending:
-    ladder = tuple((signal.Signals(number), seconds) for number, seconds in member["ladder"])
-    pid = member["pid"]
-    return Ending(pid, ladder, member["leads_group"], partial(is_gone, pid))
+def _stoppable(message: dict[str, Any]) -> StoppableProcess:
+    stop_sequence = tuple((signal.Signals(number), seconds) for number, seconds in message["stop_sequence"])
+    pid = message["pid"]
+    return StoppableProcess(pid, stop_sequence, message["leads_group"], partial(has_exited, pid))
 
 
 def main() -> None:
-    """Listen until the launcher is gone, then settle."""
+    """Read messages until the launcher has exited, then clean up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    estate = Estate()
+    cleanup = Cleanup()
     for line in sys.stdin:
-        # A launcher killed in the middle of a word leaves half a line.
+        # The last line is incomplete if the launcher was killed while writing it.
         with suppress(ValueError):
-            estate.note(json.loads(line))
+            cleanup.register(json.loads(line))
     os.chdir("/")
-    estate.settle()
+    cleanup.run()
 
 
 if __name__ == "__main__":

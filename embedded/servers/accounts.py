@@ -1,4 +1,4 @@
-"""The account the servers run as: PostgreSQL refuses to run as root."""
+"""System account that the servers run as; PostgreSQL refuses to run as root."""
 
 import os
 import pwd
@@ -12,7 +12,7 @@ from embedded.errors import CannotStart
 
 
 @dataclass(frozen=True)
-class Account:
+class SystemAccount:
     """A user of this machine."""
 
     name: str
@@ -20,66 +20,68 @@ class Account:
     gid: int
 
     @property
-    def popen_arguments(self) -> dict[str, Any]:
-        """What `subprocess` needs to run a program as this user."""
+    def popen_options(self) -> dict[str, Any]:
+        """The options of `subprocess` that run a program as this user."""
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def can_enter(self, directory: Path) -> bool:
-        """Say whether the user may pass through the directory and everything above it."""
+        """Return whether the user may enter the directory and all its parents."""
         return self.can_run(["/bin/sh", "-c", 'cd "$1"', "sh", str(directory)])
 
     def can_run(self, command: Sequence[str]) -> bool:
-        """Say whether the command succeeds as this user."""
+        """Return whether the command succeeds as this user."""
         try:
-            done = subprocess.run(command, check=False, capture_output=True, cwd="/", **self.popen_arguments)
+            done = subprocess.run(command, check=False, capture_output=True, cwd="/", **self.popen_options)
         except OSError:
             return False
         return done.returncode == 0
 
-    def take(self, path: Path) -> None:
-        """Give the path to the user."""
+    def give_ownership(self, path: Path) -> None:
+        """Make the user the owner of the path."""
         if self.uid != os.geteuid():
             os.chown(path, self.uid, self.gid)
 
 
-def account_for(cluster: Path) -> Account:
-    """Return who shall run the servers: ourselves, or for root a user without rights.
+def account_for(cluster: Path) -> SystemAccount:
+    """Return the account for the servers: the current user, or an unprivileged user when running as root.
 
-    An existing cluster decides: PostgreSQL runs only as the owner of its files.
+    An existing cluster determines the account: PostgreSQL runs only as the owner of its files.
     """
     if os.geteuid() != 0:
         return _by_uid(os.geteuid())
     if cluster.exists():
         return _owner_of(cluster)
-    return _without_rights()
+    return _unprivileged_account()
 
 
-def _by_uid(uid: int) -> Account:
+def _by_uid(uid: int) -> SystemAccount:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        # Containers run as numbers that no passwd file knows.
-        return Account(str(uid), uid, os.getegid())
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        # Containers may run as a uid without a passwd entry.
+        return SystemAccount(str(uid), uid, os.getegid())
+    return SystemAccount(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
-def _owner_of(cluster: Path) -> Account:
+def _owner_of(cluster: Path) -> SystemAccount:
     uid = cluster.stat().st_uid
     if uid == 0:
-        raise CannotStart(f"{cluster} belongs to root, as whom PostgreSQL never runs: give it back to its owner.")
+        raise CannotStart(
+            f"{cluster} is owned by root, and PostgreSQL refuses to run as root. Restore its previous owner."
+        )
     return _by_uid(uid)
 
 
-def _without_rights() -> Account:
+def _unprivileged_account() -> SystemAccount:
     for name in ("postgres", "nobody"):
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(name, entry.pw_uid, entry.pw_gid)
+        return SystemAccount(name, entry.pw_uid, entry.pw_gid)
     raise CannotStart(
         "PostgreSQL refuses to run as root, and this machine has neither a user postgres nor a user"
-        " nobody: start as an ordinary user."
+        " nobody. Run as an ordinary user."
     )

@@ -1,4 +1,4 @@
-"""Start the embedded PostgreSQL."""
+"""Embedded PostgreSQL server."""
 
 import os
 import signal
@@ -9,23 +9,23 @@ from pathlib import Path
 
 from embedded.errors import CannotStart
 from embedded.logs import open_log
-from embedded.processes.processes import Ending, Ladder, end_all, start_in_session
+from embedded.processes.processes import StoppableProcess, StopSequence, start_in_session, stop_processes
 from embedded.processes.waiting import wait_until
 from embedded.servers import cluster as clusters
-from embedded.servers.accounts import Account, account_for
-from embedded.servers.binaries import Postgres, find_postgres
-from embedded.servers.homes import make_temporary_home, remove_temporary_home
+from embedded.servers.accounts import SystemAccount, account_for
+from embedded.servers.binaries import PostgresBinaries, find_postgres
 from embedded.servers.ports import choose_ports
-from embedded.servers.server import Server, last_words
+from embedded.servers.server import ManagedServer, read_log_tail
+from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 
 # Fast shutdown; then immediate shutdown, from which the next start recovers.
-LADDER: Ladder = ((signal.SIGINT, 20), (signal.SIGQUIT, 5), (signal.SIGKILL, 5))
+STOP_SEQUENCE: StopSequence = ((signal.SIGINT, 20), (signal.SIGQUIT, 5), (signal.SIGKILL, 5))
 START_SECONDS = 60
 
-# For mail that matters: fsync stays on.
-# Web workers keep a connection each, and there are two of them per core.
+# fsync stays on, so that accepted email survives a crash.
+# Each web process uses one connection, and there are two processes per core.
 DURABLE: Mapping[str, str] = {"max_connections": str(100 + 10 * (os.cpu_count() or 1))}
-# For tests: a crash of the machine may lose everything.
+# For tests: a crash of the machine may lose all data.
 THROW_AWAY: Mapping[str, str] = {
     "max_connections": "200",
     "fsync": "off",
@@ -41,49 +41,49 @@ ALWAYS: Mapping[str, str] = {
 
 
 def start(
-    home: Path,
+    server_directory: Path,
     *,
     settings: Mapping[str, str] = DURABLE,
     port: int | None = None,
     log: Path | None = None,
-) -> Server:
-    """Start PostgreSQL on the cluster below home, made now if there is none, and wait for it.
+) -> ManagedServer:
+    """Start PostgreSQL on the cluster in the server directory, created if missing, and wait until it is ready.
 
-    home: a directory that the servers' account can enter (see `embedded.servers.homes`).
+    server_directory: a directory that the servers' account can enter (see `embedded.servers.server_directories`).
     settings: parameters of postgresql.conf.
-    port: unset, a free one is chosen. log: unset, home/postgres.log.
-    Raises CannotStart when the cluster is broken, in use, or made by another version.
+    port: a free one by default. log: postgres.log in the server directory by default.
+    Raises CannotStart when the cluster is incomplete, in use, or created by another version.
     """
-    cluster = clusters.cluster_in(home)
+    cluster = clusters.cluster_in(server_directory)
     account = account_for(cluster)
     major = clusters.read_major(cluster)
-    binaries = find_postgres(account=account, home=home, major=major)
+    binaries = find_postgres(account=account, server_directory=server_directory, major=major)
     if major is None:
         durable = settings.get("fsync") != "off"
-        clusters.make_cluster(cluster, binaries=binaries, account=account, durable=durable)
-    clusters.refuse_if_live(cluster)
-    log = log or home / "postgres.log"
+        clusters.create_cluster(cluster, binaries=binaries, account=account, durable=durable)
+    clusters.refuse_running_cluster(cluster)
+    log = log or server_directory / "postgres.log"
     for chosen in [port] if port else choose_ports(3):
         process = _launch(cluster, binaries, account, {**settings, "port": str(chosen)}, log)
-        if _comes_up(cluster, process):
-            return _describe(cluster, process, chosen)
-        if "Address already in use" not in last_words(log, lines=8):
+        if _wait_until_ready(cluster, process):
+            return _managed_server(cluster, process, chosen)
+        if "Address already in use" not in read_log_tail(log, lines=8):
             break
-    raise CannotStart(f"PostgreSQL did not start on {cluster}; {log} ends with:\n{last_words(log)}")
+    raise CannotStart(f"PostgreSQL failed to start on {cluster}. Last lines of {log}:\n{read_log_tail(log)}")
 
 
-def start_throw_away(*, settings: Mapping[str, str] = THROW_AWAY) -> Server:
-    """Start a PostgreSQL in a new temporary directory, which the server's stop() removes."""
-    home = make_temporary_home()
+def start_throw_away(*, settings: Mapping[str, str] = THROW_AWAY) -> ManagedServer:
+    """Start PostgreSQL in a new temporary directory, which `stop()` removes."""
+    server_directory = make_temporary_directory()
     try:
-        return replace(start(home, settings=settings), temporary=home)
+        return replace(start(server_directory, settings=settings), temporary_directory=server_directory)
     except BaseException:
-        remove_temporary_home(home)
+        remove_temporary_directory(server_directory)
         raise
 
 
 def _launch(
-    cluster: Path, binaries: Postgres, account: Account, settings: Mapping[str, str], log: Path
+    cluster: Path, binaries: PostgresBinaries, account: SystemAccount, settings: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
     command = [binaries.program("postgres"), "-D", str(cluster)]
     for name, value in {**ALWAYS, **settings}.items():
@@ -98,19 +98,19 @@ def _launch(
         )
 
 
-def _comes_up(cluster: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the server takes connections or is gone."""
+def _wait_until_ready(cluster: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server accepts connections or has exited."""
     wait_until(
         lambda: process.poll() is not None or clusters.is_ready(cluster, process.pid),
         seconds=START_SECONDS,
     )
     if process.poll() is None and clusters.is_ready(cluster, process.pid):
         return True
-    end_all([Ending(process.pid, LADDER, True, lambda: process.poll() is not None)])
+    stop_processes([StoppableProcess(process.pid, STOP_SEQUENCE, True, lambda: process.poll() is not None)])
     return False
 
 
-def _describe(cluster: Path, process: subprocess.Popen[bytes], port: int) -> Server:
+def _managed_server(cluster: Path, process: subprocess.Popen[bytes], port: int) -> ManagedServer:
     password = clusters.read_password(cluster)
     url = f"postgresql://{clusters.ROLE}:{password}@127.0.0.1:{port}/{clusters.DATABASE}"
-    return Server("postgres", url, port, process, LADDER)
+    return ManagedServer("postgres", url, port, process, STOP_SEQUENCE)

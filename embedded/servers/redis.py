@@ -1,4 +1,4 @@
-"""Start the embedded Redis. It only rings bells: nothing in it outlives it."""
+"""Embedded Redis server, used for wake-ups and rate limits; its data is not persisted."""
 
 import secrets
 import signal
@@ -10,62 +10,64 @@ from pathlib import Path
 
 from embedded.errors import CannotStart
 from embedded.logs import open_log
-from embedded.processes.processes import Ending, Ladder, end_all, start_in_session
+from embedded.processes.processes import StoppableProcess, StopSequence, start_in_session, stop_processes
 from embedded.processes.waiting import wait_until
-from embedded.servers.accounts import Account, account_for
+from embedded.servers.accounts import SystemAccount, account_for
 from embedded.servers.binaries import find_redis
 from embedded.servers.cluster import cluster_in, server_environment
-from embedded.servers.homes import make_temporary_home, remove_temporary_home
 from embedded.servers.ports import choose_ports
-from embedded.servers.server import Server, last_words
+from embedded.servers.server import ManagedServer, read_log_tail
+from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 
-LADDER: Ladder = ((signal.SIGTERM, 5), (signal.SIGKILL, 5))
+STOP_SEQUENCE: StopSequence = ((signal.SIGTERM, 5), (signal.SIGKILL, 5))
 START_SECONDS = 20
 
 CONFIGURATION = """\
 bind 127.0.0.1
 port {port}
 requirepass {password}
-dir {home}
+dir {server_directory}
 save ""
 appendonly no
 daemonize no
 """
 
 
-def start(home: Path, *, port: int | None = None, password: str | None = None, log: Path | None = None) -> Server:
+def start(
+    server_directory: Path, *, port: int | None = None, password: str | None = None, log: Path | None = None
+) -> ManagedServer:
     """Start Redis and wait until it answers.
 
-    home: a directory that the servers' account can enter (see `embedded.servers.homes`).
-    port, password: unset, a free one and a new one. log: unset, home/redis.log.
+    server_directory: a directory that the servers' account can enter (see `embedded.servers.server_directories`).
+    port, password: a free and a random one by default. log: redis.log in the server directory by default.
     """
-    account = account_for(cluster_in(home))
-    program = find_redis(account=account, home=home)
-    log = log or home / "redis.log"
+    account = account_for(cluster_in(server_directory))
+    program = find_redis(account=account, server_directory=server_directory)
+    log = log or server_directory / "redis.log"
     password = password or secrets.token_hex(24)
     for chosen in [port] if port else choose_ports(3):
-        text = CONFIGURATION.format(port=chosen, password=password, home=home)
+        text = CONFIGURATION.format(port=chosen, password=password, server_directory=server_directory)
         process = _launch(program, text, account=account, log=log)
-        if _comes_up(process, chosen, password):
+        if _wait_until_ready(process, chosen, password):
             url = f"redis://:{password}@127.0.0.1:{chosen}/0"
-            return Server("redis", url, chosen, process, LADDER)
-        if "ddress already in use" not in last_words(log, lines=8):
+            return ManagedServer("redis", url, chosen, process, STOP_SEQUENCE)
+        if "ddress already in use" not in read_log_tail(log, lines=8):
             break
-    raise CannotStart(f"Redis did not start; {log} ends with:\n{last_words(log)}")
+    raise CannotStart(f"Redis failed to start. Last lines of {log}:\n{read_log_tail(log)}")
 
 
-def start_throw_away() -> Server:
-    """Start a Redis in a new temporary directory, which the server's stop() removes."""
-    home = make_temporary_home()
+def start_throw_away() -> ManagedServer:
+    """Start Redis in a new temporary directory, which `stop()` removes."""
+    server_directory = make_temporary_directory()
     try:
-        return replace(start(home), temporary=home)
+        return replace(start(server_directory), temporary_directory=server_directory)
     except BaseException:
-        remove_temporary_home(home)
+        remove_temporary_directory(server_directory)
         raise
 
 
-def _launch(program: str, configuration: str, *, account: Account, log: Path) -> subprocess.Popen[bytes]:
-    """Hand over the configuration by a pipe: on the command line, everybody reads the password."""
+def _launch(program: str, configuration: str, *, account: SystemAccount, log: Path) -> subprocess.Popen[bytes]:
+    """Pass the configuration by a pipe: other users can read a password on the command line."""
     with open_log(log) as output:
         process = start_in_session(
             [program, "-"],
@@ -81,12 +83,12 @@ def _launch(program: str, configuration: str, *, account: Account, log: Path) ->
     return process
 
 
-def _comes_up(process: subprocess.Popen[bytes], port: int, password: str) -> bool:
-    """Wait until the server answers or is gone."""
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int, password: str) -> bool:
+    """Wait until the server answers or has exited."""
     answered = wait_until(lambda: process.poll() is not None or _answers(port, password), seconds=START_SECONDS)
     if answered and process.poll() is None:
         return True
-    end_all([Ending(process.pid, LADDER, True, lambda: process.poll() is not None)])
+    stop_processes([StoppableProcess(process.pid, STOP_SEQUENCE, True, lambda: process.poll() is not None)])
     return False
 
 

@@ -1,48 +1,43 @@
-"""A server that runs: what its users may know and do."""
+"""Server process started by the launcher or by a test."""
 
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded.processes.processes import Ending, Ladder, end_all
-from embedded.servers.homes import remove_temporary_home
+from embedded.processes.processes import StoppableProcess, StopSequence, stop_processes
+from embedded.servers.server_directories import remove_temporary_directory
 
 
 @dataclass(frozen=True)
-class Server:
-    """A running server. `url` holds its password; `temporary` is a directory to remove with it."""
+class ManagedServer:
+    """A running server. `url` includes its password; `temporary_directory` is removed when it stops."""
 
     name: str
     url: str
     port: int
     process: subprocess.Popen[bytes]
-    ladder: Ladder
-    temporary: Path | None = None
+    stop_sequence: StopSequence
+    temporary_directory: Path | None = None
 
     @property
     def pid(self) -> int:
-        """The process to send signals to."""
+        """The pid of the server's main process."""
         return self.process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def stop(self) -> None:
-        """End the server in good order and wait for it. May be called twice."""
-        end_all([self.ending])
-        if self.temporary:
-            remove_temporary_home(self.temporary)
-
-    @property
-    def ending(self) -> Ending:
-        """How to end it, for those who end several processes at once."""
-        return Ending(self.pid, self.ladder, True, lambda: not self.is_alive)
+        """Stop the server and wait for its exit. May be called twice."""
+        stop_processes([StoppableProcess(self.pid, self.stop_sequence, True, lambda: not self.is_alive)])
+        if self.temporary_directory:
+            remove_temporary_directory(self.temporary_directory)
 
 
-def last_words(log: Path, *, lines: int = 3) -> str:
-    """Return the end of a log, for a sentence about a server that did not come up."""
+def read_log_tail(log: Path, *, lines: int = 3) -> str:
+    """Return the last lines of a log, for an error message."""
     try:
         text = log.read_text(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Staff's inbox: the caught mail of the service itself. A workspace's mail is its owners' alone."""
+"""Django admin for the inbox: caught system email only. Only its members can see a workspace's email."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -16,8 +16,8 @@ class CaughtMailAdmin(ReadOnlyAdmin):
     readonly_fields = ("text",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
-        mails: QuerySet[CaughtMail] = super().get_queryset(request)
-        return mails.filter(workspace=None).defer("source")
+        messages: QuerySet[CaughtMail] = super().get_queryset(request)
+        return messages.filter(workspace=None).defer("source")
 
     def text(self, mail: CaughtMail) -> str:
         return read_mail(bytes(mail.source)).text

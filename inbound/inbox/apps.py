@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
 
-class Inbox(AppConfig):
+class InboxConfig(AppConfig):
     name = "inbound.inbox"
     label = "inbox"

@@ -1,4 +1,4 @@
-"""Mail that the built-in inbox caught instead of letting it leave the machine."""
+"""Messages caught by the built-in inbox instead of being sent."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,16 +8,16 @@ from workspaces.models import Workspace
 
 
 class CaughtMail(models.Model):
-    """One message for one envelope recipient, as it came over SMTP."""
+    """One message for one envelope recipient, as received over SMTP."""
 
     id = IdField("mail_", primary_key=True)
     workspace = models.ForeignKey(
-        Workspace, on_delete=models.CASCADE, null=True, help_text="empty for mail of the service itself", db_index=False
+        Workspace, on_delete=models.CASCADE, null=True, help_text="empty for system email", db_index=False
     )
     email_id = IdField(null=True, default=None)  # type: ignore[misc]  # empty like the workspace
     envelope_from = models.CharField(max_length=320, blank=True)
     recipient = models.CharField(max_length=320)
-    sender = models.TextField(help_text="the From header, decoded")
+    sender = models.TextField(help_text="decoded From header")
     subject = models.TextField()
     source = models.BinaryField()
     received_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -1,7 +1,7 @@
-"""Read a message that anybody may have written: never raises, never takes long, never keeps a NUL.
+"""Parsing of caught messages for display: never raises, takes bounded time, and removes NUL characters.
 
-compat32 instead of policy.default: the latter parses every header by grammar, and raises or recurses on
-some that the world sends. What is shown is cut where no honest message is that large.
+Uses compat32 because policy.default parses every header by grammar, and raises or recurses on some real headers.
+Sizes are cut at limits that no genuine message reaches.
 """
 
 import re
@@ -14,7 +14,7 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from typing import Any
 
-from inbound.charsets import UNSEEN, codec_of
+from inbound.charsets import UNENCODABLE, find_codec
 
 MAX_BYTES = 24 * 1024 * 1024
 MAX_LINES = 400_000
@@ -25,30 +25,30 @@ MAX_BODY_CHARACTERS = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Attachment:
+class CaughtAttachment:
     filename: str
     content_type: str
     size_bytes: int
 
 
 @dataclass(frozen=True)
-class ReadMail:
-    """What a page shows of a message. complaint says why it could not be read, else it is empty."""
+class ParsedMail:
+    """The displayed content of a message. error explains why it could not be parsed; empty otherwise."""
 
     headers: tuple[tuple[str, str], ...] = ()
     html: str = ""
     text: str = ""
-    attachments: tuple[Attachment, ...] = ()
-    complaint: str = ""
+    attachments: tuple[CaughtAttachment, ...] = ()
+    error: str = ""
 
 
 class TooManyParts(Exception):
-    """Raised inside the parser, so that a message of a million parts does not take the process along."""
+    """Raised inside the parser, so that a message with a million parts does not exhaust the process."""
 
 
 @dataclass
-class _Factory:
-    """Makes the parser's parts, up to a number."""
+class _PartFactory:
+    """Creates the message parts for the parser, up to MAX_PARTS."""
 
     made: int = 0
 
@@ -59,8 +59,8 @@ class _Factory:
         return Message(policy=policy)
 
 
-class _Bounded(Compat32):
-    """Cuts every header where it is read: the parameters of a long one take time squared."""
+class _TruncatingPolicy(Compat32):
+    """Truncates every header before parsing: parsing the parameters of a long one takes quadratic time."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -71,24 +71,24 @@ class _Bounded(Compat32):
 class _Bodies:
     html: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
-    attachments: list[Attachment] = field(default_factory=list)
+    attachments: list[CaughtAttachment] = field(default_factory=list)
 
 
-def read_mail(source: bytes) -> ReadMail:
-    """Return the headers and bodies; of what cannot be read, only the reason."""
+def read_mail(source: bytes) -> ParsedMail:
+    """Return the headers, bodies and attachments, or only the error of a message that cannot be parsed."""
     try:
         return _read(_cut(source))
     except TooManyParts:
-        complaint = f"The message has more than {MAX_PARTS} parts."
-    # Broken mail finds new ways to break a parser; a page about it must not break with it.
+        error = f"The message has more than {MAX_PARTS} parts."
+    # Input from the internet can break a parser in unforeseen ways; the page must still load.
     except Exception:  # noqa: BLE001
-        complaint = "The message is malformed."
-    return ReadMail(complaint=f"{complaint} Its source tells more.")
+        error = "The message is malformed."
+    return ParsedMail(error=f"{error} View the source for details.")
 
 
-def shown(text: str) -> str:
-    """Replace what neither HTML nor UTF-8 can carry."""
-    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+def replace_unencodable(text: str) -> str:
+    """Replace the characters that neither HTML nor UTF-8 can represent."""
+    return UNENCODABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _cut(source: bytes) -> bytes:
@@ -96,12 +96,12 @@ def _cut(source: bytes) -> bytes:
     return b"\n".join(lines[:MAX_LINES])
 
 
-def _read(source: bytes) -> ReadMail:
-    message = BytesParser(_Factory(), policy=_Bounded()).parsebytes(source)
+def _read(source: bytes) -> ParsedMail:
+    message = BytesParser(_PartFactory(), policy=_TruncatingPolicy()).parsebytes(source)
     bodies = _Bodies()
     for part in message.walk():
-        _sort_in(part, bodies)
-    return ReadMail(
+        _collect_part(part, bodies)
+    return ParsedMail(
         headers=tuple(_headers(message)),
         html="".join(bodies.html[:1]),
         text="\n".join(bodies.text),
@@ -111,20 +111,20 @@ def _read(source: bytes) -> ReadMail:
 
 def _headers(message: Message) -> Iterator[tuple[str, str]]:
     for name, value in list(message.raw_items())[:MAX_HEADERS]:
-        yield shown(name), _decoded_header(str(value))
+        yield replace_unencodable(name), _decoded_header(str(value))
 
 
 def _decoded_header(value: str) -> str:
-    # Bytes beyond ASCII come as surrogates; most of them are UTF-8.
-    plain = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    unfolded = re.sub(r"\r?\n[ \t]*", " ", plain)
+    # Non-ASCII bytes are parsed as surrogates; most of them are UTF-8.
+    decoded = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    unfolded = re.sub(r"\r?\n[ \t]*", " ", decoded)
     try:
-        return shown(str(make_header(decode_header(unfolded))))
+        return replace_unencodable(str(make_header(decode_header(unfolded))))
     except (HeaderParseError, LookupError, ValueError):
-        return shown(unfolded)
+        return replace_unencodable(unfolded)
 
 
-def _sort_in(part: Message, bodies: _Bodies) -> None:
+def _collect_part(part: Message, bodies: _Bodies) -> None:
     if part.is_multipart():
         return
     kind = part.get_content_type()
@@ -134,14 +134,14 @@ def _sort_in(part: Message, bodies: _Bodies) -> None:
     (bodies.html if kind == "text/html" else bodies.text).append(_body(part))
 
 
-def _attachment(part: Message, kind: str) -> Attachment:
-    name = _decoded_header(part.get_filename() or "without a name")
-    return Attachment(filename=name, content_type=shown(kind), size_bytes=len(_payload(part)))
+def _attachment(part: Message, kind: str) -> CaughtAttachment:
+    name = _decoded_header(part.get_filename() or "unnamed")
+    return CaughtAttachment(filename=name, content_type=replace_unencodable(kind), size_bytes=len(_payload(part)))
 
 
 def _body(part: Message) -> str:
     charset = str(part.get_content_charset() or "utf-8")
-    return shown(_payload(part).decode(codec_of(charset), "replace")[:MAX_BODY_CHARACTERS])
+    return replace_unencodable(_payload(part).decode(find_codec(charset), "replace")[:MAX_BODY_CHARACTERS])
 
 
 def _payload(part: Message) -> bytes:

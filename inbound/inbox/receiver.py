@@ -1,4 +1,4 @@
-"""The catch-all SMTP server of the embedded mode: loopback only, stores before it says 250."""
+"""The catch-all SMTP server of embedded mode: listens on loopback only, and stores a message before it replies 250."""
 
 import asyncio
 import logging
@@ -19,61 +19,65 @@ log = logging.getLogger("postrider.inbox")
 HOST = "127.0.0.1"
 MAX_BYTES = 40 * 1024 * 1024
 STORED = "250 2.6.0 Caught"
-NOT_STORED = "451 4.3.0 The inbox cannot store mail now"
+STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 
 
-class CatchAll:
-    """aiosmtpd's handler: accepts every recipient and keeps one copy for each."""
+class CatchAllHandler:
+    """The aiosmtpd handler: accepts every recipient and stores one row for each."""
 
-    def __init__(self, storing: Executor) -> None:
-        self._storing = storing
+    def __init__(self, store_executor: Executor) -> None:
+        self._store_executor = store_executor
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.content
         assert isinstance(source, bytes)
         arguments = source, envelope.mail_from or "", envelope.rcpt_tos
-        return await asyncio.get_running_loop().run_in_executor(self._storing, store, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._store_executor, store_mail, *arguments)
 
 
 async def serve(port: int) -> None:
     """Listen until the task is cancelled."""
-    # One thread with one database connection: storing a message takes about a millisecond.
-    with ThreadPoolExecutor(1, "storing") as storing:
-        server = await asyncio.get_running_loop().create_server(partial(_protocol, storing), host=HOST, port=port)
+    # One thread with one database connection: storing a message takes about 1 ms.
+    with ThreadPoolExecutor(1, "store") as store_executor:
+        server = await asyncio.get_running_loop().create_server(
+            partial(_protocol, store_executor), host=HOST, port=port
+        )
         try:
             async with server:
                 await server.serve_forever()
         finally:
-            # Looked up over there: a connection belongs to its thread.
-            storing.submit(lambda: connection.close())  # noqa: PLW0108
+            # `connection` is resolved inside the thread, which owns its connection.
+            store_executor.submit(lambda: connection.close())  # noqa: PLW0108
 
 
-def _protocol(storing: Executor) -> SMTP:
-    return SMTP(CatchAll(storing), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES)
+def _protocol(store_executor: Executor) -> SMTP:
+    return SMTP(
+        CatchAllHandler(store_executor), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES
+    )
 
 
-def store(source: bytes, envelope_from: str, recipients: list[str]) -> str:
-    """Keep a message and return the SMTP reply."""
+def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
+    """Store a message and return the SMTP reply."""
     close_old_connections()
-    headers = _first_of_each(read_mail(source).headers)
+    headers = _first_headers(read_mail(source).headers)
     try:
         CaughtMail.objects.bulk_create([_caught(headers, source, envelope_from, address) for address in recipients])
     except Error:
         log.exception("a message could not be stored")
         connection.close()
-        return NOT_STORED
+        return STORAGE_FAILED
     return STORED
 
 
-def _first_of_each(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _first_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in reversed(tuple(headers))}
 
 
 def _caught(headers: dict[str, str], source: bytes, envelope_from: str, address: str) -> CaughtMail:
-    copy_of = _recipient(headers.get("message-id", ""), address)
+    recipient = _find_recipient(headers.get("message-id", ""), address)
     return CaughtMail(
-        workspace_id=copy_of.email.workspace_id if copy_of else None,
-        email_id=copy_of.email_id if copy_of else None,  # type: ignore[misc]  # empty like the workspace
+        workspace_id=recipient.email.workspace_id if recipient else None,
+        email_id=recipient.email_id if recipient else None,  # type: ignore[misc]  # empty like the workspace
         envelope_from=envelope_from,
         recipient=address,
         sender=headers.get("from", ""),
@@ -82,8 +86,8 @@ def _caught(headers: dict[str, str], source: bytes, envelope_from: str, address:
     )
 
 
-def _recipient(message_id: str, address: str) -> Recipient | None:
-    """Find whose copy this is: the Message-ID begins with the recipient's id."""
+def _find_recipient(message_id: str, address: str) -> Recipient | None:
+    """Return the recipient of a message: the Message-ID begins with the recipient's id."""
     recipient_id = message_id.strip("<> ").partition("@")[0]
     try:
         return Recipient.objects.select_related("email").filter(id=recipient_id, address__iexact=address).first()

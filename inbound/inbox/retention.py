@@ -1,4 +1,4 @@
-"""Delete caught mail that is older than the plan keeps logs."""
+"""Retention of caught messages: as long as the plan keeps logs."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,35 +10,35 @@ from inbound.inbox.models import CaughtMail
 from lib.ids import to_uuid
 from workspaces.plans import PLANS
 
-AT_ONCE = 200
-# A message may have megabytes; few are deleted at once.
+BATCH_SIZE = 200
+# Small batches, because a message can have megabytes.
 DELETE = """
 DELETE FROM inbox_caughtmail WHERE id IN (
     SELECT id FROM inbox_caughtmail WHERE workspace_id IS NOT DISTINCT FROM %(workspace)s
        AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
 """
-# What the service writes itself belongs to no plan.
-OWN_AGE = PLANS["free"].retention
+# System email belongs to no plan.
+SYSTEM_MAIL_RETENTION = PLANS["free"].retention
 
 
-def expired_mail(workspace_id: str, age: timedelta) -> Iterator[None]:
-    """Delete a workspace's caught mail that is older than `age`; yield after each batch."""
+def delete_expired_mail(workspace_id: str, age: timedelta) -> Iterator[None]:
+    """Delete a workspace's caught messages older than `age`; yield after each batch."""
     return _batches(workspace=to_uuid(workspace_id, prefix="ws_"), age=age)
 
 
-def expired_own_mail() -> Iterator[None]:
-    return _batches(workspace=None, age=OWN_AGE)
+def delete_expired_system_mail() -> Iterator[None]:
+    return _batches(workspace=None, age=SYSTEM_MAIL_RETENTION)
 
 
 def _batches(**values: Any) -> Iterator[None]:
-    deleted = AT_ONCE
-    while deleted == AT_ONCE:
+    deleted = BATCH_SIZE
+    while deleted == BATCH_SIZE:
         with connection.cursor() as cursor:
-            cursor.execute(DELETE, {"limit": AT_ONCE, **values})
+            cursor.execute(DELETE, {"limit": BATCH_SIZE, **values})
             deleted = cursor.rowcount
         yield
 
 
 def erase_mail(address: str) -> None:
-    """Delete what was caught for an address, whoever has sent it."""
+    """Delete the caught messages to an address, in all workspaces."""
     CaughtMail.objects.filter(recipient__iexact=address).delete()

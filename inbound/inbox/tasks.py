@@ -1,13 +1,13 @@
-"""The sweep of the inbox."""
+"""Periodic tasks of the inbox."""
 
 from celery import shared_task
 
-from inbound.inbox.retention import expired_mail, expired_own_mail
-from workspaces.retention import rested, sweep
+from inbound.inbox.retention import delete_expired_mail, delete_expired_system_mail
+from workspaces.retention import run_batches, sweep
 
 
 @shared_task(name="inbox.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete caught mail that the plans keep no longer."""
-    sweep("inbox", expired_mail)
-    rested(expired_own_mail())
+    """Delete caught messages older than the retention period of their workspace's plan."""
+    sweep("inbox", delete_expired_mail)
+    run_batches(delete_expired_system_mail())

@@ -1,39 +1,39 @@
-"""Why a report was written: what a host answered goes to delivery.bounces.classification, which knows hosts' answers.
+"""Bounce classification for reports, based on delivery.bounces.classification for quoted SMTP replies.
 
-Reports say more than answers: programs put their own words in front of them, or instead of them, and in the
-language of their owner. WORDS holds those; a notice that only greets and regrets says nothing.
+Reports contain more than replies: programs add their own text, in several languages, before the reply or in place
+of it. PHRASES covers that text; BOILERPLATE is ignored, because it occurs in notices of every cause.
 """
 
 import re
 from dataclasses import dataclass
 
-from delivery.bounces.bounce_phrases import CIRCUMSTANCES, OF_CONTENTS, OF_HOSTS, OF_SENDERS
-from delivery.bounces.classification import Stage, blame, classify, plain_text
-from delivery.bounces.phrases import Phrases
-from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
+from delivery.bounces.bounce_phrases import CONTENT_PHRASES, GENERAL_PHRASES, HOST_PHRASES, SENDER_PHRASES
+from delivery.bounces.classification import SmtpStage, classify, normalized_text, recipient_reason
+from delivery.bounces.phrases import PhraseTable
+from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import MAX_LENGTH, DeliveryStatus, Reply
 
 MAX_LINES = 60
-# What DNS says for good of a domain (RFC 2308, RFC 7505), though Google reports it with 4.0.0 when it gives up.
-LASTING = (" nxdomain ", " null mx ")
+# Permanent DNS results (RFC 2308, RFC 7505), which Google reports with 4.0.0 when it gives up.
+PERMANENT_DNS_ERRORS = (" nxdomain ", " null mx ")
 
-WORDS = Phrases(
-    # Of commands, of groups and of what is not said; their words are those of unknown people.
+PHRASES = PhraseTable(
+    # Before UNKNOWN_USER, with which these phrases overlap.
     (
-        Reason.PROTOCOL,
+        FailureReason.PROTOCOL,
         ("command unrecognized", "command not recognized", "unrecognized command", "command unrecognised"),
     ),
-    (Reason.POLICY, ("the group you tried to contact", "permanent failure for one or more recipients*blocked")),
+    (FailureReason.POLICY, ("the group you tried to contact", "permanent failure for one or more recipients*blocked")),
     # PowerMTA's X-PowerMTA-BounceCategory.
-    (Reason.MAILBOX_FULL, ("quota-issues",)),
-    (Reason.INACTIVE, ("inactive-mailbox",)),
-    (Reason.BAD_DOMAIN, ("bad-domain",)),
-    (Reason.UNKNOWN_USER, ("bad-mailbox",)),
-    # In other alphabets, whose words have no blanks between them.
-    (Reason.MAILBOX_FULL, ("いっぱい", "容量", "邮箱已满", "郵箱已滿", "переполнен")),
-    (Reason.BAD_DOMAIN, ("ドメインが見つかりません", "ドメインが存在し", "домен не существует")),
+    (FailureReason.MAILBOX_FULL, ("quota-issues",)),
+    (FailureReason.INACTIVE, ("inactive-mailbox",)),
+    (FailureReason.BAD_DOMAIN, ("bad-domain",)),
+    (FailureReason.UNKNOWN_USER, ("bad-mailbox",)),
+    # Non-Latin scripts, some without spaces between words.
+    (FailureReason.MAILBOX_FULL, ("いっぱい", "容量", "邮箱已满", "郵箱已滿", "переполнен")),
+    (FailureReason.BAD_DOMAIN, ("ドメインが見つかりません", "ドメインが存在し", "домен не существует")),
     (
-        Reason.UNKNOWN_USER,
+        FailureReason.UNKNOWN_USER,
         (
             *("宛先不明", "あて先不明", "宛先が見つかり", "存在しない", "存在しません", "存在していません"),
             *("ユーザーが見つかり", "ユーザは見つかり", "該当するユーザ", "ユーザ不明", "ユーザー不明"),
@@ -42,8 +42,8 @@ WORDS = Phrases(
         ),
     ),
 )
-# Sentences that open and close notices of every cause.
-PLEASANTRIES = re.compile(
+# Standard opening and closing sentences of notices of every cause.
+BOILERPLATE = re.compile(
     r"(unable|able|failed|not|n.t|trouble|error) (to )?(be )?(been )?(deliver|send|sent|reach|process)[^.:]{0,40}"
     r"(address(es)?|recipient\(?s?\)?|destinations?|people|list|groups?|message|mail)\b|"
     r"(the )?following (address|recipient|user|destination)\(?s?|this is a permanent error|"
@@ -54,46 +54,46 @@ PLEASANTRIES = re.compile(
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """is_permanent: a refusal, as against an attempt that was given up. is_hard: the address itself is at fault."""
+class BounceClassification:
+    """is_permanent: rejected, not given up after temporary failures. is_hard: the address itself is at fault."""
 
-    reason: Reason
+    reason: FailureReason
     is_permanent: bool = True
     is_hard: bool = False
 
 
-def judge(*, status: str, code: int, diagnostic: str) -> Judgement:
-    """Return why a host refused, by its codes and its words."""
-    found = classify(Reply(code, f"{status} {diagnostic}"), stage=Stage.REPORT)
-    text = plain_text(diagnostic)
-    if found.reason is Reason.BAD_DOMAIN and any(mark in text for mark in LASTING):
-        return Judgement(Reason.BAD_DOMAIN, is_hard=True)
-    own = WORDS.find(text)
-    if not own:
-        return Judgement(found.reason, found.verdict is DeliveryStatus.BOUNCED, found.is_recipient_fault)
+def classify_bounce(*, status: str, code: int, diagnostic: str) -> BounceClassification:
+    """Return the classification of an SMTP reply in a report, by its codes and text."""
+    found = classify(Reply(code, f"{status} {diagnostic}"), stage=SmtpStage.REPORT)
+    text = normalized_text(diagnostic)
+    if found.reason is FailureReason.BAD_DOMAIN and any(error in text for error in PERMANENT_DNS_ERRORS):
+        return BounceClassification(FailureReason.BAD_DOMAIN, is_hard=True)
+    reason = PHRASES.find(text)
+    if not reason:
+        return BounceClassification(found.reason, found.status is DeliveryStatus.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
-    return Judgement(own, is_permanent, is_permanent and own in RECIPIENT_FAULTS)
+    return BounceClassification(reason, is_permanent, is_permanent and reason in RECIPIENT_FAULTS)
 
 
-def judge_notice(notice: str) -> Judgement:
-    """Return why a notice without any code was written, by the first line that says it."""
+def classify_notice(notice: str) -> BounceClassification:
+    """Return the classification of a notice without status codes, by the first line that matches a phrase."""
     lines = notice.splitlines()[:MAX_LINES]
-    reasons = (tell(line) for tell in (reason_of, reason_of_message) for line in lines)
-    reason = next(filter(None, reasons), Reason.UNDETERMINED)
-    return Judgement(reason, is_hard=reason in RECIPIENT_FAULTS)
+    reasons = (find(line) for find in (find_recipient_reason, find_message_reason) for line in lines)
+    reason = next(filter(None, reasons), FailureReason.UNDETERMINED)
+    return BounceClassification(reason, is_hard=reason in RECIPIENT_FAULTS)
 
 
-def reason_of(line: str) -> Reason | None:
-    """Return what a line of a notice says of the recipient or of the sender, None when it says nothing."""
-    text = _telling(line)
-    return WORDS.find(text) or OF_SENDERS.find(text) or OF_HOSTS.find(text) or blame(text)
+def find_recipient_reason(line: str) -> FailureReason | None:
+    """Return the reason that a line of a notice gives about the recipient or the sender, None without one."""
+    text = _without_boilerplate(line)
+    return PHRASES.find(text) or SENDER_PHRASES.find(text) or HOST_PHRASES.find(text) or recipient_reason(text)
 
 
-def reason_of_message(line: str) -> Reason | None:
-    """Return what a line of a notice says of the message or of the way; its words are used for much else, too."""
-    text = _telling(line)
-    return OF_CONTENTS.find(text) or CIRCUMSTANCES.find(text)
+def find_message_reason(line: str) -> FailureReason | None:
+    """Return the reason that a line gives about the message or the network; these phrases are less specific."""
+    text = _without_boilerplate(line)
+    return CONTENT_PHRASES.find(text) or GENERAL_PHRASES.find(text)
 
 
-def _telling(line: str) -> str:
-    return plain_text(PLEASANTRIES.sub(" ", line[:MAX_LENGTH]))
+def _without_boilerplate(line: str) -> str:
+    return normalized_text(BOILERPLATE.sub(" ", line[:MAX_LENGTH]))

@@ -1,82 +1,82 @@
-"""Delivery status notifications: RFC 3464, in UTF-8 by RFC 6533, and what is sent under that name."""
+"""DSNs: RFC 3464, their UTF-8 form of RFC 6533, and common deviations."""
 
 import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator
 
-from delivery.bounces.reasons import Reason
-from inbound.reports.classification import Judgement, judge, judge_notice
-from inbound.reports.facts import Fact, Kind
-from inbound.reports.mime import Message, unfolded
+from delivery.bounces.reasons import FailureReason
+from inbound.reports.classification import BounceClassification, classify_bounce, classify_notice
+from inbound.reports.mime import Message, unfold_fields
+from inbound.reports.report import RecipientStatus, ReportKind
 
 MAX_GROUPS = 20
 MAX_DIAGNOSTIC = 1_000
 TYPES = frozenset({"message/delivery-status", "message/global-delivery-status", "text/delivery-status"})
 KINDS = {
-    "failed": Kind.BOUNCE,
-    "failure": Kind.BOUNCE,
-    "fail": Kind.BOUNCE,
-    "error": Kind.BOUNCE,
-    "delayed": Kind.DELAY,
-    "delay": Kind.DELAY,
-    "deferred": Kind.DELAY,
-    "delivered": Kind.DELIVERED,
-    # Handed to where nobody reports from; to many at once: not seen to arrive, in both cases.
-    "relayed": Kind.RELAYED,
-    "expanded": Kind.RELAYED,
+    "failed": ReportKind.BOUNCE,
+    "failure": ReportKind.BOUNCE,
+    "fail": ReportKind.BOUNCE,
+    "error": ReportKind.BOUNCE,
+    "delayed": ReportKind.DELAY,
+    "delay": ReportKind.DELAY,
+    "deferred": ReportKind.DELAY,
+    "delivered": ReportKind.DELIVERED,
+    # Passed to a host that sends no reports, or to a list: delivery is unconfirmed in both cases.
+    "relayed": ReportKind.RELAYED,
+    "expanded": ReportKind.RELAYED,
 }
-KINDS_BY_CLASS = {"2": Kind.DELIVERED, "4": Kind.DELAY, "5": Kind.BOUNCE}
-NAMES = ("original-recipient", "final-recipient", "x-actual-recipient", "x-original-recipient")
-OF_A_RECIPIENT = frozenset({*NAMES, "action", "status", "diagnostic-code"})
+KINDS_BY_CLASS = {"2": ReportKind.DELIVERED, "4": ReportKind.DELAY, "5": ReportKind.BOUNCE}
+ADDRESS_FIELDS = ("original-recipient", "final-recipient", "x-actual-recipient", "x-original-recipient")
+RECIPIENT_FIELDS = frozenset({*ADDRESS_FIELDS, "action", "status", "diagnostic-code"})
 
-# Not the numbers of an address: 192.0.2.1 holds none, nor does a version such as 4.72.1.2.
+# Does not match inside an IP address such as 192.0.2.1 or a version such as 4.72.1.2.
 STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d]|\.\d)")
 CODE = re.compile(r"(?<![\d.])([245][0-5]\d)(?=[ -]|$)(?![ -]bytes)")
 SPECIFIC = re.compile(r"[245]\.[1-9]\d{0,2}\.[1-9]\d{0,2}")
 IN_BRACKETS = re.compile(r"<([^<>]{1,320})>")
 ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@;,]{1,255}")
 XTEXT = re.compile(r"\\x\{([0-9A-Fa-f]{1,6})\}|\+(2B|3D)")
-MACHINE_LINE = re.compile(r"^(?:final|original)-recipient[ \t]*:", re.IGNORECASE | re.MULTILINE)
+RECIPIENT_LINE = re.compile(r"^(?:final|original)-recipient[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 Group = dict[str, str]
 
 
-def facts_of(message: Message, notice: str) -> tuple[Fact, ...]:
-    """Return what the message reports of each recipient; nothing when it holds no status fields.
+def read_recipient_statuses(message: Message, notice: str) -> tuple[RecipientStatus, ...]:
+    """Return a status for each recipient of a DSN; nothing for a message without status fields.
 
-    notice: what it says to people, asked where the fields say too little.
+    notice: the human-readable text, classified when the fields give no reason.
     """
-    told = functools.cache(functools.partial(judge_notice, notice))
+    classify_text = functools.cache(functools.partial(classify_notice, notice))
     groups = (group for text in _status_texts(message) for group in _groups(text))
-    return tuple(_fact(group, told) for group in itertools.islice(groups, MAX_GROUPS))
+    return tuple(_recipient_status(group, classify_text) for group in itertools.islice(groups, MAX_GROUPS))
 
 
 def _status_texts(message: Message) -> list[str]:
     typed = [leaf.text for leaf in message.leaves if leaf.content_type in TYPES]
     if typed:
         return typed
-    # Some gateways change the type of the part, or flatten the whole message.
+    # Some gateways change the content type of the part, or flatten the message into text.
     plain = [leaf.text for leaf in message.leaves if leaf.content_type in {"text/plain", "application/octet-stream"}]
-    return [text for text in plain if MACHINE_LINE.search(text)]
+    return [text for text in plain if RECIPIENT_LINE.search(text)]
 
 
 def _groups(text: str) -> list[Group]:
-    """Return the fields of each recipient; those of the message itself belong to none."""
+    """Return the fields of each recipient, without the per-message fields."""
     groups: list[Group] = []
     for block in re.split(r"\n[ \t]*\n", text)[: 2 * MAX_GROUPS]:
         for group in _split(block):
             if groups and _continues(groups[-1], group):
                 groups[-1] |= group
-            elif OF_A_RECIPIENT & group.keys():
+            elif RECIPIENT_FIELDS & group.keys():
                 groups.append(group)
     return [group for group in groups if "action" in group or "status" in group or "diagnostic-code" in group]
 
 
 def _split(block: str) -> Iterator[Group]:
-    """Take a block apart where an empty line between two recipients is missing."""
+    """Split a block in which the empty line between two recipients is missing."""
     group: Group = {}
-    for name, value in unfolded(block):
+    for name, value in unfold_fields(block):
         if name in group and name in {"final-recipient", "original-recipient", "action"}:
             yield group
             group = {}
@@ -84,49 +84,50 @@ def _split(block: str) -> Iterator[Group]:
     yield group
 
 
-def _continues(group: Group, further: Group) -> bool:
-    """Say whether an empty line has torn one recipient's fields apart."""
-    named = any(name in further for name in NAMES)
-    return bool(OF_A_RECIPIENT & further.keys()) and not named and not further.keys() & group.keys() & OF_A_RECIPIENT
+def _continues(group: Group, following: Group) -> bool:
+    """Check whether an empty line has split the fields of one recipient."""
+    names_address = any(name in following for name in ADDRESS_FIELDS)
+    has_fields = bool(RECIPIENT_FIELDS & following.keys())
+    return has_fields and not names_address and not following.keys() & group.keys() & RECIPIENT_FIELDS
 
 
-def _fact(group: Group, told: Callable[[], Judgement]) -> Fact:
+def _recipient_status(group: Group, classify_text: Callable[[], BounceClassification]) -> RecipientStatus:
     diagnostic = _without_type(group.get("diagnostic-code", ""))
     status, code = _status(group.get("status", ""), diagnostic), reply_code(diagnostic)
     kind = _kind(group, status, code)
-    words = f"{diagnostic} {group.get('x-powermta-bouncecategory', '')} {group.get('x-supplementary-info', '')}"
-    return failure(
+    text = f"{diagnostic} {group.get('x-powermta-bouncecategory', '')} {group.get('x-supplementary-info', '')}"
+    return build_failure_status(
         kind=kind,
         recipients=tuple(dict.fromkeys(_addresses(group))),
         status=status,
         code=code,
-        diagnostic=words.strip()[:MAX_DIAGNOSTIC],
-        told=told,
+        diagnostic=text.strip()[:MAX_DIAGNOSTIC],
+        classify_text=classify_text,
     )
 
 
-def failure(
+def build_failure_status(
     *,
-    kind: Kind,
+    kind: ReportKind,
     recipients: tuple[str, ...],
     status: str,
     code: int,
     diagnostic: str,
-    told: Callable[[], Judgement],
-) -> Fact:
-    """Return a fact with its judgement; where the diagnosis says nothing, with what is told beside it."""
-    if kind not in {Kind.BOUNCE, Kind.DELAY}:
-        return Fact(kind, recipients, status, code, diagnostic)
-    judgement = judge(status=status, code=code, diagnostic=diagnostic)
-    if judgement.reason is Reason.UNDETERMINED and judgement.is_permanent:
-        judgement = told()
-    is_permanent = judgement.is_permanent and kind is Kind.BOUNCE
-    is_hard = judgement.is_hard and is_permanent
-    return Fact(kind, recipients, status, code, diagnostic, judgement.reason, is_hard, is_permanent)
+    classify_text: Callable[[], BounceClassification],
+) -> RecipientStatus:
+    """Return a status with its classification; `classify_text` is used if the diagnostic text gives no reason."""
+    if kind not in {ReportKind.BOUNCE, ReportKind.DELAY}:
+        return RecipientStatus(kind, recipients, status, code, diagnostic)
+    classification = classify_bounce(status=status, code=code, diagnostic=diagnostic)
+    if classification.reason is FailureReason.UNDETERMINED and classification.is_permanent:
+        classification = classify_text()
+    is_permanent = classification.is_permanent and kind is ReportKind.BOUNCE
+    is_hard = classification.is_hard and is_permanent
+    return RecipientStatus(kind, recipients, status, code, diagnostic, classification.reason, is_hard, is_permanent)
 
 
 def status_code(text: str) -> str:
-    """Return the first enhanced status code of a text, or an empty one."""
+    """Return the first enhanced status code of a text, or ""."""
     found = STATUS.search(text)
     return found[1] if found else ""
 
@@ -138,30 +139,30 @@ def reply_code(text: str) -> int:
 
 
 def _status(field: str, diagnostic: str) -> str:
-    """Prefer the code that says more: hosts fill the field with 5.0.0 while the diagnosis knows better."""
-    own, told = status_code(field), status_code(diagnostic)
-    if SPECIFIC.fullmatch(told) and not (SPECIFIC.fullmatch(own) and own[0] != told[0]):
-        return told
-    return own or told
+    """Return the more specific code: hosts fill the field with 5.0.0 although the diagnostic text has a better one."""
+    from_field, from_text = status_code(field), status_code(diagnostic)
+    if SPECIFIC.fullmatch(from_text) and not (SPECIFIC.fullmatch(from_field) and from_field[0] != from_text[0]):
+        return from_text
+    return from_field or from_text
 
 
-def _kind(group: Group, status: str, code: int) -> Kind:
+def _kind(group: Group, status: str, code: int) -> ReportKind:
     words = group.get("action", "").lower().split(None, 1)
     word = words[0].strip("();,.") if words else ""
     if word in KINDS:
         return KINDS[word]
-    return KINDS_BY_CLASS.get(status[:1] or str(code)[:1], Kind.UNKNOWN)
+    return KINDS_BY_CLASS.get(status[:1] or str(code)[:1], ReportKind.UNKNOWN)
 
 
 def _addresses(group: Group) -> Iterator[str]:
-    for name in NAMES:
-        address = address_of(group.get(name, ""))
+    for name in ADDRESS_FIELDS:
+        address = parse_address_field(group.get(name, ""))
         if address:
             yield address
 
 
-def address_of(field: str) -> str:
-    """Return the address of `rfc822; ada@example.com`; empty for what is none, as names of X.400 and Notes."""
+def parse_address_field(field: str) -> str:
+    """Return the address of `rfc822; ada@example.com`; "" for other address types such as X.400 and Notes."""
     _, semicolon, rest = field.partition(";")
     value = (rest if semicolon else field).strip()
     bracketed = IN_BRACKETS.search(value)
@@ -171,7 +172,7 @@ def address_of(field: str) -> str:
 
 
 def _decoded(found: re.Match[str]) -> str:
-    """Undo xtext (RFC 3461, section 4) and its form for UTF-8 (RFC 6533, section 3)."""
+    """Decode xtext (RFC 3461, section 4) and its UTF-8 form (RFC 6533, section 3)."""
     number = int(found[1] or found[2], 16)
     return chr(number) if 32 < number < 0x110000 and not 0xD800 <= number < 0xE000 else found[0]
 

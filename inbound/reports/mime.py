@@ -1,8 +1,8 @@
-"""The parts of a message that anybody may have written, in a time that no input can stretch.
+"""MIME parsing in bounded time, for messages from any sender.
 
-The standard parser needs a second for a megabyte of empty lines, and raises on some of what the world sends.
-A report is told by few headers and short texts, so this walker splits bytes and looks at no more of them
-than an honest report has. Line ends may be of any kind: reports are forwarded, stored and exported.
+The standard library's parser takes a second for a megabyte of empty lines, and raises on some real messages. Reports
+are recognized by few headers and short texts, so this parser splits bytes and stops at limits that no genuine report
+reaches. All line endings are accepted: reports are forwarded, stored and exported.
 """
 
 import base64
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from inbound.charsets import UNSEEN, codec_of
+from inbound.charsets import UNENCODABLE, find_codec
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 5
@@ -35,13 +35,13 @@ HIDDEN_TAGS = ("style", "script", "head", "title", "!--")
 
 @dataclass(frozen=True)
 class Part:
-    """A leaf of a message, or the message itself: header names in lower case, the body as it came."""
+    """A leaf of a message, or the message itself: header names in lower case, the body as received."""
 
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     body: bytes = b""
 
     def header(self, name: str) -> str:
-        """Return the first header of this name, unfolded and decoded, or an empty text."""
+        """Return the first header with this name, unfolded and decoded, or ""."""
         return self.headers.get(name, ("",))[0]
 
     @cached_property
@@ -58,21 +58,21 @@ class Part:
 
     @cached_property
     def text(self) -> str:
-        """The body as a person sees it, cut to MAX_TEXT characters."""
+        """The body as visible text, cut to MAX_TEXT characters."""
         charset = CHARSET.search(self.header("content-type"))
-        shown = decode(self.content[: 4 * MAX_TEXT], charset[1] if charset else "")[:MAX_TEXT]
-        return _text_of(shown) if self.content_type == "text/html" else shown
+        visible = decode(self.content[: 4 * MAX_TEXT], charset[1] if charset else "")[:MAX_TEXT]
+        return _visible_text(visible) if self.content_type == "text/html" else visible
 
 
 @dataclass(frozen=True)
 class Message(Part):
-    """A whole message with its leaves in order; one without parts has itself as its only leaf."""
+    """A message with its leaves in order; a message without parts is its only leaf."""
 
     leaves: tuple[Part, ...] = ()
 
 
 def read_message(raw: bytes) -> Message:
-    """Return a message and its leaves. Takes the first MAX_BYTES, never raises."""
+    """Return a message and its leaves. Reads the first MAX_BYTES, never raises."""
     source = raw[:MAX_BYTES].replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"")
     source = source.lstrip(b"\n")
     opening = MBOX_LINE.match(source)
@@ -83,10 +83,10 @@ def read_message(raw: bytes) -> Message:
 
 
 def decode(data: bytes, charset: str = "") -> str:
-    """Return text for bytes: by the charset where it is a known and quick one, else UTF-8, else Latin-1."""
-    for name in (codec_of(charset), "utf-8"):
+    """Decode bytes by the charset if it is known and fast, else as UTF-8, else as Latin-1."""
+    for name in (find_codec(charset), "utf-8"):
         try:
-            return UNSEEN.sub("", data.decode(name))
+            return UNENCODABLE.sub("", data.decode(name))
         except (UnicodeError, ValueError):
             continue
     return data.decode("latin-1")
@@ -103,7 +103,7 @@ def _collect(part: Part, leaves: list[Part], *, depth: int) -> None:
 
 
 def _pieces(part: Part) -> Iterator[bytes]:
-    """Yield what stands between the boundaries of a multipart."""
+    """Yield the parts between the boundaries of a multipart."""
     found = BOUNDARY.search(part.header("content-type"))
     if not found or not part.content_type.startswith("multipart/"):
         return
@@ -116,7 +116,7 @@ def _pieces(part: Part) -> Iterator[bytes]:
 
 
 def _part(source: bytes) -> Part:
-    # A part may have no headers at all: then it begins with the empty line.
+    # A part without headers begins with the empty line.
     if source.startswith(b"\n"):
         return Part({}, source[1:])
     head, _, body = source.partition(b"\n\n")
@@ -125,13 +125,13 @@ def _part(source: bytes) -> Part:
 
 def _headers(head: bytes) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for name, value in unfolded(decode(head)):
+    for name, value in unfold_fields(decode(head)):
         found[name] = (*found.get(name, ())[:20], _decoded_words(value))
     return found
 
 
-def unfolded(head: str) -> Iterator[tuple[str, str]]:
-    """Yield (name in lower case, value) for each field; lines that belong to none are dropped."""
+def unfold_fields(head: str) -> Iterator[tuple[str, str]]:
+    """Yield (name in lower case, value) for each field; other lines are dropped."""
     name, value = "", ""
     for line in head.split("\n", MAX_HEADER_LINES)[:MAX_HEADER_LINES]:
         if line[:1] in {" ", "\t"}:
@@ -147,7 +147,7 @@ def unfolded(head: str) -> Iterator[tuple[str, str]]:
 
 
 def _decoded_words(value: str) -> str:
-    """Decode RFC 2047."""
+    """Decode the encoded words of RFC 2047."""
     return ENCODED_WORD.sub(_decoded_word, BETWEEN_WORDS.sub(r"\1\2", value)) if "=?" in value else value
 
 
@@ -159,7 +159,7 @@ def _decoded_word(found: re.Match[str]) -> str:
 
 
 def _base64(data: bytes) -> bytes:
-    """Decode what can be decoded: a report that was cut off still says most of it."""
+    """Decode as much as possible: a truncated report still has most of its content."""
     clean = b"".join(data.split())
     try:
         return base64.b64decode(clean[: len(clean) // 4 * 4])
@@ -167,8 +167,8 @@ def _base64(data: bytes) -> bytes:
         return data
 
 
-def _text_of(source: str) -> str:
-    """Return the visible text of HTML: every tag goes, a line for each block. Linear, whatever the input."""
+def _visible_text(source: str) -> str:
+    """Return the visible text of HTML: tags are removed, each block starts a line. Linear for any input."""
     first, *rest = source.split("<")
     pieces, hidden = [first], ""
     for piece in rest:
@@ -182,7 +182,7 @@ def _text_of(source: str) -> str:
 
 
 def _hidden_after(name: str, hidden: str) -> str:
-    """Return the tag whose content is not shown from here on, empty when everything is."""
+    """Return the hidden tag that is open after this one, "" if none is."""
     if hidden:
         return "" if name == f"/{hidden}" or hidden == "!--" else hidden
     return name if name in HIDDEN_TAGS else ""
@@ -192,5 +192,5 @@ def _unescaped(text: str) -> str:
     try:
         return html.unescape(text)
     except ValueError:
-        # A character reference of more digits than Python reads.
+        # A character reference with more digits than Python converts.
         return text

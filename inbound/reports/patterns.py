@@ -1,17 +1,17 @@
-"""By what a notice is known: patterns over its headers and its lines. Linear: no repetition holds another.
+"""Patterns that recognize bounce notices by headers and lines. Linear: no repetition contains another.
 
-Written from what the programs say of themselves, in the languages in which their owners have them speak.
+Written from the messages that mail programs document, in the languages in which they are configured.
 """
 
 import re
 
 
 def any_of(*patterns: str) -> re.Pattern[str]:
-    """Return one pattern for all, whatever the case of the letters."""
+    """Return one case-insensitive pattern that matches any of the given ones."""
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-# Who sends notices.
+# Senders of notices.
 DAEMON = any_of(
     r"mailer-?daemon",
     r"post[_-]?master",
@@ -57,8 +57,8 @@ BODY = any_of(
     r"送信できません|配信|お届けできません|エラー|无法|無法",
     r"не (удалось|может|была)|доставлен",
 )
-# The program has not given up.
-WAITING = any_of(
+# The program still retries.
+DELAYED = any_of(
     r"(has|have|was|were|is|been) (not yet been delivered|delayed)",
     r"not yet (been )?(able|deliver)",
     r"delivery[^\n]{0,60} (has been |is )?delayed",
@@ -74,9 +74,9 @@ FINAL = any_of(
     r"given? up|giving up|will not (retry|try|be re)|no further attempt",
     r"could not be delivered to|expired|retry timeout exceeded|final",
 )
-# Where a notice ends and the mail that came back begins.
+# The line at which the notice ends and the returned message begins.
 INDENT = r"^[ \t>*-]{0,40}"
-ENCLOSED = any_of(
+RETURNED_MESSAGE = any_of(
     rf"{INDENT}-{{2,}} ?(this is a copy|below this line|original message|included|forwarded)",
     rf"{INDENT}-{{2,}} ?(headers?\b|unsent|begin|start)",
     rf"{INDENT}-{{2,}} ?(returned (message|mail|headers)|message (header|text|follows|contents)|undeliv)",
@@ -91,7 +91,7 @@ ENCLOSED = any_of(
     rf"{INDENT}(return-path|received|dkim-signature|x-received|message-id|mime-version):[ \t]",
 )
 
-# What stands in front of an address that has a line to itself, and what may stand behind it.
+# Text before an address at the start of a line, and text that may follow the address.
 LABELS = frozenset(
     {
         *("smtp", "rfc822", "mailto", "to", "recipient", "recipients", "address", "user", "error", "rcpt", "email"),
@@ -99,29 +99,29 @@ LABELS = frozenset(
         *("rcpt to", "final-recipient", "failed recipient", "failed address"),
     }
 )
-SPEC = re.compile(r"([^\s@<>\[\]\"'(),;:]{1,64}@[A-Za-z0-9.-]{3,255})([>\])\"'.]{0,4})")
-BEHIND = any_of(
+ADDRESS = re.compile(r"([^\s@<>\[\]\"'(),;:]{1,64}@[A-Za-z0-9.-]{3,255})([>\])\"'.]{0,4})")
+AFTER_ADDRESS = any_of(
     r"$|[:;,(=\[-]|\.\.\.",
     r"\s*<",
     r"\s+(on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)",
 )
-# Whom a forwarded address stands for: Exim, Postfix and sendmail name both.
-ORIGIN = re.compile(
+# The original address of a forwarded one: Exim, Postfix and sendmail name both.
+FORWARDED_FROM = re.compile(
     r"\((?:ultimately )?(?:generated|expanded) from:? <?([^\s@<>()]{1,64}@[a-z0-9.-]{3,255})>?\)", re.IGNORECASE
 )
 UNDELIVERABLE = any_of(r"^(undeliverable|not delivered|delivery failed) to:?\s+")
-WITHIN = re.compile(
+BRACKETED_ADDRESS = re.compile(
     r"(?:rcpt to|recipient|to|user|mailbox|address|account|deliver(?:y|ed)?|smtp)\s?[:=]?\s?"
     r"[<\[(](?:smtp:)?([^\s@<>\[\]()]{1,64}@[a-z0-9.-]{3,255})[>\])]",
     re.IGNORECASE,
 )
-OF_THE_SENDER = any_of(r"\s*(original )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:")
-OF_A_DESK = any_of(
+SENDER_FIELD = any_of(r"\s*(original )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:")
+ROLE_ADDRESS = any_of(
     r"^(mailer-daemon|postmaster|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@"
 )
 
-# RFC 3834, section 5, and what programs older than it write into the headers of automatic answers.
-AUTOMATIC_HEADERS = (
+# Headers of automatic replies: RFC 3834, section 5, and older programs.
+AUTO_REPLY_HEADERS = (
     ("auto-submitted", any_of(r"auto-(replied|notified)")),
     ("x-autoreply", any_of(r".")),
     ("x-autorespond", any_of(r".")),
@@ -133,7 +133,7 @@ AUTOMATIC_HEADERS = (
     ("x-precedence", any_of(r"auto[-_]reply")),
     ("content-type", any_of(r"disposition-notification")),
 )
-AUTOMATIC_SUBJECT = any_of(
+AUTO_REPLY_SUBJECT = any_of(
     r"^\s*(re: ?)?\[?auto(matic|mated|matische)?[- _]?(re(ply|sponse|sponder)|antwort)?\]?\s*:",
     r"^\s*(re: ?)?(auto-?reply|auto-?response|automatic re|automated re|automatische antwort)",
     r"^\s*(re: ?)?(out of (the )?office|away from|vacation|on (annual )?leave|i am (away|out))",

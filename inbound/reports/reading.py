@@ -1,16 +1,15 @@
-"""Read a report that anybody may have sent: the one door to this room's readers.
+"""Report reading: one entry point for all report formats.
 
-Pure and bounded: `read_report` takes any bytes, never raises, and stays far below 50 ms (docs/decisions/0030).
+Pure and bounded: `read_report` accepts any bytes, never raises, and takes far less than 50 ms (docs/decisions/0030).
 """
 
 import logging
 
 from inbound.reports import dsn, plaintext_bounces
 from inbound.reports.arf import read_complaint
-from inbound.reports.auto_replies import is_automatic
-from inbound.reports.facts import Kind, Report, report_of
 from inbound.reports.mime import Message, read_message
-from inbound.reports.patterns import DAEMON
+from inbound.reports.patterns import AUTO_REPLY_HEADERS, AUTO_REPLY_SUBJECT, DAEMON
+from inbound.reports.report import Report, ReportKind, build_report
 
 log = logging.getLogger("postrider.inbound")
 
@@ -19,13 +18,13 @@ MAX_TEXTS = 3
 
 
 def read_report(raw: bytes) -> Report:
-    """Return what a message to a return path reports; of what cannot be read, that it is unknown."""
+    """Return the report in a message; of unknown kind if the message cannot be read."""
     try:
         return _read(read_message(raw))
-    # What the world sends finds new ways to surprise; the row stays, and the log names the line at fault.
+    # Input from the internet can break a parser in unforeseen ways. The row is kept, and the log has the traceback.
     except Exception:
         log.exception("a report could not be read")
-        return Report(Kind.UNKNOWN)
+        return Report(ReportKind.UNKNOWN)
 
 
 def _read(message: Message) -> Report:
@@ -33,22 +32,29 @@ def _read(message: Message) -> Report:
     if complaint:
         return complaint
     notice = _notice(message)
-    # Reports carry the marks of automatic answers, so that nobody answers them: status fields are asked first.
-    facts = dsn.facts_of(message, plaintext_bounces.own_words(notice))
-    if facts:
-        return report_of(plaintext_bounces.with_origins(facts, notice))
-    if is_automatic(message) and not _is_from_daemon(message):
-        return Report(Kind.AUTO_REPLY)
-    return report_of(plaintext_bounces.with_origins(plaintext_bounces.facts_of(message, notice), notice))
+    # DSNs have auto-reply headers too, so that no program answers them: look for status fields first.
+    statuses = dsn.read_recipient_statuses(message, plaintext_bounces.strip_returned_message(notice))
+    if statuses:
+        return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
+    if _is_auto_reply(message) and not _is_from_daemon(message):
+        return Report(ReportKind.AUTO_REPLY)
+    statuses = plaintext_bounces.read_recipient_statuses(message, notice)
+    return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
 
 
 def _notice(message: Message) -> str:
-    """Return what the message says to people: its first texts, of HTML when there is nothing else."""
+    """Return the human-readable text of a message: its first plain texts, or HTML texts if there are none."""
     for kind in ("text/plain", "text/html"):
         texts = [leaf.text for leaf in message.leaves[:10] if leaf.content_type == kind]
         if any(text.strip() for text in texts):
             return "\n".join(texts[:MAX_TEXTS])[:MAX_NOTICE]
     return ""
+
+
+def _is_auto_reply(message: Message) -> bool:
+    """Check for vacation notes, read receipts and challenges, which carry no delivery status."""
+    is_marked = any(pattern.search(message.header(name)) for name, pattern in AUTO_REPLY_HEADERS)
+    return is_marked or bool(AUTO_REPLY_SUBJECT.search(message.header("subject")[:300]))
 
 
 def _is_from_daemon(message: Message) -> bool:

@@ -1,4 +1,4 @@
-"""The event loop that does all the network of a process, in a thread of its own; it knows no Django."""
+"""The event loop for all network work of a process, in a separate thread. Knows nothing of Django."""
 
 import asyncio
 import functools
@@ -9,15 +9,15 @@ from typing import Any
 _running: set["asyncio.Task[None]"] = set()
 
 
-def submit_all(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Start coroutines in the network loop of this process; none of them may raise."""
-    network_loop().call_soon_threadsafe(_start, works)
+def submit_all(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Start coroutines in the network loop of this process; they must not raise."""
+    network_loop().call_soon_threadsafe(_start, coroutines)
 
 
-def _start(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    for work in works:
-        task = asyncio.get_running_loop().create_task(work)
-        # The loop itself holds tasks weakly.
+def _start(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
+    for coroutine in coroutines:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        # The loop itself holds only weak references to tasks.
         _running.add(task)
         task.add_done_callback(_running.discard)
 

@@ -1,4 +1,4 @@
-"""A lease as the network loop sees it: a moment of this machine's boot clock, never of the wall clock."""
+"""Leases as the network loop checks them, by this machine's boot clock and never by the wall clock."""
 
 import time
 
@@ -6,10 +6,10 @@ from django.conf import settings
 
 LEASE_SECONDS: int = settings.LEASE_SECONDS
 RENEW_EVERY_SECONDS = LEASE_SECONDS / 4
-# What may pass between the check and the last byte.
+# Time allowed between the check of a lease and the last byte sent under it.
 MARGIN_SECONDS = LEASE_SECONDS / 6
 
-# The boot clock goes on while a machine sleeps; where there is none, the monotonic clock must do.
+# The boot clock advances while a machine sleeps; the monotonic clock is the fallback where it is missing.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -18,10 +18,11 @@ def boot_seconds() -> float:
 
 
 class Lease:
-    """Says whether a claim is surely still ours; the draining thread renews it."""
+    """The lease of one job; the queue processor renews it. Times are boot-clock seconds."""
 
     def __init__(self, claimed_at: float) -> None:
         self.renewed_at = claimed_at
 
-    def is_held(self) -> bool:
+    def is_valid(self) -> bool:
+        """Return whether no other worker can have claimed the job yet."""
         return boot_seconds() - self.renewed_at < LEASE_SECONDS - MARGIN_SECONDS

@@ -1,7 +1,7 @@
-"""How a worker empties a queue, written once for emails and webhooks.
+"""The queue processor: claims, performs and records the work of one queue; emails and webhooks share it.
 
-One thread does all the SQL: it claims, hands jobs to the network loop, collects their results and
-records them. A process claims only what it has free sessions for, and nothing while it is stopping.
+One thread runs all SQL: it claims jobs, submits them to the network loop, collects their results and records them.
+A process claims only as many jobs as it has free sessions, and none during shutdown.
 """
 
 import logging
@@ -16,16 +16,16 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from lib.worker import wakeup
 from lib.worker.event_loop import submit_all
 from lib.worker.leases import RENEW_EVERY_SECONDS, Lease, boot_seconds
-from lib.worker.shutdown import is_stopping, seconds_left
+from lib.worker.shutdown import grace_seconds_left, is_stopping
 
-log = logging.getLogger("postrider.drain")
+log = logging.getLogger("postrider.worker")
 
-RECORD_AT_ONCE = 100
+MAX_RECORD_BATCH = 100
 IDLE_SECONDS = 0.02
-LOOK_EVERY_SECONDS = 0.1
-RING_EVERY_SECONDS = 1.0
-MINIMUM_CLAIM = 16
-TROUBLE_SECONDS = 1.0
+POLL_SECONDS = 0.1
+NOTIFY_EVERY_SECONDS = 1.0
+MIN_CLAIM = 16
+DATABASE_RETRY_SECONDS = 1.0
 
 
 class Job(Protocol):
@@ -37,85 +37,88 @@ J = TypeVar("J", bound=Job)
 R = TypeVar("R")
 
 
-class Work(Protocol[J, R]):
-    """What a queue brings along. `perform` and `crashed` run in the network loop, the rest in the draining thread."""
+class QueueWork(Protocol[J, R]):
+    """The queue-specific part of a processor.
+
+    `perform` and `crash_result` run in the network loop, all other methods in the processor's thread.
+    """
 
     kind: str
     sessions: int
 
     @property
-    def held_back(self) -> bool:
-        """Whether ready work may wait for what is under way, so that every result is worth another claim."""
+    def has_waiting_entries(self) -> bool:
+        """Whether ready entries may wait for jobs in flight, so that each recorded result justifies another claim."""
 
     @property
-    def has_found(self) -> bool:
-        """Whether the last claim leased anything: jobs, or what did not become one."""
+    def has_claimed(self) -> bool:
+        """Whether the last claim leased any entry, including entries that did not become a job."""
 
     def claim(self, limit: int) -> Sequence[J]:
-        """Lease up to limit jobs, in a committed transaction."""
+        """Lease up to `limit` jobs, in a committed transaction."""
 
     async def perform(self, job: J, lease: Lease) -> R:
-        """Do one job; a lease that is no longer held must keep it from the last step."""
+        """Perform one job; it must not take the last step once the lease is no longer valid."""
 
-    def crashed(self, job: J, error: BaseException) -> R:
-        """Return the result of a job whose `perform` raised: a fault of ours."""
+    def crash_result(self, job: J, error: BaseException) -> R:
+        """Return the result of a job whose `perform` raised: an internal error."""
 
     def record(self, results: Sequence[R]) -> None:
-        """Write results down, in one transaction; to be called again with those that were not written."""
+        """Record results in one transaction; called again with the results that were not recorded."""
 
     def renew(self, jobs: Collection[J]) -> None:
-        """Prolong the leases of jobs under way."""
+        """Renew the leases of jobs in flight."""
 
 
-class Drain(Generic[J, R]):
-    """The drain of one kind of work in this process."""
+class QueueProcessor(Generic[J, R]):
+    """The processor of one queue in this process."""
 
-    def __init__(self, work: Work[J, R]) -> None:
+    def __init__(self, work: QueueWork[J, R]) -> None:
         self.work = work
         self._lock = threading.Lock()
-        self._rung = threading.Event()
+        self._wakeup = threading.Event()
         self._in_flight: dict[Hashable, tuple[J, Lease]] = {}
-        # What the loop hands back: a finished job's key and result, or None as a tap on the shoulder.
-        self._inbox: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
+        # Filled by the network loop: a finished job's key and result; None only interrupts the wait.
+        self._finished: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
         self._unrecorded: list[R] = []
-        self._claimed_at = self._renewed_at = self._invited_at = 0.0
-        # A part of the sessions: the others go on while this many are written down and replaced.
-        self._batch = min(max(work.sessions // 2, MINIMUM_CLAIM), RECORD_AT_ONCE)
+        self._claimed_at = self._renewed_at = self._notified_at = 0.0
+        # Half of the sessions: the others keep working while this batch is recorded and replaced.
+        self._batch_size = min(max(work.sessions // 2, MIN_CLAIM), MAX_RECORD_BATCH)
 
     def run(self) -> None:
-        """Empty the queue; where a drain runs already, wake it and return."""
-        self._rung.set()
-        self._inbox.put(None)
-        while self._rung.is_set() and not is_stopping() and self._lock.acquire(blocking=False):
+        """Process the queue until it is empty. If the processor already runs, wake it and return."""
+        self._wakeup.set()
+        self._finished.put(None)
+        while self._wakeup.is_set() and not is_stopping() and self._lock.acquire(blocking=False):
             try:
-                self._empty()
+                self._process()
             finally:
                 self._lock.release()
 
     def join(self) -> None:
-        """Wait for a running drain to end, as long as a stop may take."""
-        if self._lock.acquire(timeout=seconds_left()):
+        """Wait for a running processor to finish, at most for the grace period of a shutdown."""
+        if self._lock.acquire(timeout=grace_seconds_left()):
             self._lock.release()
 
-    def _empty(self) -> None:
-        wakeup.answer(self.work.kind)
+    def _process(self) -> None:
+        wakeup.acknowledge(self.work.kind)
         while self._has_work():
             try:
                 self._step()
             except (OperationalError, InterfaceError):
-                # Nothing is claimed while the database is away; results wait in memory until it is back.
-                log.exception("the database does not answer")
+                # Nothing is claimed while the database is down; results stay in memory until it is back.
+                log.exception("the database does not respond")
                 connection.close()
-                time.sleep(TROUBLE_SECONDS)
+                time.sleep(DATABASE_RETRY_SECONDS)
 
     def _has_work(self) -> bool:
-        under_way = bool(self._in_flight or self._unrecorded)
+        is_busy = bool(self._in_flight or self._unrecorded)
         if is_stopping():
-            return under_way and seconds_left() > 0
-        return under_way or self._rung.is_set()
+            return is_busy and grace_seconds_left() > 0
+        return is_busy or self._wakeup.is_set()
 
     def _step(self) -> None:
-        # New work first: the sessions are busy with it while the results are written down.
+        # Claim first: the sessions work on new jobs while results are recorded.
         if self._may_claim():
             self._claim()
         self._record()
@@ -123,64 +126,64 @@ class Drain(Generic[J, R]):
         self._renew()
 
     def _may_claim(self) -> bool:
-        if is_stopping() or not self._rung.is_set():
+        if is_stopping() or not self._wakeup.is_set():
             return False
-        free = self._free
-        # Few free sessions are worth a claim only after a moment: slow mail may hold the others for minutes.
-        return free >= min(MINIMUM_CLAIM, self.work.sessions) or (
+        free = self._free_sessions
+        # Claim for a few free sessions only after a pause: slow deliveries may occupy the others for minutes.
+        return free >= min(MIN_CLAIM, self.work.sessions) or (
             free > 0 and time.monotonic() - self._claimed_at > IDLE_SECONDS
         )
 
     @property
-    def _free(self) -> int:
+    def _free_sessions(self) -> int:
         return self.work.sessions - len(self._in_flight)
 
     def _claim(self) -> None:
-        free = self._free
-        self._rung.clear()
+        free = self._free_sessions
+        self._wakeup.clear()
         self._claimed_at = time.monotonic()
-        # Taken before the statement, so that the lease never seems younger than it is.
+        # Read before the statement, so that the lease never seems younger than it is.
         claimed_at = boot_seconds()
         jobs = self.work.claim(free)
         if jobs:
             self._start(jobs, claimed_at)
-        if self.work.has_found:
-            self._rung.set()
-        elif wakeup.answer(self.work.kind):
-            # Whoever rang behind that ring was not let through, and may have come after this claim: one look more.
-            self._rung.set()
+        if self.work.has_claimed:
+            self._wakeup.set()
+        elif wakeup.acknowledge(self.work.kind):
+            # A notification that arrived during the claim was coalesced away; check once more.
+            self._wakeup.set()
         if len(jobs) >= free:
-            self._invite()
+            self._notify_others()
 
     def _start(self, jobs: Sequence[J], claimed_at: float) -> None:
         started = [(job, Lease(claimed_at)) for job in jobs]
         self._in_flight.update((job.key, (job, lease)) for job, lease in started)
-        # One call into the loop for all of them: a future for each costs as much as a short job.
+        # One call into the loop for all jobs: a future for each costs as much as a short job.
         submit_all([self._perform(job, lease) for job, lease in started])
 
     async def _perform(self, job: J, lease: Lease) -> None:
         try:
             result = await self.work.perform(job, lease)
-        # Whatever a job dies of is its result; the drain and the other jobs go on.
+        # An unexpected error becomes the result of its job; the processor and the other jobs continue.
         except Exception as error:
             log.exception("a job crashed")
-            result = self.work.crashed(job, error)
-        self._inbox.put((job.key, result))
+            result = self.work.crash_result(job, error)
+        self._finished.put((job.key, result))
 
-    def _invite(self) -> None:
-        """Let other processes join where there is more than this one can take."""
-        if time.monotonic() - self._invited_at > RING_EVERY_SECONDS:
-            self._invited_at = time.monotonic()
-            wakeup.ring(self.work.kind)
+    def _notify_others(self) -> None:
+        """Wake other processes when the queue holds more than this process can claim."""
+        if time.monotonic() - self._notified_at > NOTIFY_EVERY_SECONDS:
+            self._notified_at = time.monotonic()
+            wakeup.notify(self.work.kind)
 
     def _collect(self) -> None:
-        """Wait for results: the first for a moment, more of them until none comes for IDLE_SECONDS, or none can."""
-        wait = LOOK_EVERY_SECONDS if self._in_flight else 0.0
-        while len(self._unrecorded) < self._batch:
+        """Collect a batch of results: wait POLL_SECONDS for the first and IDLE_SECONDS for each further one."""
+        wait = POLL_SECONDS if self._in_flight else 0.0
+        while len(self._unrecorded) < self._batch_size:
             if not self._in_flight:
                 wait = 0.0
             try:
-                finished = self._inbox.get(timeout=wait)
+                finished = self._finished.get(timeout=wait)
             except queue.Empty:
                 return
             if finished is None:
@@ -198,14 +201,14 @@ class Drain(Generic[J, R]):
         except (OperationalError, InterfaceError):
             raise
         except DatabaseError:
-            log.exception("results could not be recorded together")
+            log.exception("a batch of results could not be recorded")
             self._record_each()
         self._unrecorded = []
-        if self.work.held_back:
-            self._rung.set()
+        if self.work.has_waiting_entries:
+            self._wakeup.set()
 
     def _record_each(self) -> None:
-        """Keep one result that the database refuses from holding up the others; its lease will end."""
+        """Record results one by one and drop those that the database refuses; their leases expire."""
         while self._unrecorded:
             try:
                 self.work.record(self._unrecorded[:1])

@@ -1,4 +1,4 @@
-"""One flag for the whole process: once it is set no drain claims, and what is under way gets a grace."""
+"""Shutdown of a worker process: queue processors stop claiming, and jobs in flight get a grace period."""
 
 import threading
 import time
@@ -10,8 +10,8 @@ _deadline = 0.0
 
 
 def stop() -> None:
-    """Begin to stop; calling it again changes nothing."""
-    global _deadline  # noqa: PLW0603 - one stop a process
+    """Begin the shutdown; further calls change nothing."""
+    global _deadline  # noqa: PLW0603 - one shutdown per process
     if not _stopping.is_set():
         _deadline = time.monotonic() + GRACE_SECONDS
         _stopping.set()
@@ -21,11 +21,11 @@ def is_stopping() -> bool:
     return _stopping.is_set()
 
 
-def wait(seconds: float) -> bool:
-    """Sleep, at most until a stop begins; return whether it has."""
+def wait_for_stop(seconds: float) -> bool:
+    """Sleep until the shutdown begins, at most for the given time; return whether it has begun."""
     return _stopping.wait(seconds)
 
 
-def seconds_left() -> float:
-    """Return what is left of the grace; the whole grace while nobody is stopping."""
+def grace_seconds_left() -> float:
+    """Return the rest of the grace period; all of it before the shutdown begins."""
     return max(_deadline - time.monotonic(), 0.0) if _stopping.is_set() else GRACE_SECONDS

@@ -1,4 +1,4 @@
-"""The worker's own clock: with Redis or beat down, mail still leaves."""
+"""The worker's own timer: email leaves even while Redis or Celery beat is down."""
 
 import logging
 import threading
@@ -6,24 +6,24 @@ from typing import Any
 
 from django.db import close_old_connections
 
-from lib.worker.processor import Drain
-from lib.worker.shutdown import wait
+from lib.worker.processor import QueueProcessor
+from lib.worker.shutdown import wait_for_stop
 
-log = logging.getLogger("postrider.drain")
+log = logging.getLogger("postrider.worker")
 
 EVERY_SECONDS = 2.0
 
 
-def start_timer(drain: Drain[Any, Any]) -> None:
-    """Run the drain every two seconds in a thread of its own, until the process stops."""
-    threading.Thread(target=_tick, args=[drain], name=f"timer-{drain.work.kind}", daemon=True).start()
+def start_timer(processor: QueueProcessor[Any, Any]) -> None:
+    """Run the queue processor every two seconds in a separate thread, until the process stops."""
+    threading.Thread(target=_tick, args=[processor], name=f"timer-{processor.work.kind}", daemon=True).start()
 
 
-def _tick(drain: Drain[Any, Any]) -> None:
-    while not wait(EVERY_SECONDS):
+def _tick(processor: QueueProcessor[Any, Any]) -> None:
+    while not wait_for_stop(EVERY_SECONDS):
         try:
-            drain.run()
-        # Without this thread nothing leaves while Redis is down: it outlives whatever one drain dies of.
+            processor.run()
+        # The thread must survive any error: without it nothing is sent while Redis is down.
         except Exception:
-            log.exception("a drain ended")
+            log.exception("a queue processor failed")
         close_old_connections()

@@ -1,7 +1,7 @@
-"""Ring for the workers. A bell that cannot ring never fails or delays the request that rings it.
+"""Wake-ups for the workers. A failed notification never fails or delays the request that sends it.
 
-It carries nothing: a worker that hears it looks at the database. Without Redis the workers' own timer
-finds the work within seconds.
+A notification carries no data: a worker that receives one queries the database. Without Redis the workers' own
+timer finds the work within seconds.
 """
 
 import functools
@@ -17,45 +17,45 @@ from kombu.exceptions import OperationalError
 from lib.redis_client import ask_redis
 
 COALESCE_SECONDS = 5
-RING_EVERY_SECONDS = 0.02
+NOTIFY_EVERY_SECONDS = 0.02
 
-_wanted: set[str] = set()
-
-
-def ring(kind: str) -> None:
-    """Ask some worker to drain `emails` or `webhooks`; many rings before it starts become one."""
-    ask_redis(settings.REDIS_URL, lambda client: _ring(client, kind))
+_pending_kinds: set[str] = set()
 
 
-def ring_soon(kind: str) -> None:
-    """Ring without waiting for Redis; many within RING_EVERY_SECONDS are one."""
-    _wanted.add(kind)
-    _ringer(os.getpid()).set()
+def notify(kind: str) -> None:
+    """Ask a worker to process the queue `kind`, such as `emails`; notifications before it starts are coalesced."""
+    ask_redis(settings.REDIS_URL, lambda client: _notify(client, kind))
 
 
-def answer(kind: str) -> bool:
-    """Let whoever comes from now on ring anew; return whether anybody rang since the last answer."""
+def notify_soon(kind: str) -> None:
+    """Notify without waiting for Redis; calls within NOTIFY_EVERY_SECONDS are coalesced."""
+    _pending_kinds.add(kind)
+    _notifier(os.getpid()).set()
+
+
+def acknowledge(kind: str) -> bool:
+    """Let the next notification through; return whether one was sent since the last acknowledgement."""
     return bool(ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind))))
 
 
 @functools.lru_cache(maxsize=1)
-def _ringer(process_id: int) -> threading.Event:
-    """Start the thread that rings for this process, a forked one has none; setting the event wakes it."""
+def _notifier(process_id: int) -> threading.Event:
+    """Start this process's notifier thread, which a fork does not inherit; setting the event wakes it."""
     wake = threading.Event()
-    threading.Thread(target=_ring_wanted, args=[wake], name="bell", daemon=True).start()
+    threading.Thread(target=_notify_pending, args=[wake], name="notifier", daemon=True).start()
     return wake
 
 
-def _ring_wanted(wake: threading.Event) -> None:
+def _notify_pending(wake: threading.Event) -> None:
     while wake.wait():
         wake.clear()
-        while _wanted:
-            ring(_wanted.pop())
-        time.sleep(RING_EVERY_SECONDS)
+        while _pending_kinds:
+            notify(_pending_kinds.pop())
+        time.sleep(NOTIFY_EVERY_SECONDS)
 
 
-def _ring(client: redis.Redis, kind: str) -> None:
-    # Deleted when a drain starts; its expiry only covers a task that Redis lost.
+def _notify(client: redis.Redis, kind: str) -> None:
+    # The key is deleted when a queue processor starts; its expiry only covers a task that Redis lost.
     if not client.set(_key(kind), "1", nx=True, ex=COALESCE_SECONDS):
         return
     try:

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', lib.model_fields.IdField('sup_', editable=False, primary_key=True, serialize=False)),
                 ('email', models.CharField(max_length=254)),
-                ('address_key', models.CharField(editable=False, help_text='the address as it is compared', max_length=254)),
+                ('address_key', models.CharField(editable=False, help_text='the normalized address', max_length=254)),
                 ('reason', models.CharField(choices=[('bounce', 'Bounce'), ('unsubscribe', 'Unsubscribe'), ('manual', 'Manual'), ('complaint', 'Complaint')], max_length=16)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='suppressions', to='workspaces.workspace')),

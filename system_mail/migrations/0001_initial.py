@@ -30,8 +30,8 @@ class Migration(migrations.Migration):
                 ('reply', models.TextField(blank=True, editable=False)),
             ],
             options={
-                'verbose_name': 'system mail',
-                'verbose_name_plural': 'system mail',
+                'verbose_name': 'system email',
+                'verbose_name_plural': 'system emails',
                 'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['due_at'], name='system_mail_due'), models.Index(fields=['created_at'], name='system_mail_age')],
             },
         ),

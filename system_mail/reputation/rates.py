@@ -1,4 +1,4 @@
-"""How often the mail of each workspace comes back, or is called spam: read from the tallies of emails.upkeep.reputation_counters."""
+"""Bounce and complaint rates of workspaces, read from the counters of emails.upkeep.reputation_counters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from emails.upkeep.reputation_counters import Rated
+from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid
 
-# Today, in UTC, and the days before it.
-DAYS = 7
-# As few complaints or bounces say nothing about the whole.
-FEWEST: Mapping[Rated, int] = {Rated.COMPLAINED: 10, Rated.BOUNCED: 50}
+# Today, in UTC, and the six days before.
+PERIOD_DAYS = 7
+# Fewer complaints or bounces are too few to judge a workspace by.
+MINIMUM_COUNTS: Mapping[ReputationCounter, int] = {ReputationCounter.COMPLAINED: 10, ReputationCounter.BOUNCED: 50}
 
-# Whole days from the days; the hours serve for the rest of the day on which a suspension began alone. What left in the
-# hour in which it began is not judged: a tally has no minutes. OFFSET 0 keeps the planner from reading the tallies of
-# all time at once, from end to end, for those of a week.
-RATES = """
+# Whole days come from the daily counters. Hourly counters are read only for the rest of the day on which judged_from
+# lies, from the next full hour on, because counters have no minutes. OFFSET 0 keeps the planner from scanning the
+# counters of all time for those of one week.
+READ_RATES = """
 WITH span AS (
     SELECT id, judged_from, greatest(
                date_trunc('day', now(), 'UTC') - make_interval(days => %(days)s - 1),
@@ -51,28 +51,34 @@ SELECT id, judged_from, sent, complained, bounced FROM summed JOIN judged USING 
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Recipients of the last DAYS days since judged_from; counts has how many complained and bounced."""
+class ReputationRates:
+    """Recipients of the last PERIOD_DAYS days since judged_from. counts: complained and bounced recipients."""
 
     workspace_id: str
     judged_from: datetime | None
     sent: int
-    counts: Mapping[Rated, int]
+    counts: Mapping[ReputationCounter, int]
 
 
-def read_rates() -> list[Rates]:
-    """Return the rates of the workspaces that may send and that have enough to be judged by."""
+def read_rates() -> list[ReputationRates]:
+    """Return the rates of workspaces that may send and have reached one of MINIMUM_COUNTS."""
     with transaction.atomic(), connection.cursor() as cursor:
-        # It grows with the workspaces, and compiling the plan takes longer than a thousand of them.
+        # The run time grows with the workspaces; JIT compilation takes longer than reading a thousand of them.
         cursor.execute("SET LOCAL statement_timeout = 0; SET LOCAL jit = off")
-        cursor.execute(RATES, values())
+        cursor.execute(READ_RATES, rates_parameters())
         return [
-            Rates(from_uuid(id_, prefix="ws_"), since, sent, {Rated.COMPLAINED: complained, Rated.BOUNCED: bounced})
+            ReputationRates(
+                from_uuid(id_, prefix="ws_"),
+                since,
+                sent,
+                {ReputationCounter.COMPLAINED: complained, ReputationCounter.BOUNCED: bounced},
+            )
             for id_, since, sent, complained, bounced in cursor.fetchall()
         ]
 
 
-def values() -> dict[str, Any]:
-    keys = {what.name.lower(): what.value for what in Rated}
-    fewest = {f"fewest_{what.name.lower()}": count for what, count in FEWEST.items()}
-    return {"days": DAYS, "keys": list(keys.values()), **keys, **fewest}
+def rates_parameters() -> dict[str, Any]:
+    """Return the parameters of READ_RATES."""
+    keys = {counter.name.lower(): counter.value for counter in ReputationCounter}
+    fewest = {f"fewest_{counter.name.lower()}": count for counter, count in MINIMUM_COUNTS.items()}
+    return {"days": PERIOD_DAYS, "keys": list(keys.values()), **keys, **fewest}

@@ -1,4 +1,4 @@
-"""Warn and suspend the workspaces whose mail endangers everybody's (docs/decisions/0065)."""
+"""Reputation checks: warn and suspend workspaces with high bounce or complaint rates (docs/decisions/0065)."""
 
 import logging
 from datetime import timedelta
@@ -7,60 +7,62 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from system_mail.reputation.rates import DAYS, Rates, read_rates
-from system_mail.reputation.thresholds import Limit, limits
-from system_mail.reputation.warning_emails import send_paused, send_warning
+from system_mail.reputation.rates import PERIOD_DAYS, ReputationRates, read_rates
+from system_mail.reputation.thresholds import RateThreshold, rate_thresholds
+from system_mail.reputation.warning_emails import send_suspension, send_warning
 from workspaces.account_status import suspend_workspace
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
 log = logging.getLogger("postrider.reputation")
 
-ADVICE = "Clean your lists, then ask whoever runs this service."
+ADVICE = "Clean your lists, then contact the operator of this service."
 
 
-def judge_all() -> None:
-    """Look at every workspace that may send; any number of these may run at once."""
-    if any(limit.warn or limit.pause for limit in limits()):
+def check_reputations() -> None:
+    """Check every workspace that may send. Concurrent runs are safe."""
+    if any(threshold.warn_percent or threshold.suspend_percent for threshold in rate_thresholds()):
         for rates in read_rates():
             try:
-                _judge(rates)
+                _check(rates)
             except DatabaseError:
-                # A lock that was not had in time: the next sweep comes back to it, the others do not wait.
-                log.exception("a workspace could not be judged", extra={"data": {"workspace": rates.workspace_id}})
+                # A lock timeout: the next run checks this workspace again, and the others continue.
+                log.exception("a workspace could not be checked", extra={"data": {"workspace": rates.workspace_id}})
 
 
-def _judge(rates: Rates) -> None:
-    for limit in limits():
-        if limit.pauses(rates):
-            _pause(rates, limit)
+def _check(rates: ReputationRates) -> None:
+    for threshold in rate_thresholds():
+        if threshold.should_suspend(rates):
+            _suspend(rates, threshold)
             return
-    for limit in limits():
-        if limit.warns(rates):
-            _warn(rates, limit)
+    for threshold in rate_thresholds():
+        if threshold.should_warn(rates):
+            _warn(rates, threshold)
 
 
 @transaction.atomic
-def _pause(rates: Rates, limit: Limit) -> None:
-    # Whoever was suspended meanwhile is told by that, and whoever was let go again is judged by later mail.
-    standing = Workspace.objects.filter(id=rates.workspace_id, suspended_at=None, judged_from=rates.judged_from)
-    workspace = standing.select_for_update(no_key=True).first()
+def _suspend(rates: ReputationRates, threshold: RateThreshold) -> None:
+    # Skip a workspace that was suspended in the meantime, or whose suspension was lifted: judged_from then changed.
+    unchanged = Workspace.objects.filter(id=rates.workspace_id, suspended_at=None, judged_from=rates.judged_from)
+    workspace = unchanged.select_for_update(no_key=True).first()
     if workspace is None:
         return
-    figure = limit.figure(rates, limit.pause)
-    suspend_workspace(workspace, reason=f"{figure} {ADVICE}")
-    send_paused(workspace, figure=figure)
-    log.warning("a workspace is suspended", extra={"data": {"workspace": workspace.id, "figure": figure}})
+    summary = threshold.summary(rates, threshold.suspend_percent)
+    suspend_workspace(workspace, reason=f"{summary} {ADVICE}")
+    send_suspension(workspace, summary=summary)
+    log.warning("a workspace was suspended", extra={"data": {"workspace": workspace.id, "figure": summary}})
 
 
 @transaction.atomic
-def _warn(rates: Rates, limit: Limit) -> None:
-    """Tell the owners, once in DAYS days."""
-    is_due = Q(**{limit.warned_at: None}) | Q(**{f"{limit.warned_at}__lt": Now() - timedelta(days=DAYS)})
-    standing = Workspace.objects.filter(is_due, id=rates.workspace_id, suspended_at=None, judged_from=rates.judged_from)
-    if not standing.update(**{limit.warned_at: Now()}):
+def _warn(rates: ReputationRates, threshold: RateThreshold) -> None:
+    """Warn the owners, at most once in PERIOD_DAYS days."""
+    is_due = Q(**{threshold.warned_at: None}) | Q(**{f"{threshold.warned_at}__lt": Now() - timedelta(days=PERIOD_DAYS)})
+    unchanged = Workspace.objects.filter(
+        is_due, id=rates.workspace_id, suspended_at=None, judged_from=rates.judged_from
+    )
+    if not unchanged.update(**{threshold.warned_at: Now()}):
         return
     workspace = Workspace.objects.get(id=rates.workspace_id)
-    figure = limit.figure(rates, limit.warn)
-    note(workspace, Act.OWNERS_WARNED, about=figure)
-    send_warning(workspace, figure=figure)
+    summary = threshold.summary(rates, threshold.warn_percent)
+    record_action(workspace, AuditAction.OWNERS_WARNED, about=summary)
+    send_warning(workspace, summary=summary)

@@ -1,4 +1,4 @@
-"""Above which rates a workspace is warned and suspended, and the words for it."""
+"""Rate thresholds above which a workspace is warned or suspended, and their descriptions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,50 +6,50 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from emails.upkeep.reputation_counters import Rated
-from system_mail.reputation.rates import DAYS, FEWEST, Rates
+from emails.upkeep.reputation_counters import ReputationCounter
+from system_mail.reputation.rates import MINIMUM_COUNTS, PERIOD_DAYS, ReputationRates
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Percentages; None is off. warned_at: the field of a workspace that remembers the warning."""
+class RateThreshold:
+    """A threshold in percent; None is off. warned_at: the workspace field with the time of the last warning."""
 
-    what: Rated
-    warn: Decimal | None
-    pause: Decimal | None
+    counter: ReputationCounter
+    warn_percent: Decimal | None
+    suspend_percent: Decimal | None
     warned_at: str
-    happened: str
+    description: str
 
-    def warns(self, rates: Rates) -> bool:
-        return self._is_above(self.warn, rates)
+    def should_warn(self, rates: ReputationRates) -> bool:
+        return self._is_above(self.warn_percent, rates)
 
-    def pauses(self, rates: Rates) -> bool:
-        return self._is_above(self.pause, rates)
+    def should_suspend(self, rates: ReputationRates) -> bool:
+        return self._is_above(self.suspend_percent, rates)
 
-    def figure(self, rates: Rates, percent: Decimal | None) -> str:
-        """Return what the owner reads; short enough for Workspace.suspended_reason."""
-        count, share = rates.counts[self.what], 100 * rates.counts[self.what] / max(rates.sent, 1)
-        figure = f"{count:,} of {rates.sent:,} recipients in {DAYS} days {self.happened}: {share:.2f} %"
-        return f"{figure}, above the limit of {percent} %."
+    def summary(self, rates: ReputationRates, percent: Decimal | None) -> str:
+        """Return a sentence for the owners; it fits Workspace.suspended_reason."""
+        count, share = rates.counts[self.counter], 100 * rates.counts[self.counter] / max(rates.sent, 1)
+        summary = f"{count:,} of {rates.sent:,} recipients in {PERIOD_DAYS} days {self.description}: {share:.2f}%"
+        return f"{summary}, above the limit of {percent}%."
 
-    def _is_above(self, percent: Decimal | None, rates: Rates) -> bool:
-        count = rates.counts[self.what]
-        return percent is not None and count >= FEWEST[self.what] and count * 100 > percent * rates.sent
+    def _is_above(self, percent: Decimal | None, rates: ReputationRates) -> bool:
+        count = rates.counts[self.counter]
+        return percent is not None and count >= MINIMUM_COUNTS[self.counter] and count * 100 > percent * rates.sent
 
 
-def limits() -> Iterator[Limit]:
-    """Yield the limits in force, the gravest first."""
-    yield Limit(
-        Rated.COMPLAINED,
-        warn=settings.COMPLAINT_WARN_PERCENT,
-        pause=settings.COMPLAINT_PAUSE_PERCENT,
+def rate_thresholds() -> Iterator[RateThreshold]:
+    """Yield the configured thresholds, most severe first."""
+    yield RateThreshold(
+        ReputationCounter.COMPLAINED,
+        warn_percent=settings.COMPLAINT_WARN_PERCENT,
+        suspend_percent=settings.COMPLAINT_PAUSE_PERCENT,
         warned_at="complaints_warned_at",
-        happened="called the mail spam",
+        description="reported the email as spam",
     )
-    yield Limit(
-        Rated.BOUNCED,
-        warn=settings.BOUNCE_WARN_PERCENT,
-        pause=settings.BOUNCE_PAUSE_PERCENT,
+    yield RateThreshold(
+        ReputationCounter.BOUNCED,
+        warn_percent=settings.BOUNCE_WARN_PERCENT,
+        suspend_percent=settings.BOUNCE_PAUSE_PERCENT,
         warned_at="bounces_warned_at",
-        happened="were refused for their address",
+        description="had an invalid address",
     )

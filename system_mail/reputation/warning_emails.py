@@ -1,51 +1,53 @@
-"""What the owners of a workspace are told when its mail comes back, or is called spam, too often."""
+"""Warning emails to the owners of a workspace with a high bounce or complaint rate."""
 
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from system_mail.services import Kind, queue_mail
+from system_mail.models import SystemMailKind
+from system_mail.services import queue_system_mail
 from workspaces.models import Membership, User, Workspace
 
-WARNING = _("""The mail of your workspace "{workspace}" does badly:
+WARNING = _("""The workspace "{workspace}" has a high bounce or complaint rate:
 
-{figure}
+{summary}
 
-Mail hosts take this for a sign of spam and begin to refuse the mail of everybody who sends from here. Write only to
-people who asked for it and whose address they have confirmed, and leave out those who did not open your mail for long.
-A workspace whose figures get worse may be suspended.
-
-{url}
-""")
-PAUSED = _("""Sending is suspended for your workspace "{workspace}":
-
-{figure}
-
-No new mail is accepted, and queued mail waits; nothing is lost, and everything else works. Find out where these
-addresses came from and take them out of your lists, then ask whoever runs this service to lift the suspension.
+Mailbox providers treat such rates as a sign of spam and may start to reject email from every sender on this service.
+Please send only to people who asked for your emails and confirmed their address, and remove recipients who have not
+opened your emails for a long time. If the rate rises further, sending may be suspended.
 
 {url}
 """)
+SUSPENSION = _("""Sending is suspended for the workspace "{workspace}":
+
+{summary}
+
+New emails are refused and queued emails are paused. Nothing is lost, and everything else keeps working. Please find out
+where these addresses came from and remove them from your lists. Then ask the operator of this service to lift the
+suspension.
+
+{url}
+""")
 
 
-def send_warning(workspace: Workspace, *, figure: str) -> None:
-    subject = gettext("The mail of %(workspace)s does badly") % {"workspace": workspace.name}
-    _send(workspace, subject=subject, text=str(WARNING), figure=figure)
+def send_warning(workspace: Workspace, *, summary: str) -> None:
+    subject = gettext("High bounce or complaint rate in %(workspace)s") % {"workspace": workspace.name}
+    _send(workspace, subject=subject, text=str(WARNING), summary=summary)
 
 
-def send_paused(workspace: Workspace, *, figure: str) -> None:
+def send_suspension(workspace: Workspace, *, summary: str) -> None:
     subject = gettext("Sending is suspended for %(workspace)s") % {"workspace": workspace.name}
-    _send(workspace, subject=subject, text=str(PAUSED), figure=figure)
+    _send(workspace, subject=subject, text=str(SUSPENSION), summary=summary)
 
 
-def _send(workspace: Workspace, *, subject: str, text: str, figure: str) -> None:
-    """Queue a mail to each owner, in the caller's transaction."""
+def _send(workspace: Workspace, *, subject: str, text: str, summary: str) -> None:
+    """Queue a system email to each owner, in the caller's transaction."""
     filled = text.format(
         workspace=" ".join(workspace.name.split()),
-        figure=figure,
+        summary=summary,
         url=f"{settings.PUBLIC_URL}{reverse('dashboard:index')}",
     )
     owned = {"memberships__workspace": workspace, "memberships__role": Membership.Role.OWNER}
     for owner in User.objects.filter(is_active=True, **owned):
-        queue_mail(to=owner.email, kind=Kind.NOTICE, subject=subject, text=filled)
+        queue_system_mail(to=owner.email, kind=SystemMailKind.NOTICE, subject=subject, text=filled)

@@ -1,10 +1,11 @@
-"""A fault of a template's syntax and the place where it stands."""
+"""Template syntax errors and their position in the source."""
 
 
 class TemplateSyntaxError(ValueError):
-    """Raised with a sentence for the author; line and column, from 1, are those of the tag at fault.
+    """Raised for a template that does not compile, with a message for its author.
 
-    Columns count characters; a line ends with a line feed.
+    line and column locate the tag that caused the error, counted from 1. Columns count characters; lines end with a
+    line feed.
     """
 
     def __init__(self, message: str, *, line: int, column: int) -> None:
@@ -14,7 +15,7 @@ class TemplateSyntaxError(ValueError):
         self.column = column
 
 
-def fault(source: str, at: int, message: str) -> TemplateSyntaxError:
-    """Return the error that points at an offset of the source."""
-    line = source.count("\n", 0, at) + 1
-    return TemplateSyntaxError(message, line=line, column=at - source.rfind("\n", 0, at))
+def syntax_error(source: str, offset: int, message: str) -> TemplateSyntaxError:
+    """Return an error located at an offset of the source."""
+    line = source.count("\n", 0, offset) + 1
+    return TemplateSyntaxError(message, line=line, column=offset - source.rfind("\n", 0, offset))

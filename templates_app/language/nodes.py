@@ -1,55 +1,55 @@
-"""A compiled template: what the compiler makes and the renderer walks through. Frozen, so it can be cached."""
+"""Syntax tree of a compiled template. Its nodes are frozen, so it can be cached."""
 
 from dataclasses import dataclass
 
-from templates_app.language.names import Path
+from templates_app.language.names import VariablePath
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A tag that writes; is_raw for three braces. The default is text, not yet escaped."""
+class ValueNode:
+    """A `{{name}}` tag. is_raw: written with three braces. default: text, not yet escaped."""
 
-    path: Path
+    path: VariablePath
     default: str | None
     is_raw: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """An if; an unless is one with its branches exchanged."""
+class IfNode:
+    """An `{{#if}}` section, or an `{{#unless}}` section with its branches swapped."""
 
-    path: Path
+    path: VariablePath
     when_true: "Block"
     when_false: "Block"
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """An each, with what is written when there is nothing to walk through."""
+class EachNode:
+    """An `{{#each}}` section. when_empty: the branch rendered when there are no items."""
 
-    path: Path
+    path: VariablePath
     body: "Block"
     when_empty: "Block"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two tags of a section, or the whole template; no two texts are neighbours.
+    """The content of one section branch, or of the whole template. No two texts are adjacent.
 
-    cost: the steps of writing it once, at least 1; those of the sections inside are their own.
-    size_chars: the length of its texts.
+    cost: the steps to render it once, at least 1, without the nested sections.
+    size_chars: the total length of its texts.
     """
 
-    nodes: tuple[str | Value | Choice | Loop, ...] = ()
+    nodes: tuple[str | ValueNode | IfNode | EachNode, ...] = ()
     cost: int = 1
     size_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTemplate:
     """A template ready to be rendered as HTML, text or subject.
 
-    variables: the names it mentions, as written, in order, each once; without `this` and the @ names.
+    variables: the variable names as written, in order and without duplicates, except `this` and the @ names.
     """
 
     body: Block

@@ -1,14 +1,14 @@
-"""A place inside a tag, and what may stand there."""
+"""Tag reader: consumes the tokens inside one tag."""
 
 import re
 
-from templates_app.language.errors import TemplateSyntaxError, fault
-from templates_app.language.names import InvalidName, Path, parse_path
+from templates_app.language.errors import TemplateSyntaxError, syntax_error
+from templates_app.language.names import InvalidName, VariablePath, parse_path
 
 SPACE = re.compile(r"\s*")
 WORD = re.compile(r'[^\s{}|"]*')
 STRING_STOP = re.compile(r'["\\]')
-KNOWN = "Known are {{name}}, {{{name}}}, {{#if}}, {{#unless}}, {{#each}}, {{else}} and {{! comments }}."
+KNOWN_TAGS = "Supported tags are {{name}}, {{{name}}}, {{#if}}, {{#unless}}, {{#each}}, {{else}} and {{! comments }}."
 UNCLOSED = {
     "}}": "The tag is not closed: }} is missing.",
     "}}}": "The tag opens with {{{ and is not closed with }}}.",
@@ -16,44 +16,44 @@ UNCLOSED = {
 }
 
 
-class Reader:
-    """Reads one tag from its braces on; each method steps over what it has read and any space before it.
+class TagReader:
+    """Reads one tag, starting at its braces. Each method consumes the text it reads and any space before it.
 
-    All of them raise TemplateSyntaxError.
+    The methods raise TemplateSyntaxError.
     """
 
-    def __init__(self, source: str, at: int) -> None:
+    def __init__(self, source: str, offset: int) -> None:
         self.source = source
-        self.at = at
-        self.closing = "}}}" if source.startswith("{{{", at) else "}}"
-        self.position = at + len(self.closing)
+        self.offset = offset
+        self.closing = "}}}" if source.startswith("{{{", offset) else "}}"
+        self.position = offset + len(self.closing)
 
     def peek(self) -> str:
-        """Return the next character that is not space; none at the end of the source."""
+        """Return the next character that is not space, or "" at the end of the source."""
         self._match(SPACE)
         return self.source[self.position : self.position + 1]
 
-    def is_past(self, text: str) -> bool:
-        """Step over a text if it comes next."""
+    def accept(self, text: str) -> bool:
+        """Consume a text if it comes next; return whether it did."""
         self._match(SPACE)
         is_next = self.source.startswith(text, self.position)
         self.position += len(text) * is_next
         return is_next
 
-    def word(self) -> str:
+    def read_word(self) -> str:
         self._match(SPACE)
         return self._match(WORD)
 
-    def path(self) -> Path:
-        word = self.word()
+    def read_path(self) -> VariablePath:
+        word = self.read_word()
         if not word:
-            raise self.fault(f"A name is missing. {KNOWN}")
+            raise self.error(f"A name is missing. {KNOWN_TAGS}")
         try:
             return parse_path(word)
         except InvalidName as error:
-            raise self.fault(str(error)) from error
+            raise self.error(str(error)) from error
 
-    def rest_of_string(self) -> str:
+    def read_string_rest(self) -> str:
         r"""Read up to the closing quote; `\"` and `\\` are the only escapes."""
         pieces = []
         while stop := STRING_STOP.search(self.source, self.position):
@@ -62,36 +62,36 @@ class Reader:
             if stop[0] == '"':
                 return "".join(pieces)
             pieces.append(self._escaped())
-        raise fault(self.source, self.at, 'The default is not closed: its second " is missing.')
+        raise syntax_error(self.source, self.offset, 'The default is not closed: its second " is missing.')
 
-    def close(self, sentence: str) -> None:
-        """Step over the closing braces; the sentence tells what is wrong with anything else."""
-        if not self.is_past(self.closing):
-            raise self.fault(sentence)
+    def expect_close(self, message: str) -> None:
+        """Consume the closing braces; message: the error for any other text."""
+        if not self.accept(self.closing):
+            raise self.error(message)
 
     def skip_past(self, closing: str) -> None:
         end = self.source.find(closing, self.position)
         if end < 0:
-            raise fault(self.source, self.at, UNCLOSED[closing])
+            raise syntax_error(self.source, self.offset, UNCLOSED[closing])
         self.position = end + len(closing)
 
-    def fault(self, sentence: str) -> TemplateSyntaxError:
-        """Return the error of this tag; one that runs into the next tag is first of all not closed."""
+    def error(self, message: str) -> TemplateSyntaxError:
+        """Return an error for this tag. A tag that runs into the next one is reported as not closed."""
         end = self.source.find(self.closing, self.position)
         following = self.source.find("{{", self.position)
         if end < 0 or 0 <= following < end:
-            sentence = UNCLOSED[self.closing]
-        return fault(self.source, self.at, sentence)
+            message = UNCLOSED[self.closing]
+        return syntax_error(self.source, self.offset, message)
 
     def _match(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self.source, self.position)
-        assert found is not None  # the patterns match nothing, too
+        assert found is not None  # the patterns also match the empty string
         self.position = found.end()
         return found[0]
 
     def _escaped(self) -> str:
         character = self.source[self.position : self.position + 1]
         if character not in ('"', "\\"):
-            raise self.fault('In a default, a backslash stands only before " or another backslash.')
+            raise self.error('In a default, a backslash is only allowed before " or another backslash.')
         self.position += 1
         return character

@@ -1,12 +1,12 @@
-"""Render a compiled template with the data of one recipient.
+"""Template rendering with the data of one recipient.
 
-The rules of the values:
-- strings stand as they are, numbers as JSON writes them, true and false as words, null as nothing;
-  lists and objects as compact JSON. Null is a value: it is not reported as missing.
-- In HTML `{{ }}` escapes whatever it writes, a default included; `{{{ }}}` never does.
-- A bare name is looked for in the item of the innermost each, if that is an object, then outwards. The first
-  scope that has the head of a path decides; `this` is the item or, outside of any each, the whole data.
-- Values are data: what stands in them is never read as a tag.
+Rules for values:
+- Strings are written as they are, numbers, true and false as in JSON, null as nothing, lists and objects as compact
+  JSON. Null is a value: it is not reported as missing.
+- In HTML, `{{ }}` always escapes, including defaults; `{{{ }}}` never does.
+- A name is looked up in the item of the innermost {{#each}}, if that item is an object, then outwards. The first
+  scope with the head of the path wins. `this` is the item or, outside {{#each}}, the whole data.
+- Values are data: tags inside a value are never interpreted.
 """
 
 import html
@@ -17,38 +17,38 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from templates_app.language.names import Path
-from templates_app.language.nodes import Block, Choice, Compiled, Loop, Value
+from templates_app.language.names import VariablePath
+from templates_app.language.nodes import Block, CompiledTemplate, EachNode, IfNode, ValueNode
 
 MAX_BYTES = 2 * 1024 * 1024
-# The costliest template known takes less than 0.2 s for them; ten values in each of 10,000 rows need 210,000.
+# The most expensive known template takes less than 0.2 s for this; ten values in each of 10,000 rows need 210,000.
 MAX_STEPS = 250_000
 MAX_MISSING = 100
 HTML_SPECIALS = re.compile("[&<>\"']")
-# C0, DEL, C1 and the separators that some programs take for line ends.
+# C0, DEL, C1 and the separators that some programs treat as line ends.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 MISSING: Any = object()
 
 
 class OutputTooLarge(ValueError):
-    """Raised when a template makes more of its data than an email may hold."""
+    """Raised when the rendered output exceeds MAX_BYTES."""
 
 
 class RenderTooLong(OutputTooLarge):
-    """Raised when sections ask for more work than any email needs, whatever they write."""
+    """Raised when rendering takes more than MAX_STEPS steps, regardless of the output size."""
 
 
-class Mode(Enum):
+class RenderMode(Enum):
     HTML = auto()
     TEXT = auto()
     SUBJECT = auto()
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """The text, and the names that had neither a value nor a default: as written, in order, each once.
+class RenderedText:
+    """Rendered text. missing: names without a value or default, as written, in order, without duplicates.
 
-    pieces: what the text was put together of; escaped: those that are values, escaped for the mode.
+    pieces: the parts that the text was joined from. escaped: indexes of the pieces that are escaped values.
     """
 
     text: str
@@ -57,26 +57,26 @@ class Rendered:
     escaped: Sequence[int]
 
 
-def render(compiled: Compiled, data: Mapping[str, Any], *, mode: Mode) -> Rendered:
+def render(compiled: CompiledTemplate, data: Mapping[str, Any], *, mode: RenderMode) -> RenderedText:
     """Return the rendered template; a subject becomes one line without control characters.
 
-    data: JSON as the API lets it through (nested at most 32 deep).
-    Raises OutputTooLarge, or RenderTooLong, the kind of it that is about steps.
+    data: JSON as the API accepts it (nested at most 32 deep).
+    Raises OutputTooLarge, or its subclass RenderTooLong.
     """
     names = data if isinstance(data, dict) else dict(data)
-    sheet = _Sheet(escape=ESCAPES[mode])
-    sheet.write_block(compiled.body, _Scope(names, {"this": names}, None))
-    text = FINISHES[mode]("".join(sheet.pieces))
+    renderer = _Renderer(escape=ESCAPES[mode])
+    renderer.write_block(compiled.body, _Scope(names, {"this": names}, None))
+    text = FINISHERS[mode]("".join(renderer.pieces))
     # No character takes more than four bytes.
     if len(text) > MAX_BYTES // 4 and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise _too_large()
-    return Rendered(text, tuple(sheet.missing), sheet.pieces, sheet.escaped)
+    return RenderedText(text, tuple(renderer.missing), renderer.pieces, renderer.escaped)
 
 
 class _Scope(NamedTuple):
-    """The names of an item, what the loop itself knows of it, and the scope around it.
+    """The names of an item, the loop variables, and the enclosing scope.
 
-    A tuple, for one is made for every item.
+    A tuple for speed: one is created for each item.
     """
 
     names: dict[str, Any]
@@ -85,25 +85,27 @@ class _Scope(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Sheet:
-    """What is written so far, and how many characters and steps are left.
+class _Renderer:
+    """The output so far, with the remaining characters and steps.
 
-    Characters are counted while writing: no text has more of them than bytes.
+    Characters are counted during rendering: no text has more characters than bytes.
     """
 
     escape: Callable[[str], str]
     pieces: list[str] = field(default_factory=list)
     escaped: list[int] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
-    room_chars: int = MAX_BYTES
-    steps: int = MAX_STEPS
+    chars_left: int = MAX_BYTES
+    steps_left: int = MAX_STEPS
 
     def write_block(self, block: Block, scope: _Scope) -> None:
-        self.steps -= block.cost
-        self.room_chars -= block.size_chars
-        if self.steps < 0:
-            raise RenderTooLong(f"The template takes more than {MAX_STEPS:,} steps to render with this data.")
-        if self.room_chars < 0:
+        self.steps_left -= block.cost
+        self.chars_left -= block.size_chars
+        if self.steps_left < 0:
+            raise RenderTooLong(
+                f"The template takes more than {MAX_STEPS:,} steps to render with this data. Send less data."
+            )
+        if self.chars_left < 0:
             raise _too_large()
         for node in block.nodes:
             if isinstance(node, str):
@@ -111,27 +113,27 @@ class _Sheet:
             else:
                 WRITERS[type(node)](self, node, scope)
 
-    def write_value(self, node: Value, scope: _Scope) -> None:
-        value = _find(node.path, scope)
+    def write_value(self, node: ValueNode, scope: _Scope) -> None:
+        value = _look_up(node.path, scope)
         text = value if isinstance(value, str) else _text_of(value)
         if not text:
-            text = self._stand_in(node, value)
-        # Looked at before escaping, which makes up to six characters of one.
-        if len(text) <= self.room_chars and not node.is_raw:
+            text = self._fallback_text(node, value)
+        # Checked before escaping, which turns one character into up to six.
+        if len(text) <= self.chars_left and not node.is_raw:
             text = self.escape(text)
             self.escaped.append(len(self.pieces))
-        self.room_chars -= len(text)
-        if self.room_chars < 0:
+        self.chars_left -= len(text)
+        if self.chars_left < 0:
             raise _too_large()
         self.pieces.append(text)
 
-    def write_choice(self, node: Choice, scope: _Scope) -> None:
-        value = _find(node.path, scope)
+    def write_if(self, node: IfNode, scope: _Scope) -> None:
+        value = _look_up(node.path, scope)
         is_true = value is not MISSING and bool(value)
         self.write_block(node.when_true if is_true else node.when_false, scope)
 
-    def write_loop(self, node: Loop, scope: _Scope) -> None:
-        value = _find(node.path, scope)
+    def write_each(self, node: EachNode, scope: _Scope) -> None:
+        value = _look_up(node.path, scope)
         if value is MISSING:
             self._note_missing(node.path)
         if not value or not isinstance(value, list | dict):
@@ -142,31 +144,31 @@ class _Sheet:
             loop = {"this": item, "@index": index, "@first": index == 0, "@last": index == last, "@key": key}
             self.write_block(node.body, _Scope(item if isinstance(item, dict) else {}, loop, scope))
 
-    def _stand_in(self, node: Value, value: Any) -> str:
+    def _fallback_text(self, node: ValueNode, value: Any) -> str:
         if node.default is not None:
             return node.default
         if value is MISSING:
             self._note_missing(node.path)
         return ""
 
-    def _note_missing(self, path: Path) -> None:
+    def _note_missing(self, path: VariablePath) -> None:
         if len(self.missing) < MAX_MISSING:
             self.missing[str(path)] = None
 
 
-def _find(path: Path, scope: _Scope) -> Any:
-    """Return what a path leads to, or MISSING. Keys and indexes only: attributes are out of reach."""
+def _look_up(path: VariablePath, scope: _Scope) -> Any:
+    """Return the value at a path, or MISSING. Only keys and indexes are followed, never attributes."""
     value = scope.loop.get(path.head, MISSING)
-    around: _Scope | None = scope
-    while value is MISSING and around is not None:
-        value = around.names.get(path.head, MISSING)
-        around = around.outer
+    outer_scope: _Scope | None = scope
+    while value is MISSING and outer_scope is not None:
+        value = outer_scope.names.get(path.head, MISSING)
+        outer_scope = outer_scope.outer
     for segment in path.rest:
-        value = _part(value, segment)
+        value = _child(value, segment)
     return value
 
 
-def _part(value: Any, segment: str) -> Any:
+def _child(value: Any, segment: str) -> Any:
     if isinstance(value, dict):
         return value.get(segment, MISSING)
     if isinstance(value, list) and segment.isdigit() and int(segment) < len(value):
@@ -181,18 +183,18 @@ def _entries(value: list[Any] | dict[str, Any]) -> Iterable[tuple[Any, Any]]:
 def _text_of(value: Any) -> str:
     if value is MISSING or value is None:
         return ""
-    # What json.dumps would write, without its set-up; True is an int, but not of this type.
+    # The same as json.dumps without its overhead; the type of True is bool, so it does not match.
     if type(value) is int:
         return str(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _escape_html(text: str) -> str:
-    # Most values have nothing to escape; html.escape goes over them five times.
+    # Most values need no escaping, and html.escape makes five passes.
     return html.escape(text) if HTML_SPECIALS.search(text) else text
 
 
-def _as_it_is(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
@@ -201,13 +203,13 @@ def _one_line(text: str) -> str:
 
 
 def _too_large() -> OutputTooLarge:
-    return OutputTooLarge(f"The rendered template is larger than {MAX_BYTES:,} bytes.")
+    return OutputTooLarge(f"The rendered template is larger than {MAX_BYTES:,} bytes. Send less data.")
 
 
-ESCAPES = {Mode.HTML: _escape_html, Mode.TEXT: _as_it_is, Mode.SUBJECT: _as_it_is}
-FINISHES = {Mode.HTML: _as_it_is, Mode.TEXT: _as_it_is, Mode.SUBJECT: _one_line}
-WRITERS: dict[type, Callable[[_Sheet, Any, _Scope], None]] = {
-    Value: _Sheet.write_value,
-    Choice: _Sheet.write_choice,
-    Loop: _Sheet.write_loop,
+ESCAPES = {RenderMode.HTML: _escape_html, RenderMode.TEXT: _unchanged, RenderMode.SUBJECT: _unchanged}
+FINISHERS = {RenderMode.HTML: _unchanged, RenderMode.TEXT: _unchanged, RenderMode.SUBJECT: _one_line}
+WRITERS: dict[type, Callable[[_Renderer, Any, _Scope], None]] = {
+    ValueNode: _Renderer.write_value,
+    IfNode: _Renderer.write_if,
+    EachNode: _Renderer.write_each,
 }

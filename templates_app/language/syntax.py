@@ -1,52 +1,52 @@
-"""Compile the source of a template, once per version."""
+"""Template compiler: builds the syntax tree of a template source, once per version."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from templates_app.language.errors import TemplateSyntaxError, fault
-from templates_app.language.names import Path
-from templates_app.language.nodes import Block, Choice, Compiled, Loop, Value
-from templates_app.language.scanner import Kind, Tag, scan
+from templates_app.language.errors import TemplateSyntaxError, syntax_error
+from templates_app.language.names import VariablePath
+from templates_app.language.nodes import Block, CompiledTemplate, EachNode, IfNode, ValueNode
+from templates_app.language.scanner import Tag, TagKind, scan
 
-__all__ = ["Compiled", "TemplateSyntaxError", "compile_template"]
+__all__ = ["CompiledTemplate", "TemplateSyntaxError", "compile_template"]
 
 MAX_NESTING = 50
 
 
-def compile_template(source: str) -> Compiled:
-    """Return the compiled template. Raises TemplateSyntaxError and nothing else, for any text."""
+def compile_template(source: str) -> CompiledTemplate:
+    """Return the compiled template. Raises only TemplateSyntaxError, for any text."""
     builder = _Builder(source)
     for piece in scan(source):
         if isinstance(piece, str):
             builder.add_text(piece)
         else:
-            ACTS[piece.kind](builder, piece)
+            TAG_HANDLERS[piece.kind](builder, piece)
     return builder.finish()
 
 
 @dataclass
 class _Section:
-    """A section still open: the branch being read, and the first one when {{else}} has come.
+    """An open section: the current branch, and the first branch after an {{else}}.
 
-    loops: how many items are in reach here.
+    loops: the number of enclosing {{#each}} items.
     """
 
     tag: Tag
     loops: int
     texts: list[str] = field(default_factory=list)
-    nodes: list[str | Value | Choice | Loop] = field(default_factory=list)
+    nodes: list[str | ValueNode | IfNode | EachNode] = field(default_factory=list)
     cost: int = 1
     size_chars: int = 0
     first: Block | None = None
 
-    def add(self, node: Value | Choice | Loop) -> None:
+    def add(self, node: ValueNode | IfNode | EachNode) -> None:
         self._join_texts()
         self.nodes.append(node)
-        # A head may be looked for in every item around it, then each part of the path is a step.
+        # The head may be looked up in every enclosing item; each further segment of the path is one step.
         self.cost += 1 + self.loops + len(node.path.rest)
 
-    def cut(self) -> Block:
-        """Return the branch that ends here and begin another."""
+    def finish_branch(self) -> Block:
+        """Return the finished branch and start the next one."""
         self._join_texts()
         block = Block(tuple(self.nodes), self.cost, self.size_chars)
         self.nodes, self.cost, self.size_chars = [], 1, 0
@@ -60,78 +60,82 @@ class _Section:
 
 
 class _Builder:
-    """The sections open at a place of the source, the whole template first."""
+    """The stack of open sections while the source is read; the whole template is the first."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.variables: dict[str, None] = {}
-        self.open = [_Section(Tag(Kind.OPEN, 0), loops=0)]
+        self.open = [_Section(Tag(TagKind.OPEN, 0), loops=0)]
 
     def add_text(self, text: str) -> None:
         self.open[-1].texts.append(text)
 
     def add_value(self, tag: Tag) -> None:
         self._use_name(tag)
-        self.open[-1].add(Value(tag.path, tag.default, is_raw=tag.kind is Kind.RAW_VALUE))
+        self.open[-1].add(ValueNode(tag.path, tag.default, is_raw=tag.kind is TagKind.RAW_VALUE))
 
     def open_section(self, tag: Tag) -> None:
         if len(self.open) > MAX_NESTING:
-            raise self._fault(tag, f"Sections are nested at most {MAX_NESTING} deep.")
+            raise self._error(tag, f"Sections can be nested at most {MAX_NESTING} levels deep.")
         self._use_name(tag)
         self.open.append(_Section(tag, loops=self.open[-1].loops + (tag.section == "each")))
 
     def begin_else(self, tag: Tag) -> None:
         section = self.open[-1]
         if len(self.open) == 1:
-            raise self._fault(tag, "{{else}} stands outside of any section.")
+            raise self._error(tag, "{{else}} is outside of any section.")
         if section.first is not None:
-            raise self._fault(tag, f"The {_opening(section.tag)} of this {{{{else}}}} has one already.")
-        section.first = section.cut()
-        # The else of an each has no item.
+            raise self._error(tag, f"{_opening(section.tag)} already has an {{{{else}}}}.")
+        section.first = section.finish_branch()
+        # The {{else}} branch of an {{#each}} has no item.
         section.loops = self.open[-2].loops
 
     def close_section(self, tag: Tag) -> None:
         section = self.open[-1]
         if len(self.open) == 1:
-            raise self._fault(tag, f"{{{{/{tag.section}}}}} closes a section that was not opened.")
+            raise self._error(tag, f"{{{{/{tag.section}}}}} closes a section that is not open.")
         if section.tag.section != tag.section:
-            raise self._fault(tag, f"{{{{/{tag.section}}}}} stands where {_opening(section.tag)} is still open.")
+            raise self._error(tag, f"{{{{/{tag.section}}}}} found while {_opening(section.tag)} is still open.")
         self.open.pop()
-        last = section.cut()
+        last = section.finish_branch()
         branches = (last, Block()) if section.first is None else (section.first, last)
-        self.open[-1].add(NODES[tag.section](section.tag.path, *branches))
+        self.open[-1].add(SECTION_NODES[tag.section](section.tag.path, *branches))
 
-    def finish(self) -> Compiled:
+    def finish(self) -> CompiledTemplate:
         section = self.open[-1]
         if len(self.open) > 1:
             word = section.tag.section
-            raise self._fault(section.tag, f"{_opening(section.tag)} is not closed: {{{{/{word}}}}} is missing.")
-        return Compiled(section.cut(), tuple(self.variables))
+            raise self._error(section.tag, f"{_opening(section.tag)} is not closed: {{{{/{word}}}}} is missing.")
+        return CompiledTemplate(section.finish_branch(), tuple(self.variables))
 
     def _use_name(self, tag: Tag) -> None:
-        if tag.path.is_of_a_loop and not self.open[-1].loops:
-            raise self._fault(tag, f"{tag.path} is known inside of {{{{#each}}}} only.")
-        if not tag.path.is_of_a_loop and tag.path.head != "this":
+        if tag.path.is_loop_name and not self.open[-1].loops:
+            raise self._error(tag, f"{tag.path} is only available inside {{{{#each}}}}.")
+        if not tag.path.is_loop_name and tag.path.head != "this":
             self.variables[str(tag.path)] = None
 
-    def _fault(self, tag: Tag, message: str) -> TemplateSyntaxError:
-        return fault(self.source, tag.at, message)
+    def _error(self, tag: Tag, message: str) -> TemplateSyntaxError:
+        return syntax_error(self.source, tag.offset, message)
 
 
 def _opening(tag: Tag) -> str:
     return f"{{{{#{tag.section} {tag.path}}}}}"
 
 
-def _unless(path: Path, body: Block, otherwise: Block) -> Choice:
-    return Choice(path, when_true=otherwise, when_false=body)
+def _unless(path: VariablePath, body: Block, otherwise: Block) -> IfNode:
+    return IfNode(path, when_true=otherwise, when_false=body)
 
 
-ACTS: dict[Kind, Callable[[_Builder, Tag], None]] = {
-    Kind.VALUE: _Builder.add_value,
-    Kind.RAW_VALUE: _Builder.add_value,
-    Kind.COMMENT: lambda _builder, _tag: None,
-    Kind.OPEN: _Builder.open_section,
-    Kind.ELSE: _Builder.begin_else,
-    Kind.CLOSE: _Builder.close_section,
+TAG_HANDLERS: dict[TagKind, Callable[[_Builder, Tag], None]] = {
+    TagKind.VALUE: _Builder.add_value,
+    TagKind.RAW_VALUE: _Builder.add_value,
+    TagKind.COMMENT: lambda _builder, _tag: None,
+    TagKind.OPEN: _Builder.open_section,
+    TagKind.ELSE: _Builder.begin_else,
+    TagKind.CLOSE: _Builder.close_section,
 }
-NODES: dict[str, Callable[[Path, Block, Block], Choice | Loop]] = {"if": Choice, "unless": _unless, "each": Loop}
+SECTION_NODES: dict[str, Callable[[VariablePath, Block, Block], IfNode | EachNode]] = {
+    "if": IfNode,
+    "unless": _unless,
+    "each": EachNode,
+}

@@ -1,4 +1,4 @@
-"""Since when a version is no template's any more."""
+"""Add the time at which a template version was replaced or its template deleted."""
 
 from django.db import migrations, models
 

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 
 from analytics import counters
-from analytics.models import TallyDelta
-from analytics.services import DAYS, SPAN, read_span
-from api.fields import wire_time
+from analytics.models import CounterDelta
+from analytics.services import DAILY_VOLUME, RANGE_VOLUME, read_range
+from lib.datetimes import format_datetime
 from lib.ids import new_id
 from workspaces.api import authentication
 from workspaces.models import Workspace
@@ -22,7 +22,7 @@ NOTHING = {"delivered": 0, "bounced": 0, "opened": 0, "clicked": 0}
 
 @pytest.fixture
 def workspace(alice):
-    """A workspace that is older than all that is counted here."""
+    """Return a workspace that is older than all counted emails."""
     Workspace.objects.update(created_at=NOON - timedelta(days=1000))
     authentication.cache.clear()
     alice.workspace.refresh_from_db()
@@ -31,65 +31,65 @@ def workspace(alice):
 
 @pytest.fixture(params=["folded", "unfolded", "half"])
 def count(request, workspace):
-    """Write counters down as the emails of a moment would; part of them may be folded."""
+    """Add counters as emails created at a time do; part of them may be folded."""
 
-    def add(moment, **counts):
+    def add(time, **counts):
         changes = {key.replace("_", "."): number for key, number in counts.items()}
-        counters.add((counters.CounterKey(workspace.id, moment, key), number) for key, number in changes.items())
-        if request.param == "folded" or (request.param == "half" and moment.minute % 2):
+        counters.add((counters.CounterKey(workspace.id, time, key), number) for key, number in changes.items())
+        if request.param == "folded" or (request.param == "half" and time.minute % 2):
             counters.fold()
 
     return add
 
 
-def figures(api, **query):
+def get_analytics(api, **query):
     response = api.get("/analytics", {name.rstrip("_"): value for name, value in query.items()})
     assert response.status_code == 200, response.content
     return response.json()
 
 
 def test_an_empty_workspace_has_zeros_and_rates_of_zero(api):
-    body = figures(api)
+    body = get_analytics(api)
     rates = {"deliveryRate": 0, "bounceRate": 0, "openRate": 0, "clickRate": 0}
     assert (body["total"], body["breakdown"], body["rates"]) == (0, NOTHING, rates)
 
 
 def test_each_rate_is_its_count_divided_by_the_total(api, count):
     count(NOON, status_delivered=2, status_opened=1, reached_delivered=3, reached_opened=1)
-    body = figures(api)
+    body = get_analytics(api)
     assert body["total"] == 3
     assert body["breakdown"] == {"delivered": 3, "bounced": 0, "opened": 1, "clicked": 0}
     assert body["rates"] == {"deliveryRate": 1.0, "bounceRate": 0, "openRate": 1 / 3, "clickRate": 0}
 
 
-def test_cancelled_and_still_scheduled_emails_are_left_out(api, count):
+def test_cancelled_and_scheduled_emails_are_excluded(api, count):
     count(NOON, status_queued=1, status_cancelled=5, status_scheduled=7)
     count(NOON + HOUR, status_failed=1, status_sent=1, status_bounced=1, status_clicked=1)
-    assert figures(api)["total"] == 5
+    assert get_analytics(api)["total"] == 5
 
 
-def test_what_retention_took_still_counts(api, count):
+def test_emails_deleted_by_retention_still_count(api, count):
     count(NOON, status_delivered=3, reached_delivered=3)
     count(NOON, **{"gone.status.delivered": 2, "gone.reached.delivered": 2})
-    assert (figures(api)["total"], figures(api)["breakdown"]["delivered"]) == (3, 3)
+    assert (get_analytics(api)["total"], get_analytics(api)["breakdown"]["delivered"]) == (3, 3)
     assert api.get("/emails").json()["total"] == 1
 
 
 def test_another_workspaces_emails_do_not_count(api, bob, count):
     counters.add([(counters.CounterKey(bob.workspace.id, NOON, "status.delivered"), 9)])
-    assert figures(api)["total"] == 0
+    assert get_analytics(api)["total"] == 0
 
 
 @pytest.mark.parametrize(
     ("query", "start", "end", "total"),
     [
-        # One email in each minute shown: 11:59, 12:00, 12:59, 13:00 of the 15th, and midnights around it.
+        # One email in each of these minutes: 11:59, 12:00, 12:59, 13:00 of the 15th, and midnights around it.
         ({"from_": "2026-03-15T12:00:00Z", "to": "2026-03-15T13:00:00Z"}, NOON, NOON + HOUR, 2),
         ({"from_": "2026-03-15T12:59:59.999Z", "to": "2026-03-15T12:59:59.999Z"}, NOON, NOON + HOUR, 2),
         ({"from_": "2026-03-15T12:30:00Z", "to": "2026-03-15T13:00:00.001Z"}, NOON, NOON + 2 * HOUR, 3),
         ({"from_": "2026-03-15T12:30:00Z", "to": "2026-03-15T13:00:00.000001Z"}, NOON, NOON + 2 * HOUR, 3),
         ({"from_": "2026-03-15T12:00:00Z", "to": "2026-03-15T12:00:00Z"}, NOON, NOON, 0),
-        # The same moments with other offsets, a plus sign that arrives as a blank among them.
+        # The same times with other offsets; an unescaped plus sign arrives as a space.
         ({"from_": "2026-03-15T14:00:00+02:00", "to": "2026-03-15T08:00:00-05:00"}, NOON, NOON + HOUR, 2),
         ({"from_": "2026-03-15T17:30:00 05:30", "to": "2026-03-15T18:30:00+05:30"}, NOON, NOON + HOUR, 2),
         # An offset of half an hour: rounded in UTC.
@@ -99,18 +99,18 @@ def test_another_workspaces_emails_do_not_count(api, bob, count):
         ({"from_": "2026-03-14T23:00:00Z", "to": "2026-03-16T00:30:00Z"}, NOON - 13 * HOUR, NOON + 13 * HOUR, 8),
     ],
 )
-def test_a_range_is_rounded_to_hours_of_utc_and_echoed(api, count, query, start, end, total):
+def test_a_range_is_rounded_to_utc_hours_and_echoed(api, count, query, start, end, total):
     midnight, next_midnight = NOON - 12 * HOUR, NOON + 12 * HOUR
     minute = timedelta(minutes=1)
-    moments = [midnight - minute, midnight, NOON - minute, NOON, NOON + HOUR - minute, NOON + HOUR]
-    for moment in (*moments, next_midnight - minute, next_midnight):
-        count(moment, status_delivered=1)
-    body = figures(api, **query)
-    assert (body["from"], body["to"], body["total"]) == (wire_time(start), wire_time(end), total)
+    times = [midnight - minute, midnight, NOON - minute, NOON, NOON + HOUR - minute, NOON + HOUR]
+    for time in (*times, next_midnight - minute, next_midnight):
+        count(time, status_delivered=1)
+    body = get_analytics(api, **query)
+    assert (body["from"], body["to"], body["total"]) == (format_datetime(start), format_datetime(end), total)
 
 
-def test_every_range_of_hours_counts_what_a_scan_counts(api, count, workspace):
-    """Whole days come from other rows than the hours around them: no edge may be lost or doubled."""
+def test_every_range_of_hours_matches_a_scan(api, count, workspace):
+    """Days and hours are read from different rows: no boundary may be lost or counted twice."""
     hours = [NOON + number * 7 * HOUR for number in range(12)]
     for number, hour in enumerate(hours):
         count(hour + timedelta(minutes=number), status_sent=2**number)
@@ -118,29 +118,29 @@ def test_every_range_of_hours_counts_what_a_scan_counts(api, count, workspace):
     for start in edges:
         for end in edges:
             expected = sum(2**number for number, hour in enumerate(hours) if start <= hour < end)
-            assert read_span(workspace, start=start, end=end).total == expected, (start, end)
+            assert read_range(workspace, start=start, end=end).total == expected, (start, end)
 
 
-def test_without_a_range_all_is_counted_and_told(api, workspace):
+def test_without_a_range_all_emails_are_counted_and_the_range_is_echoed(api, workspace):
     counters.add([(counters.CounterKey(workspace.id, datetime.now(UTC), "status.queued"), 1)])
-    body = figures(api)
-    assert body["from"] == wire_time(NOON - timedelta(days=1000))
+    body = get_analytics(api)
+    assert body["from"] == format_datetime(NOON - timedelta(days=1000))
     now = counters.hour_of(datetime.now(UTC))
-    assert body["to"] in {wire_time(now), wire_time(now + HOUR)}
+    assert body["to"] in {format_datetime(now), format_datetime(now + HOUR)}
     assert body["total"] == 1
-    assert figures(api, from_="", to="")["total"] == 1
+    assert get_analytics(api, from_="", to="")["total"] == 1
 
 
-def test_a_new_workspace_is_counted_from_its_own_hour(api, alice):
+def test_a_new_workspace_is_counted_from_the_hour_of_its_creation(api, alice):
     counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "status.queued"), 1)])
-    assert figures(api)["total"] == 1
+    assert get_analytics(api)["total"] == 1
 
 
 @pytest.mark.parametrize(
     ("query", "echoed"),
     [
         ({"from_": "2999-01-01"}, ("2999-01-01T00:00:00.000Z", "2999-01-01T00:00:00.000Z")),
-        # Within the last day there is, and in the hour that has none behind it.
+        # Within the last representable day, and in its last hour.
         ({"from_": "9999-12-31T05:30:00Z"}, ("9999-12-31T05:00:00.000Z", "9999-12-31T05:00:00.000Z")),
         (
             {"from_": "9999-12-31T23:30:00Z", "to": "9999-12-31T23:40:00Z"},
@@ -154,14 +154,14 @@ def test_a_new_workspace_is_counted_from_its_own_hour(api, alice):
         ),
     ],
 )
-def test_ranges_beyond_all_emails_are_answered(api, query, echoed):
-    body = figures(api, **query)
+def test_ranges_beyond_all_emails_are_empty(api, query, echoed):
+    body = get_analytics(api, **query)
     assert ((body["from"], body["to"]), body["total"]) == (echoed, 0)
 
 
 @pytest.mark.parametrize("name", ["from", "to"])
 @pytest.mark.parametrize("value", ["yesterday", "2026-13-01", "1773576000", "2026-03-15T25:00Z", "\x00"])
-def test_what_is_no_moment_is_422(api, name, value):
+def test_an_invalid_time_is_422(api, name, value):
     response = api.get("/analytics", {name: value})
     assert (response.status_code, response.json()["errors"][0]["field"]) == (422, name)
 
@@ -204,8 +204,8 @@ def test_a_day_begins_at_midnight_utc(api, count):
 
 
 def write_deltas(workspace_id=None):
-    TallyDelta.objects.bulk_create(
-        TallyDelta(workspace_id=workspace_id or new_id("ws_"), hour=NOON, key="status.sent", change=1)
+    CounterDelta.objects.bulk_create(
+        CounterDelta(workspace_id=workspace_id or new_id("ws_"), hour=NOON, key="status.sent", change=1)
         for _ in range(2000)
     )
 
@@ -216,17 +216,17 @@ def analyze():
 
 
 @pytest.mark.parametrize("seen", ["nothing", "others", "ours"])
-def test_others_unfolded_deltas_are_not_read(workspace, seen):
-    """However many wait to be folded, and whatever the planner saw last, a reader goes to its own by the index."""
+def test_unfolded_deltas_of_other_workspaces_are_not_read(workspace, seen):
+    """A reader uses the index, regardless of the number of deltas and of the last ANALYZE."""
     if seen == "ours":
         write_deltas(workspace.id)
         analyze()
-        TallyDelta.objects.all().delete()
+        CounterDelta.objects.all().delete()
     write_deltas()
     if seen == "others":
         analyze()
-    values = {"days": 14, "keys": [], "both": [], **counters.values_between(NOON, NOON + HOUR)}
-    for sql in (SPAN, DAYS, counters.TOTAL):
+    values = {"days": 14, "keys": [], "both": [], **counters.range_values(NOON, NOON + HOUR)}
+    for sql in (RANGE_VOLUME, DAILY_VOLUME, counters.TOTAL):
         plan = "\n".join(row for (row,) in counters.read(f"EXPLAIN {sql}", workspace.id, **values))
         assert "Seq Scan on analytics_tallydelta" not in plan
         assert "delta_workspace" in plan

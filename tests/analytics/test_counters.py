@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from analytics import counters
-from analytics.models import Tally, TallyDelta
+from analytics.models import CounterDelta, HourlyCounter
 from lib.ids import new_id
 
 pytestmark = pytest.mark.django_db
@@ -15,19 +15,19 @@ def test_deltas_fold_into_one_row_an_hour():
     for change in (1, 1, -1, 5):
         counters.add([(counters.CounterKey(workspace, NOON, "status.queued"), change)])
     assert counters.fold() == 4
-    row = Tally.objects.get()
+    row = HourlyCounter.objects.get()
     assert (row.hour, row.count) == (NOON.replace(minute=0, second=0), 6)
     counters.add([(counters.CounterKey(workspace, NOON, "status.queued"), -2)])
     counters.fold()
-    assert Tally.objects.get().count == 4
-    assert not TallyDelta.objects.exists()
+    assert HourlyCounter.objects.get().count == 4
+    assert not CounterDelta.objects.exists()
 
 
 def test_changes_that_cancel_out_write_nothing():
-    slot = counters.CounterKey(new_id("ws_"), NOON, "x")
-    counters.add([(slot, 1), (slot, -1)])
-    assert not TallyDelta.objects.exists()
+    counter = counters.CounterKey(new_id("ws_"), NOON, "x")
+    counters.add([(counter, 1), (counter, -1)])
+    assert not CounterDelta.objects.exists()
 
 
-def test_folding_nothing_is_nothing():
+def test_folding_without_deltas_returns_zero():
     assert counters.fold() == 0

@@ -1,4 +1,4 @@
-"""The pages under /docs/: all errors told, nothing fetched from elsewhere."""
+"""Documentation pages under /docs/: every error is listed, and nothing is loaded from other servers."""
 
 import re
 from importlib import import_module
@@ -7,35 +7,35 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from api.docs import all_problems, text_of
+from api.docs import all_problems, problem_text
 from api.errors import Problem
 from tests.dashboard.browser import Visit, chromium
 
-# The views bring the errors of all apps.
+# Importing the views loads the errors of all apps.
 import_module(settings.ROOT_URLCONF)
 PROBLEMS = list(all_problems(Problem))
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/errors", "/docs/errors/"])
-def test_the_pages_name_no_other_server(path):
+def test_the_pages_load_nothing_from_other_servers(path):
     response = Client().get(path)
     assert response.status_code == 200
     assert not re.search(r'(src|href)="(https?:)?//', response.content.decode())
     assert "default-src 'none'; script-src 'self';" in response["Content-Security-Policy"]
 
 
-def test_docs_without_its_slash_leads_there():
+def test_docs_without_a_slash_redirects():
     assert Client().get("/docs")["Location"] == "/docs/"
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.code)
-def test_each_error_says_what_it_means_and_what_to_do(problem):
-    meaning, _, advice = text_of(problem).partition("\n\n")
+def test_each_error_has_a_meaning_and_advice(problem):
+    meaning, _, advice = problem_text(problem).partition("\n\n")
     assert meaning.endswith(".")
     assert advice.endswith(".")
 
 
-def test_each_error_has_its_place_on_the_page():
+def test_each_error_has_an_entry_on_the_page():
     page = Client().get("/docs/errors").content.decode()
     for problem in PROBLEMS:
         assert f'id="{problem.code}"' in page
@@ -44,14 +44,14 @@ def test_each_error_has_its_place_on_the_page():
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_reference_is_shown_with_no_server_but_its_own(live_server, width):
+def test_the_reference_renders_without_other_servers(live_server, width):
     with chromium() as browser:
         visit = Visit(browser.new_context(viewport={"width": width, "height": 900}), live_server.url)
-        asked = []
-        visit.page.on("request", lambda request: asked.append(request.url))
+        requested = []
+        visit.page.on("request", lambda request: requested.append(request.url))
         visit.go("/docs/")
         visit.page.locator("h2", has_text="Send an email").first.wait_for(state="attached")
         visit.keep_screenshot(f"docs-{width}")
         assert visit.complaints == []
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert [url for url in asked if not url.startswith((live_server.url, f"blob:{live_server.url}"))] == []
+    assert [url for url in requested if not url.startswith((live_server.url, f"blob:{live_server.url}"))] == []

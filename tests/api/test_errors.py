@@ -1,4 +1,4 @@
-"""One shape of error for everything under /v1, whoever raises it."""
+"""Errors under /v1: one format, for errors of views, DRF, Django and the database."""
 
 import pytest
 from django.db import OperationalError
@@ -25,24 +25,24 @@ def test_an_unknown_path_is_404(api: Api):
     assert is_problem(api.client.get("/v1"), 404, "not_found")
 
 
-def test_an_unknown_id_and_a_text_that_is_no_id_are_404_alike(api: Api):
+def test_an_unknown_id_and_a_malformed_id_return_the_same_404(api: Api):
     unknown = api.get("/emails/0000000000000000000000").json()
-    no_id = api.get("/emails/nonsense").json()
+    malformed = api.get("/emails/nonsense").json()
     assert unknown["code"] == "not_found"
-    assert {**unknown, "requestId": ""} == {**no_id, "requestId": ""}
+    assert {**unknown, "requestId": ""} == {**malformed, "requestId": ""}
 
 
-def test_a_method_that_a_path_does_not_take_is_405_with_allow(api: Api):
+def test_an_unsupported_method_is_405_with_allow(api: Api):
     response = api.raw("PUT", "/emails/send", b"{}")
     assert is_problem(response, 405, "method_not_allowed")
     assert "POST" in response["Allow"]
 
 
-def test_an_answer_in_another_format_is_406(api: Api):
+def test_an_unavailable_format_is_406(api: Api):
     assert is_problem(api.get("/me", Accept="text/html"), 406, "not_acceptable")
 
 
-def test_a_fault_of_ours_is_500_without_its_text(api: Api, monkeypatch, caplog):
+def test_an_internal_error_is_500_without_its_text(api: Api, monkeypatch, caplog):
     def explode(*args, **kwargs):
         raise RuntimeError("the password is hunter2")
 
@@ -53,7 +53,7 @@ def test_a_fault_of_ours_is_500_without_its_text(api: Api, monkeypatch, caplog):
     assert "hunter2" in caplog.text
 
 
-def test_a_fault_outside_of_a_view_is_a_problem_too(api: Api, monkeypatch):
+def test_an_error_outside_of_a_view_is_a_problem_too(api: Api, monkeypatch):
     def explode(*args, **kwargs):
         raise RuntimeError("no")
 
@@ -61,7 +61,7 @@ def test_a_fault_outside_of_a_view_is_a_problem_too(api: Api, monkeypatch):
     assert is_problem(api.post("/emails/send", mail()), 500, "internal_error")
 
 
-def test_a_database_out_of_reach_is_503_with_retry_after(api: Api, monkeypatch):
+def test_an_unavailable_database_is_503_with_retry_after(api: Api, monkeypatch):
     def explode(*args, **kwargs):
         raise OperationalError("no route to host")
 
@@ -71,23 +71,23 @@ def test_a_database_out_of_reach_is_503_with_retry_after(api: Api, monkeypatch):
     assert int(response["Retry-After"]) > 0
 
 
-def test_a_host_that_is_not_ours_is_400(api: Api):
+def test_an_unknown_host_is_400(api: Api):
     response = api.client.get("/v1/me", headers={**api.headers, "host": "evil.example"})
     assert is_problem(response, 400, "invalid_json")
 
 
-def test_outside_of_v1_an_unknown_path_is_a_page(client):
+def test_outside_of_v1_an_unknown_path_is_an_html_page(client):
     response = client.get("/nothing")
     assert response.status_code == 404
     assert response["Content-Type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("path", ["/me", "/me/", "/domains", "/domains/"])
-def test_a_path_answers_with_and_without_a_trailing_slash(api: Api, path):
+def test_a_path_works_with_and_without_a_trailing_slash(api: Api, path):
     assert api.get(path).status_code == 200
 
 
-def test_every_answer_carries_a_request_id_of_its_own(api: Api):
+def test_every_response_has_a_unique_request_id(api: Api):
     ids = {
         api.get("/me")["X-Request-Id"],
         api.get("/nothing")["X-Request-Id"],

@@ -1,4 +1,4 @@
-"""Every malformed body of CONTRACT section 1: its code, never a 500, never a partial write."""
+"""Malformed bodies (docs/specification.md, Conventions): the right error code, never a 500, never a partial write."""
 
 import contextlib
 import json
@@ -63,11 +63,11 @@ def test_a_malformed_body_is_invalid_json(api: Api, body: bytes):
     assert nothing_was_written()
 
 
-def test_32_levels_are_not_too_deep(api: Api):
+def test_32_levels_are_allowed(api: Api):
     assert api.raw("POST", "/emails/send", with_metadata("[" * 30 + "]" * 30)).status_code == 202
 
 
-def test_whole_surrogate_pairs_and_long_texts_pass(api: Api):
+def test_complete_surrogate_pairs_are_accepted(api: Api):
     assert api.raw("POST", "/emails/send", with_metadata(r'"\ud83d\ude00"')).status_code == 202
 
 
@@ -90,7 +90,7 @@ def test_a_body_is_refused_by_its_headers(api: Api, content_type, extra, status,
     assert nothing_was_written()
 
 
-def test_a_charset_beside_the_media_type_is_fine(api: Api):
+def test_a_charset_with_the_media_type_is_accepted(api: Api):
     assert api.raw("POST", "/emails/send", JSON.encode(), "application/json; charset=utf-8").status_code == 202
 
 
@@ -99,7 +99,7 @@ def test_the_media_type_is_checked_before_the_key():
     assert response.status_code == 415
 
 
-def test_20_mib_of_body_are_read_and_one_byte_more_is_not(api: Api):
+def test_a_body_of_20_mib_is_accepted_and_one_byte_more_is_not(api: Api):
     limit = 20 * 1024 * 1024
     body = b'{"x": "' + b"a" * (limit - 9) + b'"}'
     assert len(body) == limit
@@ -109,7 +109,7 @@ def test_20_mib_of_body_are_read_and_one_byte_more_is_not(api: Api):
 
 @given(st.binary(max_size=200))
 @settings(max_examples=500)
-def test_the_parser_raises_nothing_but_its_own_error(body: bytes):
+def test_the_parser_raises_invalid_json_only(body: bytes):
     with contextlib.suppress(InvalidJson):
         assert isinstance(parse_object(body), dict)
 
@@ -122,7 +122,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
-def test_what_is_valid_is_read_as_the_standard_library_reads_it(value):
+def test_a_valid_body_is_parsed_like_the_standard_library(value):
     text = json.dumps(value)
     try:
         assert parse_object(text.encode()) == json.loads(text)

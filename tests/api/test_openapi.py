@@ -1,4 +1,4 @@
-"""The OpenAPI document: whole, valid, and true to the code that it is made from."""
+"""The OpenAPI document: complete, valid, and consistent with the code that generates it."""
 
 import json
 import re
@@ -15,12 +15,12 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from api.docs import all_problems
 from api.errors import MethodNotAllowed, Problem
-from api.openapi import document
-from api.schema import KNOWN
+from api.openapi import openapi_document
+from api.schema import PROBLEM_DESCRIPTIONS
 from workspaces.api.schema import ANY, FULL, READING, SENDING
 from workspaces.api.scopes import Scope, allowed_scopes
 
-DOCUMENT = json.loads(document())
+DOCUMENT = json.loads(openapi_document())
 OPERATIONS = [
     (path, method, operation) for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()
 ]
@@ -61,13 +61,13 @@ def resolved(value: Any) -> Any:
     return value
 
 
-def faults(schema: dict[str, Any], value: Any) -> list[str]:
-    whole = {**schema, "components": DOCUMENT["components"]}
-    validator = Draft202012Validator(whole, format_checker=FormatChecker())
+def schema_errors(schema: dict[str, Any], value: Any) -> list[str]:
+    document = {**schema, "components": DOCUMENT["components"]}
+    validator = Draft202012Validator(document, format_checker=FormatChecker())
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
-def shown(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
+def examples_in(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
     """Yield the examples of a body: media type, schema, value."""
     for media_type, body in content.items():
         for example in body["examples"].values():
@@ -82,7 +82,7 @@ def test_it_is_served_without_a_key(path):
     assert json.loads(response.content) == DOCUMENT
 
 
-def test_it_is_made_without_warnings():
+def test_it_is_generated_without_warnings():
     SchemaGenerator().get_schema(request=None, public=True)
     assert not GENERATOR_STATS._warn_cache
     assert not GENERATOR_STATS._error_cache
@@ -99,23 +99,23 @@ def test_each_schema_is_a_json_schema(name):
     Draft202012Validator.check_schema(DOCUMENT["components"]["schemas"][name])
 
 
-def test_it_lists_the_paths_and_methods_that_there_are_and_no_others():
-    there = {
+def test_it_lists_exactly_the_existing_paths_and_methods():
+    existing = {
         (path_of(route), method)
         for route, pattern in routes(get_resolver().url_patterns)
         for method in methods_of(pattern.callback)
     }
-    assert {(path, method) for path, method, _ in OPERATIONS} == there
+    assert {(path, method) for path, method, _ in OPERATIONS} == existing
 
 
-def test_operation_ids_are_names_of_their_own():
+def test_operation_ids_are_unique_names():
     names = [operation["operationId"] for _, _, operation in OPERATIONS]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name.replace("OpenApi", "Openapi")) for name in names)
 
 
 @BY_NAME
-def test_each_operation_is_told_in_words(path, method, operation):
+def test_each_operation_has_a_summary_and_a_description(path, method, operation):
     assert operation["summary"]
     assert operation["description"].endswith(".")
     (tag,) = operation["tags"]
@@ -125,29 +125,29 @@ def test_each_operation_is_told_in_words(path, method, operation):
 
 
 @BY_NAME
-def test_each_answer_names_its_headers_and_has_an_example(path, method, operation):
+def test_each_response_lists_its_headers_and_has_an_example(path, method, operation):
     for status, response in operation["responses"].items():
         assert "X-Request-Id" in response["headers"]
         assert response["description"]
-        assert list(shown(response["content"]))
+        assert list(examples_in(response["content"]))
         if int(status) >= 400:
             assert list(response["content"]) == ["application/problem+json"]
     if "security" in operation:
         assert {"401", "406", "429", "500", "503"} <= operation["responses"].keys()
     if "requestBody" in operation:
         assert {"400", "411", "413", "415", "422"} <= operation["responses"].keys()
-        assert list(shown(operation["requestBody"]["content"]))
+        assert list(examples_in(operation["requestBody"]["content"]))
 
 
 @BY_NAME
 def test_each_example_follows_its_schema(path, method, operation):
     bodies = [operation["requestBody"]] if "requestBody" in operation else []
     for body in (*bodies, *operation["responses"].values()):
-        for media_type, schema, value in shown(body["content"]):
-            assert faults(schema, value) == [], (media_type, value)
+        for media_type, schema, value in examples_in(body["content"]):
+            assert schema_errors(schema, value) == [], (media_type, value)
 
 
-def test_inputs_take_no_unknown_field():
+def test_inputs_allow_no_unknown_fields():
     inputs = {name for _, _, operation in OPERATIONS for name in bodies_of(operation)}
     assert {"SendInput", "BatchInput", "TemplateInput"} <= inputs
     for name in inputs:
@@ -159,7 +159,7 @@ def bodies_of(operation: dict[str, Any]) -> list[str]:
     return [body["schema"]["$ref"].rpartition("/")[2] for body in content.values()]
 
 
-def test_scopes_are_told_as_the_views_grant_them():
+def test_documented_scopes_match_the_views():
     scopes = {
         ANY: set(Scope),
         READING: {Scope.READ_ONLY, Scope.FULL_ACCESS},
@@ -170,28 +170,28 @@ def test_scopes_are_told_as_the_views_grant_them():
     for path, method, operation in OPERATIONS:
         if "security" not in operation:
             continue
-        (told,) = [scopes[text] for text in scopes if operation["description"].endswith(text)]
+        (documented,) = [scopes[text] for text in scopes if operation["description"].endswith(text)]
         callback = patterns[path].callback
         view = callback.cls()
         view.action = getattr(callback, "actions", {}).get(method) or view.action
         request = type("Request", (), {"method": method.upper()})
-        assert set(allowed_scopes(view, request)) == told, operation["operationId"]
-        assert ("403" in operation["responses"]) or told == set(Scope)
+        assert set(allowed_scopes(view, request)) == documented, operation["operationId"]
+        assert ("403" in operation["responses"]) or documented == set(Scope)
 
 
-def test_every_problem_is_described_and_told_by_an_operation():
+def test_every_problem_is_described_and_listed_by_an_operation():
     codes = {problem.code for problem in all_problems(Problem) if problem.__module__.startswith(PROJECT)}
-    assert codes == set(KNOWN)
-    told = {
+    assert codes == set(PROBLEM_DESCRIPTIONS)
+    listed = {
         code
         for _, _, operation in OPERATIONS
         for response in operation["responses"].values()
         for code in response["content"].get("application/problem+json", {}).get("examples", ())
     }
-    # 405 is answered by a path for the methods that it does not have.
-    assert codes - told == {MethodNotAllowed.code}
+    # 405 belongs to paths, for methods that they do not support.
+    assert codes - listed == {MethodNotAllowed.code}
 
 
 @pytest.mark.django_db
-def test_unknown_query_parameters_are_ignored_as_the_document_says(api):
+def test_unknown_query_parameters_are_ignored_as_documented(api):
     assert api.get("/me", {"format": "xml", "nonsense": "1"}).status_code == 200

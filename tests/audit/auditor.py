@@ -1,7 +1,7 @@
-"""Was the promise of CONTRACT section 4 kept? Asked of the wire, of the callers, and of the database by SQL.
+"""Auditor of the guarantees in docs/specification.md, Delivery: compares the ledger with the database.
 
-Imports nothing of the service: what it knows of states and events is written down here once more, from the contract.
-Every finding is a sentence; an empty list is the proof.
+It imports nothing of the service: states, transitions and events are defined here again, from the specification.
+Every violation is a sentence; an empty list means that all guarantees hold.
 """
 
 import json
@@ -14,20 +14,20 @@ from typing import Any
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from tests.audit.ledger import Copy, Ledger
+from tests.audit.ledger import Ledger, ReceivedMessage
 
 SIMULATOR = "@simulator.test"
 FINAL = frozenset({"sent", "delivered", "bounced", "failed", "opened", "clicked", "cancelled"})
-HANDED_OVER = frozenset({"sent", "delivered", "opened", "clicked"})
-MOVES = {
+SENT_STATES = frozenset({"sent", "delivered", "opened", "clicked"})
+TRANSITIONS = {
     ("scheduled", "queued"), ("scheduled", "cancelled"),
     ("queued", "sent"), ("queued", "bounced"), ("queued", "failed"), ("queued", "opened"), ("queued", "clicked"),
     ("sent", "delivered"), ("sent", "bounced"), ("sent", "failed"), ("sent", "opened"), ("sent", "clicked"),
     ("delivered", "bounced"), ("delivered", "opened"), ("delivered", "clicked"), ("opened", "clicked"),
 }  # fmt: skip
-# What may be told without moving anything, and in which states: a hit after the end, a bounce after an open, an
-# acceptance that is written down after the first hit.
-FACTS = {
+# Events that change no state, and the states in which they may occur: an open or click after a final state, a bounce
+# after an open, an acceptance that is recorded after the first open.
+EVENTS_WITHOUT_TRANSITION = {
     "opened": FINAL,
     "clicked": FINAL,
     "bounced": {"opened", "clicked", "bounced", "failed"},
@@ -37,9 +37,9 @@ FACTS = {
 STATES = frozenset({"scheduled", "queued", "sent", "delivered", "bounced", "failed", "opened", "clicked", "cancelled"})
 ONCE = ("sent", "delivered", "failed", "cancelled")
 PRECEDENCE = ("clicked", "opened", "delivered", "sent", "queued", "scheduled", "bounced", "failed", "cancelled")
-# After these nobody knows whether the copy before has arrived.
+# Reasons of attempts that may have delivered the message.
 AMBIGUOUS = ("worker_lost", "outcome_unknown")
-# How far the moment of a signature may be from the receiver's (standardwebhooks).
+# Allowed difference between a signed timestamp and the receiver's time (standardwebhooks).
 TOLERANCE_SECONDS = 300
 
 RECIPIENTS = """
@@ -62,8 +62,8 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
-class Books:
-    """The database as it is when all is done."""
+class DatabaseSnapshot:
+    """The database after all work is done."""
 
     emails: list[Any]
     recipients: list[Any]
@@ -72,7 +72,7 @@ class Books:
     usage: dict[str, int]
 
     @classmethod
-    def read(cls, url: str) -> "Books":
+    def read(cls, url: str) -> "DatabaseSnapshot":
         with psycopg.connect(url, row_factory=namedtuple_row) as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             tables = [connection.execute(sql).fetchall() for sql in (EMAILS, RECIPIENTS, EVENTS, DELIVERIES, USAGE)]
@@ -81,27 +81,27 @@ class Books:
 
 
 def audit(url: str, ledger: Ledger, *, grace_seconds: float) -> list[str]:
-    """Return a sentence for each breach.
+    """Return a sentence for each violation.
 
-    grace_seconds: how long a hand-over that began before a suppression may take; a lease and a bit.
+    grace_seconds: how long a delivery that began before a suppression may take: slightly more than a lease.
     """
-    return list(examine(Books.read(url), ledger, grace_seconds=grace_seconds))
+    return list(find_violations(DatabaseSnapshot.read(url), ledger, grace_seconds=grace_seconds))
 
 
-def examine(books: Books, ledger: Ledger, *, grace_seconds: float) -> Iterator[str]:
-    yield from _accepted(books, ledger)
-    yield from _finished(books)
-    yield from _histories(books)
-    yield from _copies(books, ledger)
-    yield from _nothing_after(books, ledger, grace_seconds)
-    yield from _quota(books, ledger)
-    yield from _webhooks(books, ledger)
-    yield from _reports(books, ledger)
-    yield from _walls(books, ledger)
+def find_violations(snapshot: DatabaseSnapshot, ledger: Ledger, *, grace_seconds: float) -> Iterator[str]:
+    yield from _check_accepted(snapshot, ledger)
+    yield from _check_finished(snapshot)
+    yield from _check_timelines(snapshot)
+    yield from _check_messages(snapshot, ledger)
+    yield from _check_cancelled_and_suppressed(snapshot, ledger, grace_seconds)
+    yield from _check_quota(snapshot, ledger)
+    yield from _check_webhooks(snapshot, ledger)
+    yield from _check_bounces(snapshot, ledger)
+    yield from _check_isolation(snapshot, ledger)
 
 
 def wire_id(id_: Any, prefix: str = "") -> str:
-    """Spell a uuid as the API does: 22 characters of base 62."""
+    """Encode a uuid as the API does: 22 characters of base 62."""
     number, letters = id_.int, []
     for _ in range(22):
         number, rest = divmod(number, 62)
@@ -109,174 +109,178 @@ def wire_id(id_: Any, prefix: str = "") -> str:
     return prefix + "".join(reversed(letters))
 
 
-def _accepted(books: Books, ledger: Ledger) -> Iterator[str]:
-    """What was answered with a 2xx is there, in its workspace, for its recipients; and nothing else is."""
-    known = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in books.emails}
+def _check_accepted(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """Each email accepted with a 2xx exists in its workspace with its recipients, and no other email exists."""
+    stored = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in snapshot.emails}
     addresses = defaultdict(list)
-    for row in books.recipients:
+    for row in snapshot.recipients:
         addresses[wire_id(row.email_id)].append(row.address)
-    for sent in ledger.sent:
-        if known.get(sent.email_id) != sent.workspace:
-            yield f"{sent.email_id} was accepted for {sent.workspace} and is not there"
-        elif sorted(addresses[sent.email_id]) != sorted(sent.addresses):
-            yield f"{sent.email_id} has the recipients {addresses[sent.email_id]}, not {sent.addresses}"
-    twice = [id_ for id_, count in Counter(sent.email_id for sent in ledger.sent).items() if count > 1]
-    yield from (f"{id_} was answered to two different requests" for id_ in twice)
-    unknown = known.keys() - {sent.email_id for sent in ledger.sent}
-    yield from (f"{id_} is there, and nobody was told that it was accepted" for id_ in sorted(unknown))
+    for email in ledger.accepted:
+        if stored.get(email.email_id) != email.workspace:
+            yield f"{email.email_id} was accepted for {email.workspace} but is missing"
+        elif sorted(addresses[email.email_id]) != sorted(email.addresses):
+            yield f"{email.email_id} has the recipients {addresses[email.email_id]}, not {email.addresses}"
+    repeated = [id_ for id_, count in Counter(email.email_id for email in ledger.accepted).items() if count > 1]
+    yield from (f"{id_} was returned for two different requests" for id_ in repeated)
+    unknown = stored.keys() - {email.email_id for email in ledger.accepted}
+    yield from (f"{id_} exists but was never answered with a 2xx" for id_ in sorted(unknown))
 
 
-def _finished(books: Books) -> Iterator[str]:
-    """Every recipient has one final state, and every email the status that follows."""
+def _check_finished(snapshot: DatabaseSnapshot) -> Iterator[str]:
+    """Each recipient has one final state, and each email has the status derived from its recipients."""
     states = defaultdict(set)
-    for row in books.recipients:
+    for row in snapshot.recipients:
         states[row.email_id].add(row.state)
         if row.is_pending or row.finished_at is None or row.state not in FINAL:
             yield f"{row.address} is not finished: {row.state}, pending {row.is_pending}, since {row.finished_at}"
-    for row in books.emails:
+    for row in snapshot.emails:
         status = next((state for state in PRECEDENCE if state in states[row.id]), None)
         if row.status != status:
-            yield f"{wire_id(row.id)} is {row.status}; its recipients are {sorted(states[row.id])}"
+            yield f"{wire_id(row.id)} is {row.status}, but its recipients are {sorted(states[row.id])}"
 
 
-def _histories(books: Books) -> Iterator[str]:
-    """Each recipient's timeline is a path of the contract's table, and ends in the state that it has."""
+def _check_timelines(snapshot: DatabaseSnapshot) -> Iterator[str]:
+    """Each recipient's timeline follows the transition table and ends in the recipient's state."""
     of_email, of_recipient = defaultdict(list), defaultdict(list)
-    for event in books.events:
+    for event in snapshot.events:
         (of_recipient[event.recipient_id] if event.recipient_id else of_email[event.email_id]).append(event)
-    for row in books.recipients:
+    for row in snapshot.recipients:
         kinds = [event.kind for event in of_email[row.email_id] if event.kind in STATES]
         kinds += [event.kind for event in of_recipient[row.id] if event.kind in STATES]
-        state, faults = _walk(kinds)
-        yield from (f"{row.address}: {fault} in {kinds}" for fault in faults)
+        state, errors = _replay(kinds)
+        yield from (f"{row.address}: {error} in {kinds}" for error in errors)
         if state != row.state:
-            yield f"{row.address} is {row.state}; its timeline {kinds} ends at {state}"
+            yield f"{row.address} is {row.state}, but its timeline {kinds} ends at {state}"
         yield from (f"{row.address} has {kinds.count(kind)} events {kind}" for kind in ONCE if kinds.count(kind) > 1)
 
 
-def _walk(kinds: list[str]) -> tuple[str, list[str]]:
+def _replay(kinds: list[str]) -> tuple[str, list[str]]:
+    """Return the state after these events, and the invalid transitions."""
     state, *rest = kinds or [""]
-    faults = [] if state in {"scheduled", "queued"} else [f"it begins with {state!r}"]
+    errors = [] if state in {"scheduled", "queued"} else [f"it begins with {state!r}"]
     for kind in rest:
-        if (state, kind) in MOVES:
+        if (state, kind) in TRANSITIONS:
             state = kind
-        # A schedule that was moved is told again.
-        elif state not in FACTS.get(kind, ()) and (state, kind) != ("scheduled", "scheduled"):
-            faults.append(f"{kind} after {state}")
-    return state, faults
+        # Rescheduling adds another scheduled event.
+        elif state not in EVENTS_WITHOUT_TRANSITION.get(kind, ()) and (state, kind) != ("scheduled", "scheduled"):
+            errors.append(f"{kind} after {state}")
+    return state, errors
 
 
-def _copies(books: Books, ledger: Ledger) -> Iterator[str]:
-    """One copy of what was handed over, none of what was not; more only where the timeline says so, and the same."""
+def _check_messages(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """A sent recipient received one message and others none; identical duplicates need an ambiguous attempt."""
     ambiguous = Counter(
-        event.recipient_id for event in books.events if (event.payload or {}).get("reason") in AMBIGUOUS
+        event.recipient_id for event in snapshot.events if (event.payload or {}).get("reason") in AMBIGUOUS
     )
     by_recipient = defaultdict(list)
-    for copy in ledger.copies:
-        by_recipient[_recipient_of(copy)].append(copy)
-    for row in books.recipients:
-        copies = by_recipient.pop(wire_id(row.id), [])
-        if any(copy.recipient.lower() != row.address.lower() for copy in copies):
-            yield f"a copy for {row.address} went to {[copy.recipient for copy in copies]}"
-        if len(copies) > 1 + ambiguous[row.id]:
-            yield f"{row.address} got {len(copies)} copies; its timeline tells of {ambiguous[row.id]} in doubt"
-        if not copies and row.state in HANDED_OVER and not row.address.endswith(SIMULATOR):
-            yield f"{row.address} is {row.state} and got nothing"
-        if copies and row.state not in HANDED_OVER | {"bounced"} and not ambiguous[row.id]:
-            yield f"{row.address} is {row.state} and got {len(copies)}"
-        if len({copy.packed for copy in copies}) > 1:
-            yield f"{row.address} got copies that differ"
-    yield from (f"a copy belongs to nobody: {id_}" for id_ in by_recipient)
+    for message in ledger.messages:
+        by_recipient[_recipient_id(message)].append(message)
+    for row in snapshot.recipients:
+        messages = by_recipient.pop(wire_id(row.id), [])
+        if any(message.recipient.lower() != row.address.lower() for message in messages):
+            yield f"a message for {row.address} went to {[message.recipient for message in messages]}"
+        if len(messages) > 1 + ambiguous[row.id]:
+            yield f"{row.address} received {len(messages)} messages with {ambiguous[row.id]} ambiguous attempts"
+        if not messages and row.state in SENT_STATES and not row.address.endswith(SIMULATOR):
+            yield f"{row.address} is {row.state} but received no message"
+        if messages and row.state not in SENT_STATES | {"bounced"} and not ambiguous[row.id]:
+            yield f"{row.address} is {row.state} but received {len(messages)} messages"
+        if len({message.compressed for message in messages}) > 1:
+            yield f"{row.address} received different messages"
+    yield from (f"a message has an unknown recipient: {id_}" for id_ in by_recipient)
 
 
-def _recipient_of(copy: Copy) -> str:
-    """Read it off the Message-ID, which begins with the recipient's id."""
-    found = MESSAGE_ID.search(copy.source.partition(b"\r\n\r\n")[0])
+def _recipient_id(message: ReceivedMessage) -> str:
+    """Return the recipient's id, the first part of the Message-ID."""
+    found = MESSAGE_ID.search(message.source.partition(b"\r\n\r\n")[0])
     return found[1].decode() if found else "a message without an id"
 
 
-def _nothing_after(books: Books, ledger: Ledger, grace_seconds: float) -> Iterator[str]:
-    """Nothing leaves after a 200 to a cancel, nor by a hand-over that begins after a suppression."""
-    recipients = {wire_id(row.id): row for row in books.recipients}
-    owners = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in books.recipients}
-    cancelled = {sent.email_id for sent in ledger.sent if sent.cancelled_at}
-    blocked = {(one.workspace, one.address.lower()): one.at for one in reversed(ledger.suppressed)}
-    for copy in ledger.copies:
-        id_ = _recipient_of(copy)
+def _check_cancelled_and_suppressed(snapshot: DatabaseSnapshot, ledger: Ledger, grace_seconds: float) -> Iterator[str]:
+    """No message is sent after a cancel is answered with 200, or by a delivery that begins after a suppression."""
+    recipients = {wire_id(row.id): row for row in snapshot.recipients}
+    owners = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in snapshot.recipients}
+    cancelled = {email.email_id for email in ledger.accepted if email.cancelled_at}
+    suppressed_at = {(one.workspace, one.address.lower()): one.at for one in reversed(ledger.suppressions)}
+    for message in ledger.messages:
+        id_ = _recipient_id(message)
         if id_ in recipients and wire_id(recipients[id_].email_id) in cancelled:
-            yield f"{copy.recipient} got an email that was cancelled"
-        since = blocked.get((owners.get(id_, ""), copy.recipient.lower()))
-        if since and copy.at > since + grace_seconds:
-            yield f"{copy.recipient} got a copy {copy.at - since:.1f} s after it was suppressed"
-    states = {wire_id(row.id): row.status for row in books.emails}
+            yield f"{message.recipient} received a cancelled email"
+        since = suppressed_at.get((owners.get(id_, ""), message.recipient.lower()))
+        if since and message.at > since + grace_seconds:
+            yield f"{message.recipient} received a message {message.at - since:.1f} s after its suppression"
+    states = {wire_id(row.id): row.status for row in snapshot.emails}
     for id_ in cancelled:
         if states.get(id_) != "cancelled":
-            yield f"{id_} was cancelled with a 200 and is {states.get(id_)}"
+            yield f"the cancel of {id_} was answered with 200, but it is {states.get(id_)}"
 
 
-def _quota(books: Books, ledger: Ledger) -> Iterator[str]:
-    """The quota is what was accepted, without what was cancelled (the runs end in the month in which they began)."""
-    taken = Counter(sent.workspace for sent in ledger.sent if not sent.cancelled_at)
-    for workspace in {*taken, *books.usage}:
-        if taken[workspace] != books.usage.get(workspace, 0):
-            yield f"{workspace} has used {books.usage.get(workspace, 0)} of its quota; {taken[workspace]} were accepted"
+def _check_quota(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """The used quota is the number of accepted emails without cancelled ones (a run stays within one month)."""
+    accepted = Counter(email.workspace for email in ledger.accepted if not email.cancelled_at)
+    for workspace in {*accepted, *snapshot.usage}:
+        used = snapshot.usage.get(workspace, 0)
+        if accepted[workspace] != used:
+            yield f"{workspace} has a used quota of {used}, but {accepted[workspace]} emails were accepted"
 
 
-def _webhooks(books: Books, ledger: Ledger) -> Iterator[str]:
-    """Each event that an endpoint wants came to it at least once, or was given up; the same bytes every time."""
-    posts = defaultdict(list)
-    for post in ledger.posts:
-        posts[post.path, post.event_id].append(post)
-    told = {(row.url.partition("/hook")[2], wire_id(row.event_id, "evt_")): row for row in books.deliveries}
+def _check_webhooks(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """Each subscribed event reached its endpoint at least once or was given up, always with the same bytes."""
+    requests = defaultdict(list)
+    for request in ledger.requests:
+        requests[request.path, request.event_id].append(request)
+    deliveries = {(row.url.partition("/hook")[2], wire_id(row.event_id, "evt_")): row for row in snapshot.deliveries}
     paths = {endpoint.path.partition("/hook")[2]: endpoint for endpoint in ledger.endpoints}
     for tail, endpoint in paths.items():
-        for event in books.events:
+        for event in snapshot.events:
             if wire_id(event.workspace_id, "ws_") != endpoint.workspace or event.kind not in endpoint.kinds:
                 continue
             event_id = wire_id(event.id, "evt_")
-            row = told.get((tail, event_id))
-            yield from _delivery(endpoint.path, event_id, row, posts[endpoint.path, event_id])
-    known = {wire_id(event.id, "evt_") for event in books.events}
-    for (path, event_id), same in posts.items():
+            row = deliveries.get((tail, event_id))
+            yield from _check_webhook_delivery(endpoint.path, event_id, row, requests[endpoint.path, event_id])
+    known = {wire_id(event.id, "evt_") for event in snapshot.events}
+    for (path, event_id), same in requests.items():
         if event_id not in known:
-            yield f"{path} was told of {event_id}, which never happened"
-        if len({post.body for post in same}) > 1:
-            yield f"{path} was told of {event_id} in different words"
-        if any(post.off_seconds > TOLERANCE_SECONDS for post in same):
-            yield f"{path} would not believe {event_id}: it is signed with another time"
+            yield f"{path} received {event_id}, which does not exist"
+        if len({request.body for request in same}) > 1:
+            yield f"{path} received {event_id} with different bodies"
+        if any(request.clock_skew_seconds > TOLERANCE_SECONDS for request in same):
+            yield f"{path} would reject {event_id}: its signed timestamp is outside the tolerance"
 
 
-def _delivery(path: str, event_id: str, row: Any, posts: list[Any]) -> Iterator[str]:
+def _check_webhook_delivery(path: str, event_id: str, row: Any, requests: list[Any]) -> Iterator[str]:
     if row is None:
         yield f"{path} has no delivery of {event_id}"
         return
-    was_taken = any(post.status and 200 <= post.status < 300 for post in posts)
+    was_accepted = any(request.status and 200 <= request.status < 300 for request in requests)
     if row.status == "pending":
-        yield f"{path} was neither told of {event_id} nor was that given up"
-    if row.status == "succeeded" and not was_taken:
-        yield f"{path} never answered 2xx to {event_id}, which is called succeeded"
+        yield f"the delivery of {event_id} to {path} is still pending"
+    if row.status == "succeeded" and not was_accepted:
+        yield f"{path} never answered 2xx to {event_id}, but its delivery is succeeded"
 
 
-def _reports(books: Books, ledger: Ledger) -> Iterator[str]:
-    """A bounce that our receiver took with a 250 is on its recipient's timeline, once, however often it came."""
-    bounces = Counter(wire_id(event.recipient_id) for event in books.events if event.kind == "bounced")
+def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """A bounce that the receiver acknowledged with a 250 is on its recipient's timeline exactly once."""
+    bounces = Counter(wire_id(event.recipient_id) for event in snapshot.events if event.kind == "bounced")
     for recipient_id in ledger.reports:
         if bounces[recipient_id] != 1:
-            yield f"a bounce of {recipient_id} was taken and is told {bounces[recipient_id]} times"
+            yield f"an acknowledged bounce of {recipient_id} has {bounces[recipient_id]} events"
 
 
-def _walls(books: Books, ledger: Ledger) -> Iterator[str]:
-    """No byte of one workspace at the other's recipients or endpoints: every email holds its workspace's mark."""
-    owners = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in books.recipients}
-    for copy in ledger.copies:
-        yield from _wall(f"a copy for {copy.recipient}", copy.source, owners.get(_recipient_of(copy), ""), ledger)
+def _check_isolation(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """No data of one workspace reaches another: each message and request has only its own workspace's marker."""
+    owners = {wire_id(row.id): wire_id(row.workspace_id, "ws_") for row in snapshot.recipients}
+    for message in ledger.messages:
+        workspace = owners.get(_recipient_id(message), "")
+        yield from _check_markers(f"a message for {message.recipient}", message.source, workspace, ledger)
     endpoints = {endpoint.path: endpoint.workspace for endpoint in ledger.endpoints}
-    for post in ledger.posts:
-        yield from _wall(f"a post to {post.path}", post.body, endpoints.get(post.path, ""), ledger)
-        json.loads(post.body)
+    for request in ledger.requests:
+        workspace = endpoints.get(request.path, "")
+        yield from _check_markers(f"a request to {request.path}", request.body, workspace, ledger)
+        json.loads(request.body)
 
 
-def _wall(what: str, data: bytes, workspace: str, ledger: Ledger) -> Iterator[str]:
-    for owner, mark in ledger.marks.items():
-        if (mark.encode() in data) != (owner == workspace):
-            yield f"{what} of {workspace} {'holds' if owner != workspace else 'lacks'} the mark of {owner}"
+def _check_markers(subject: str, data: bytes, workspace: str, ledger: Ledger) -> Iterator[str]:
+    for owner, marker in ledger.markers.items():
+        if (marker.encode() in data) != (owner == workspace):
+            yield f"{subject} of {workspace} {'has' if owner != workspace else 'lacks'} the marker of {owner}"

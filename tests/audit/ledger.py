@@ -1,4 +1,4 @@
-"""What callers of the API know for sure: what they asked for, and what they were answered."""
+"""Ledger of the requests and answers that were observed outside the service."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Sent:
+class AcceptedEmail:
     """An email that was accepted with a 2xx."""
 
     email_id: str
@@ -17,8 +17,8 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Suppressed:
-    """An address that the API has said is blocked, from then on."""
+class SuppressedAddress:
+    """An address that the API confirmed as suppressed, from that time on."""
 
     workspace: str
     address: str
@@ -26,8 +26,8 @@ class Suppressed:
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """A webhook that was registered before anything was sent; path is where our receiver has it."""
+class RegisteredEndpoint:
+    """A webhook endpoint, registered before anything was sent; path: at the test's receiver."""
 
     workspace: str
     path: str
@@ -35,65 +35,65 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """A message that came to our sink whole, whether or not its sender heard the answer.
+class ReceivedMessage:
+    """A message that a sink received completely, whether or not the sender received the answer.
 
-    packed: its source, compressed: a long run keeps a hundred thousand of them. at: seconds since 1970.
+    compressed: the source; a long run keeps a hundred thousand messages. at: seconds since 1970.
     """
 
     recipient: str
-    packed: bytes
+    compressed: bytes
     at: float
     # The envelope's return path.
     sender: str = ""
 
     @classmethod
-    def of(cls, recipient: str, source: bytes, at: float, sender: str = "") -> "Copy":
+    def of(cls, recipient: str, source: bytes, at: float, sender: str = "") -> "ReceivedMessage":
         return cls(recipient, zlib.compress(source, 1), at, sender)
 
     @property
     def source(self) -> bytes:
-        return zlib.decompress(self.packed)
+        return zlib.decompress(self.compressed)
 
 
 @dataclass(frozen=True)
-class Post:
-    """A request to one of our endpoints; status is what it was answered, None for nothing.
+class WebhookRequest:
+    """A request to a webhook endpoint; status: of the answer, None without one.
 
-    off_seconds: how far the moment that it is signed with was from ours.
+    clock_skew_seconds: difference between the signed timestamp and the time of the receiver.
     """
 
     path: str
     event_id: str
     body: bytes
     status: int | None
-    off_seconds: float = 0.0
+    clock_skew_seconds: float = 0.0
 
 
 @dataclass
 class Ledger:
-    """Everything from outside of the service, written by several threads."""
+    """All observations outside the service, written by several threads."""
 
-    sent: list[Sent] = field(default_factory=list)
-    suppressed: list[Suppressed] = field(default_factory=list)
-    endpoints: list[Endpoint] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
-    posts: list[Post] = field(default_factory=list)
-    # Recipients of whom a mail host has told us, and heard 250, that they do not exist.
+    accepted: list[AcceptedEmail] = field(default_factory=list)
+    suppressions: list[SuppressedAddress] = field(default_factory=list)
+    endpoints: list[RegisteredEndpoint] = field(default_factory=list)
+    messages: list[ReceivedMessage] = field(default_factory=list)
+    requests: list[WebhookRequest] = field(default_factory=list)
+    # Recipient ids whose bounce the service acknowledged with a 250.
     reports: set[str] = field(default_factory=set)
-    # The marks of workspaces: a word in every email of theirs.
-    marks: dict[str, str] = field(default_factory=dict)
+    # A word per workspace that occurs in all its emails.
+    markers: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def accepted(self, email_id: str, *, workspace: str, addresses: tuple[str, ...]) -> Sent:
-        sent = Sent(email_id, workspace, addresses)
+    def record_accepted(self, email_id: str, *, workspace: str, addresses: tuple[str, ...]) -> AcceptedEmail:
+        email = AcceptedEmail(email_id, workspace, addresses)
         with self.lock:
-            self.sent.append(sent)
-        return sent
+            self.accepted.append(email)
+        return email
 
-    def cancelled(self, sent: Sent) -> None:
-        sent.cancelled_at = time.time()
+    def record_cancelled(self, email: AcceptedEmail) -> None:
+        email.cancelled_at = time.time()
 
-    def blocked(self, workspace: str, address: str) -> None:
+    def record_suppressed(self, workspace: str, address: str) -> None:
         with self.lock:
-            self.suppressed.append(Suppressed(workspace, address, time.time()))
+            self.suppressions.append(SuppressedAddress(workspace, address, time.time()))

@@ -1,4 +1,4 @@
-"""Where the world's mail ends in a flow: an SMTP server and a webhook receiver that write down all that comes."""
+"""SMTP server and webhook receiver that record everything they receive in a ledger."""
 
 import time
 from collections.abc import Iterator
@@ -7,32 +7,32 @@ from contextlib import contextmanager
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from tests.audit.ledger import Copy, Ledger, Post
+from tests.audit.ledger import Ledger, ReceivedMessage, WebhookRequest
 from tests.stack.stack import free_port
 from tests.webhooks.receiver import Received, Receiver, status
 
 MAX_BYTES = 40 * 1024 * 1024
 
 
-class Sink:
-    """aiosmtpd's handler: takes everything, and notes it before it answers."""
+class RecordingHandler:
+    """aiosmtpd handler that accepts every message and records it before it answers."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.original_content or b""
-        self.ledger.copies += [
-            Copy.of(address, source, time.time(), envelope.mail_from or "") for address in envelope.rcpt_tos
+        self.ledger.messages += [
+            ReceivedMessage.of(address, source, time.time(), envelope.mail_from or "") for address in envelope.rcpt_tos
         ]
-        return "250 2.0.0 Taken"
+        return "250 2.0.0 Accepted"
 
 
 @contextmanager
 def mail_sink(ledger: Ledger) -> Iterator[int]:
-    """Yield the port of a mail host that takes everything."""
+    """Yield the port of a mail host that accepts everything."""
     port = free_port()
-    controller = Controller(Sink(ledger), hostname="127.0.0.1", port=port, data_size_limit=MAX_BYTES)
+    controller = Controller(RecordingHandler(ledger), hostname="127.0.0.1", port=port, data_size_limit=MAX_BYTES)
     controller.start()
     try:
         yield port
@@ -42,15 +42,15 @@ def mail_sink(ledger: Ledger) -> Iterator[int]:
 
 @contextmanager
 def webhook_sink(ledger: Ledger) -> Iterator[Receiver]:
-    """Yield a receiver that notes its posts; one that flaps is given `statuses` to answer with in turn."""
+    """Yield a receiver that records its requests and answers with its `statuses` in turn."""
     with Receiver() as receiver:
         receiver.statuses = [200]
 
         async def answer(request: Received, writer) -> None:
-            code = receiver.statuses[len(ledger.posts) % len(receiver.statuses)]
+            code = receiver.statuses[len(ledger.requests) % len(receiver.statuses)]
             event_id = request.header("webhook-id") or ""
-            off = abs(time.time() - int(request.header("webhook-timestamp") or 0))
-            ledger.posts.append(Post(request.path, event_id, request.body, code, off))
+            skew_seconds = abs(time.time() - int(request.header("webhook-timestamp") or 0))
+            ledger.requests.append(WebhookRequest(request.path, event_id, request.body, code, skew_seconds))
             await status(code)(request, writer)
 
         receiver.answer = answer

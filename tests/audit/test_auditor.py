@@ -1,4 +1,4 @@
-"""The auditor finds what is planted: each test breaks one thing in books that are in order."""
+"""The auditor finds violations: each test breaks one thing in a consistent snapshot and ledger."""
 
 import json
 import time
@@ -8,8 +8,15 @@ from uuid import UUID
 
 import pytest
 
-from tests.audit.auditor import Books, examine, wire_id
-from tests.audit.ledger import Copy, Endpoint, Ledger, Post, Sent, Suppressed
+from tests.audit.auditor import DatabaseSnapshot, find_violations, wire_id
+from tests.audit.ledger import (
+    AcceptedEmail,
+    Ledger,
+    ReceivedMessage,
+    RegisteredEndpoint,
+    SuppressedAddress,
+    WebhookRequest,
+)
 
 # The rows of the auditor's queries.
 Email = namedtuple("Email", "id workspace_id status")
@@ -22,21 +29,21 @@ WORKSPACE, OTHER = wire_id(OURS, "ws_"), wire_id(THEIRS, "ws_")
 PATH = "/hook-aardvark"
 
 
-def copy(recipient="ada@example.com", body="aardvark", of=RECIPIENT, at=100.0):
-    return Copy.of(recipient, f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode(), at)
+def build_message(recipient="ada@example.com", body="aardvark", of=RECIPIENT, at=100.0):
+    return ReceivedMessage.of(recipient, f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode(), at)
 
 
 def event(number, kind, recipient=RECIPIENT, **payload):
     return Event(UUID(int=number), EMAIL, recipient, kind, payload, OURS)
 
 
-def post(number=11, status=200, body="aardvark", off=0.0):
-    return Post(PATH, wire_id(UUID(int=number), "evt_"), json.dumps(body).encode(), status, off)
+def build_request(number=11, status=200, body="aardvark", off=0.0):
+    return WebhookRequest(PATH, wire_id(UUID(int=number), "evt_"), json.dumps(body).encode(), status, off)
 
 
 @pytest.fixture
-def books():
-    return Books(
+def snapshot():
+    return DatabaseSnapshot(
         emails=[Email(EMAIL, OURS, "sent")],
         recipients=[Recipient(RECIPIENT, EMAIL, OURS, "ada@example.com", "sent", time.time(), "sent", False)],
         events=[event(10, "queued", None), event(11, "sent")],
@@ -48,86 +55,86 @@ def books():
 @pytest.fixture
 def ledger():
     return Ledger(
-        sent=[Sent(wire_id(EMAIL), WORKSPACE, ("ada@example.com",))],
-        endpoints=[Endpoint(WORKSPACE, PATH, frozenset({"sent"}))],
-        copies=[copy()],
-        posts=[post()],
-        marks={WORKSPACE: "aardvark", OTHER: "zebrafish"},
+        accepted=[AcceptedEmail(wire_id(EMAIL), WORKSPACE, ("ada@example.com",))],
+        endpoints=[RegisteredEndpoint(WORKSPACE, PATH, frozenset({"sent"}))],
+        messages=[build_message()],
+        requests=[build_request()],
+        markers={WORKSPACE: "aardvark", OTHER: "zebrafish"},
     )
 
 
-def found(books, ledger):
-    return list(examine(books, ledger, grace_seconds=5))
+def violations(snapshot, ledger):
+    return list(find_violations(snapshot, ledger, grace_seconds=5))
 
 
-def test_books_in_order_are_found_in_order(books, ledger):
-    assert found(books, ledger) == []
+def test_a_consistent_snapshot_has_no_violations(snapshot, ledger):
+    assert violations(snapshot, ledger) == []
 
 
-def with_recipient(books, **changes):
-    return replace(books, recipients=[books.recipients[0]._replace(**changes)])
+def with_recipient(snapshot, **changes):
+    return replace(snapshot, recipients=[snapshot.recipients[0]._replace(**changes)])
 
 
-# ruff: noqa: E501 - one row a breach
-BROKEN = {
-    "a lost email": (lambda b: replace(b, emails=[], recipients=[], events=[]), "is not there"),
-    "an email of nobody": (lambda b: replace(b, emails=[*b.emails, Email(UUID(int=9), OURS, None)]), "nobody was told"),
-    "a recipient without an end": (lambda b: with_recipient(b, is_pending=True), "is not finished"),
-    "another recipient": (lambda b: with_recipient(b, address="eve@example.com"), "has the recipients"),
-    "a state without a history": (lambda b: with_recipient(b, state="delivered"), "ends at sent"),
-    "a history that is no path": (lambda b: replace(b, events=[*b.events, event(12, "failed"), event(13, "sent")]), "sent after failed"),
-    "an event told twice": (lambda b: replace(b, events=[*b.events, event(12, "sent")]), "2 events sent"),
-    "a status of its own": (lambda b: replace(b, emails=[Email(EMAIL, OURS, "failed")]), "its recipients are"),
-    "a free email": (lambda b: replace(b, usage={}), "has used 0"),
-    "an email paid twice": (lambda b: replace(b, usage={WORKSPACE: 2}), "has used 2"),
+# ruff: noqa: E501 - one row per violation
+BROKEN_SNAPSHOT = {
+    "a lost email": (lambda b: replace(b, emails=[], recipients=[], events=[]), "is missing"),
+    "an email without an answer": (lambda b: replace(b, emails=[*b.emails, Email(UUID(int=9), OURS, None)]), "never answered with a 2xx"),
+    "an unfinished recipient": (lambda b: with_recipient(b, is_pending=True), "is not finished"),
+    "a different recipient": (lambda b: with_recipient(b, address="eve@example.com"), "has the recipients"),
+    "a state without an event": (lambda b: with_recipient(b, state="delivered"), "ends at sent"),
+    "an invalid transition": (lambda b: replace(b, events=[*b.events, event(12, "failed"), event(13, "sent")]), "sent after failed"),
+    "a duplicate event": (lambda b: replace(b, events=[*b.events, event(12, "sent")]), "2 events sent"),
+    "an inconsistent status": (lambda b: replace(b, emails=[Email(EMAIL, OURS, "failed")]), "its recipients are"),
+    "an uncounted email": (lambda b: replace(b, usage={}), "a used quota of 0"),
+    "an email counted twice": (lambda b: replace(b, usage={WORKSPACE: 2}), "a used quota of 2"),
     "an event without a delivery": (lambda b: replace(b, deliveries=[]), "has no delivery"),
-    "a delivery without an end": (lambda b: replace(b, deliveries=[b.deliveries[0]._replace(status="pending")]), "neither told"),
+    "a pending delivery": (lambda b: replace(b, deliveries=[b.deliveries[0]._replace(status="pending")]), "still pending"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_it_finds_in_the_database(books, ledger, case):
-    act, words = BROKEN[case]
-    assert any(words in sentence for sentence in found(act(books), ledger))
+@pytest.mark.parametrize("case", BROKEN_SNAPSHOT)
+def test_a_violation_in_the_database_is_found(snapshot, ledger, case):
+    change, expected = BROKEN_SNAPSHOT[case]
+    assert any(expected in sentence for sentence in violations(change(snapshot), ledger))
 
 
-def cancelled(ledger):
-    ledger.sent[0].cancelled_at = 1.0
+def cancel(ledger):
+    ledger.accepted[0].cancelled_at = 1.0
 
 
-OUTSIDE = {
-    "a copy too many": (lambda one: one.copies.append(copy()), "got 2 copies"),
-    "a copy that never came": (lambda one: one.copies.clear(), "got nothing"),
-    "a copy at a stranger's": (lambda one: one.copies.append(copy("eve@example.com")), "went to"),
-    "a copy of nothing": (lambda one: one.copies.append(copy(of=EMAIL)), "belongs to nobody"),
-    "a copy that differs": (lambda one: one.copies.append(copy(body="aardvark!")), "differ"),
-    "a copy after a cancel": (cancelled, "was cancelled"),
-    "a copy after a suppression": (lambda one: one.suppressed.append(Suppressed(WORKSPACE, "Ada@example.com", 90.0)), "10.0 s after"),
-    "a success that nobody saw": (lambda one: one.posts.clear(), "never answered 2xx"),
-    "a success that was a failure": (lambda one: one.posts.__setitem__(0, post(status=500)), "never answered 2xx"),
-    "an event of nothing": (lambda one: one.posts.append(post(99)), "never happened"),
-    "an event in other words": (lambda one: one.posts.append(post(body="aardvark, too")), "different words"),
-    "a post of another day": (lambda one: one.posts.__setitem__(0, post(off=3600.0)), "another time"),
-    "a bounce that was lost": (lambda one: one.reports.add(wire_id(RECIPIENT)), "told 0 times"),
-    "a copy with foreign bytes": (lambda one: one.copies.__setitem__(0, copy(body="aardvark zebrafish")), "holds the mark"),
-    "a post with foreign bytes": (lambda one: one.posts.__setitem__(0, post(body="zebrafish")), "lacks the mark"),
-    "an id given twice": (lambda one: one.sent.append(one.sent[0]), "two different requests"),
+BROKEN_LEDGER = {
+    "a duplicate message": (lambda one: one.messages.append(build_message()), "received 2 messages"),
+    "a missing message": (lambda one: one.messages.clear(), "received no message"),
+    "a message to another address": (lambda one: one.messages.append(build_message("eve@example.com")), "went to"),
+    "a message without a recipient": (lambda one: one.messages.append(build_message(of=EMAIL)), "unknown recipient"),
+    "a different message": (lambda one: one.messages.append(build_message(body="aardvark!")), "different messages"),
+    "a message after a cancel": (cancel, "a cancelled email"),
+    "a message after a suppression": (lambda one: one.suppressions.append(SuppressedAddress(WORKSPACE, "Ada@example.com", 90.0)), "10.0 s after"),
+    "a success without a request": (lambda one: one.requests.clear(), "never answered 2xx"),
+    "a success with a failed request": (lambda one: one.requests.__setitem__(0, build_request(status=500)), "never answered 2xx"),
+    "an unknown event": (lambda one: one.requests.append(build_request(99)), "does not exist"),
+    "an event with another body": (lambda one: one.requests.append(build_request(body="aardvark, too")), "different bodies"),
+    "a request with an old timestamp": (lambda one: one.requests.__setitem__(0, build_request(off=3600.0)), "outside the tolerance"),
+    "a lost bounce": (lambda one: one.reports.add(wire_id(RECIPIENT)), "has 0 events"),
+    "a message with another workspace's data": (lambda one: one.messages.__setitem__(0, build_message(body="aardvark zebrafish")), "has the marker"),
+    "a request with another workspace's data": (lambda one: one.requests.__setitem__(0, build_request(body="zebrafish")), "lacks the marker"),
+    "an id returned twice": (lambda one: one.accepted.append(one.accepted[0]), "two different requests"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", OUTSIDE)
-def test_it_finds_from_outside(books, ledger, case):
-    act, words = OUTSIDE[case]
-    act(ledger)
-    assert any(words in sentence for sentence in found(books, ledger))
+@pytest.mark.parametrize("case", BROKEN_LEDGER)
+def test_a_violation_in_the_ledger_is_found(snapshot, ledger, case):
+    change, expected = BROKEN_LEDGER[case]
+    change(ledger)
+    assert any(expected in sentence for sentence in violations(snapshot, ledger))
 
 
-def test_a_second_copy_that_the_timeline_tells_of_is_no_finding(books, ledger):
-    ledger.copies.append(copy())
-    told = event(12, "deferred", reason="worker_lost")
-    assert found(replace(books, events=[books.events[0], told, books.events[1]]), ledger) == []
+def test_a_second_message_after_an_ambiguous_attempt_is_allowed(snapshot, ledger):
+    ledger.messages.append(build_message())
+    ambiguous = event(12, "deferred", reason="worker_lost")
+    assert violations(replace(snapshot, events=[snapshot.events[0], ambiguous, snapshot.events[1]]), ledger) == []
 
 
-def test_a_copy_that_began_before_the_suppression_is_no_finding(books, ledger):
-    ledger.suppressed.append(Suppressed(WORKSPACE, "ada@example.com", 97.0))
-    assert found(books, ledger) == []
+def test_a_delivery_that_began_before_the_suppression_is_allowed(snapshot, ledger):
+    ledger.suppressions.append(SuppressedAddress(WORKSPACE, "ada@example.com", 97.0))
+    assert violations(snapshot, ledger) == []

@@ -1,4 +1,4 @@
-"""A process whose wall clock is wrong: Debian's libfaketime, with the monotonic clocks left as they are."""
+"""Wrong wall clocks for processes, with Debian's libfaketime; monotonic clocks are not changed."""
 
 import functools
 from pathlib import Path
@@ -7,13 +7,13 @@ import pytest
 
 from tests.standards.tools import program
 
-# By which a machine without NTP, with a wrong zone, or with the battery of its clock gone may be off.
+# Typical errors of a machine without NTP, with a wrong time zone, or with an empty clock battery.
 OFFSETS_SECONDS = (-26 * 3600, -3600, -600, 600, 3600, 26 * 3600)
 
 
 @functools.cache
-def library() -> Path | None:
-    """Return the library that a process is given, installed where that is possible; None where it is not."""
+def faketime_library() -> Path | None:
+    """Return the path of libfaketime, installed if possible; None if it is not available."""
     try:
         program("faketime", package="faketime")
     except pytest.skip.Exception:
@@ -22,6 +22,6 @@ def library() -> Path | None:
 
 
 def wrong_clock(seconds: int) -> dict[str, str]:
-    """Return the variables under which a process sees the time shifted."""
-    assert library()
-    return {"LD_PRELOAD": str(library()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    """Return the environment variables that shift the wall clock of a process."""
+    assert faketime_library()
+    return {"LD_PRELOAD": str(faketime_library()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}

@@ -1,7 +1,7 @@
-"""A disk of its own for PostgreSQL, which can be filled to the last page and given room again.
+"""Separate file system for PostgreSQL that can be filled completely and freed again.
 
-It is a tmpfs, and full means that its size is set to what is used: no ballast is written, and room comes back at once.
-Only root may mount; elsewhere, and in a container without the right, there is none.
+It is a tmpfs whose size is reduced to the used space, so nothing is written and it is freed immediately.
+Mounting requires root, and in a container the right to mount.
 """
 
 import os
@@ -10,27 +10,27 @@ from pathlib import Path
 
 from tests.stack.stack import wait_for
 
-ROOM = "75%"  # of the memory: never reached, and taken only as it is used
+TMPFS_SIZE = "75%"  # of memory, allocated only when used
 
 
 class Disk:
-    """A directory that is a file system of its own, until `unmount`."""
+    """A directory that is a separate file system until `unmount`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     @classmethod
     def mounted(cls, directory: Path) -> "Disk | None":
-        """Mount one over an empty directory; return None where that is not allowed."""
+        """Mount a file system over an empty directory; return None when that is not allowed."""
         if os.geteuid() != 0:
             return None
         mode = f"{directory.stat().st_mode & 0o777:o}"
-        command = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode={mode}", "postrider-chaos", str(directory)]
+        command = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS_SIZE},mode={mode}", "postrider-chaos", str(directory)]
         done = subprocess.run(command, check=False, capture_output=True)
         return None if done.returncode else cls(directory)
 
     def fill(self, *, spare_bytes: int) -> None:
-        """Leave no more room than this; what is being written meanwhile may need another look."""
+        """Leave only this much space; retried, because other processes write at the same time."""
         wait_for(lambda: self._resize(str(self._used_bytes() + spare_bytes)), seconds=10, what="a full disk")
 
     def _used_bytes(self) -> int:
@@ -38,7 +38,7 @@ class Disk:
         return (space.f_blocks - space.f_bfree) * space.f_frsize
 
     def free(self) -> None:
-        assert self._resize(ROOM), "the disk cannot be given room again"
+        assert self._resize(TMPFS_SIZE), "the disk cannot be freed"
 
     def _resize(self, size: str) -> bool:
         command = ["mount", "-o", f"remount,size={size}", str(self.directory)]

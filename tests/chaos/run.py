@@ -1,7 +1,7 @@
-"""A seeded run of everything at once: callers, and a storm that kills, stops and empties what the service stands on.
+"""Chaos run with a seed: callers use the service while faults are injected into its processes and servers.
 
-The seed decides what is done, in which order and with what pauses; the machine decides the rest. It ends with calm,
-empty queues and the auditor.
+The seed determines the actions, their order and pauses; the machine determines the timing. The run ends when the
+queues are empty and the auditor has checked all guarantees.
 """
 
 import os
@@ -17,102 +17,104 @@ from pathlib import Path
 import psycopg
 
 from embedded.servers import postgres
-from embedded.servers.homes import make_temporary_home, remove_temporary_home
+from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 from tests.chaos.callers import Caller
-from tests.chaos.chaos import SETTINGS, Storm
+from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
-from tests.stack.scenario import Scene, running_scene
+from tests.stack.scenario import Scenario, running_scenario
 
 CALLERS = 3
-# After the storm, and as long again for every so many recipients: two cores send and tell of a few hundred a second.
-CALM_SECONDS = 300.0
-RECIPIENTS_A_CALM = 50_000
+# To empty the queues after the faults, plus the same again for every RECIPIENTS_PER_SETTLE recipients: two cores
+# process a few hundred recipients per second.
+SETTLE_SECONDS = 300.0
+RECIPIENTS_PER_SETTLE = 50_000
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a run did and found; empty findings are the proof."""
+class ChaosReport:
+    """The actions and violations of a run; without violations, all guarantees hold."""
 
     seed: int
     done: Counter[str]
     sizes: dict[str, int]
-    findings: list[str]
-    left_out: list[str]
+    violations: list[str]
+    unavailable: list[str]
 
     def __str__(self) -> str:
-        acts = ", ".join(f"{name} {count}" for name, count in sorted(self.done.items()))
+        done = ", ".join(f"{name} {count}" for name, count in sorted(self.done.items()))
         sizes = ", ".join(f"{count} {name}" for name, count in self.sizes.items())
-        left_out = [f"left out, this machine does not let us: {', '.join(self.left_out)}"] * bool(self.left_out)
-        found = [*self.findings[:40], f"{len(self.findings)} findings"]
-        return "\n".join([f"seed {self.seed}: {acts}", sizes, *left_out, *found])
+        unavailable = [f"not supported by this machine: {', '.join(self.unavailable)}"] * bool(self.unavailable)
+        found = [*self.violations[:40], f"{len(self.violations)} violations"]
+        return "\n".join([f"seed {self.seed}: {done}", sizes, *unavailable, *found])
 
 
-def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> Report:
-    """Do a run on a PostgreSQL and a Redis of its own; see `Caller` for bulk."""
-    with _home() as (home, disk):
-        database = replace(postgres.start(home, settings=SETTINGS), temporary=home)
-        before = os.environ.get("DATABASE_URL")
+def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> ChaosReport:
+    """Run with a separate PostgreSQL and Redis; see `Caller` for bulk."""
+    with _database_directory() as (directory, disk):
+        database = replace(postgres.start(directory, settings=SETTINGS), temporary_directory=directory)
+        previous_url = os.environ.get("DATABASE_URL")
         os.environ["DATABASE_URL"] = database.url
-        storm = None
+        injector = None
         try:
-            with running_scene(logs) as scene:
-                scene.stack.start("worker-2", "beat", "beat-2")
-                storm = Storm(scene, random.Random(seed), database, disk)
-                callers = [Caller(scene, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
-                _let_loose(storm, callers, seconds)
-                return _conclude(scene, storm, callers, seed)
+            with running_scenario(logs) as scenario:
+                scenario.stack.start("worker-2", "beat", "beat-2")
+                injector = FaultInjector(scenario, random.Random(seed), database, disk)
+                callers = [Caller(scenario, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
+                _run_threads(injector, callers, seconds)
+                return _finish(scenario, injector, callers, seed)
         finally:
-            (storm.database if storm else database).stop()
-            if before is not None:
-                os.environ["DATABASE_URL"] = before
+            (injector.database if injector else database).stop()
+            if previous_url is not None:
+                os.environ["DATABASE_URL"] = previous_url
 
 
 @contextmanager
-def _home() -> Iterator[tuple[Path, Disk | None]]:
-    """Yield the directory of PostgreSQL's files, a disk of its own where that is possible."""
-    home = make_temporary_home()
-    disk = Disk.mounted(home)
+def _database_directory() -> Iterator[tuple[Path, Disk | None]]:
+    """Yield the directory of PostgreSQL's files, on a separate file system if possible."""
+    directory = make_temporary_directory()
+    disk = Disk.mounted(directory)
     try:
-        yield home, disk
+        yield directory, disk
     finally:
         if disk:
             disk.unmount()
-        remove_temporary_home(home)
+        remove_temporary_directory(directory)
 
 
-def _let_loose(storm: Storm, callers: list[Caller], seconds: float) -> None:
+def _run_threads(injector: FaultInjector, callers: list[Caller], seconds: float) -> None:
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=caller.run, args=[until]) for caller in callers]
     for thread in threads:
         thread.start()
-    # In this thread: the servers that it starts end with the one that has started them.
-    storm.run(until)
+    # Faults run in this thread: a server exits with the thread that started it.
+    injector.run(until)
     for thread in threads:
         thread.join()
 
 
-def _conclude(scene: Scene, storm: Storm, callers: list[Caller], seed: int) -> Report:
-    findings = [party.error for party in (storm, *callers) if party.error]
-    scene.receiver.statuses = [200]
-    recipients = sum(len(sent.addresses) for sent in scene.ledger.sent)
+def _finish(scenario: Scenario, injector: FaultInjector, callers: list[Caller], seed: int) -> ChaosReport:
+    violations = [party.error for party in (injector, *callers) if party.error]
+    scenario.receiver.statuses = [200]
+    recipients = sum(len(email.addresses) for email in scenario.ledger.accepted)
     try:
-        scene.settle(seconds=CALM_SECONDS * (1 + recipients / RECIPIENTS_A_CALM))
+        scenario.wait_until_idle(seconds=SETTLE_SECONDS * (1 + recipients / RECIPIENTS_PER_SETTLE))
     except AssertionError as error:
-        findings.append(str(error))
-    findings += scene.findings()
-    done = sum((caller.done for caller in callers), storm.done)
-    ledger = scene.ledger
+        violations.append(str(error))
+    violations += scenario.find_violations()
+    done = sum((caller.done for caller in callers), injector.done)
+    ledger = scenario.ledger
     sizes = {
-        "emails": len(ledger.sent), "recipients": recipients, "copies": len(ledger.copies), "posts": len(ledger.posts),
-        "cancelled": sum(sent.cancelled_at is not None for sent in ledger.sent),
-        "suppressed": len(ledger.suppressed), "reports": len(ledger.reports), **_doubts(scene),
+        "emails": len(ledger.accepted), "recipients": recipients, "messages": len(ledger.messages),
+        "webhook requests": len(ledger.requests),
+        "cancelled": sum(email.cancelled_at is not None for email in ledger.accepted),
+        "suppressed": len(ledger.suppressions), "reports": len(ledger.reports), **_count_reasons(scenario),
     }  # fmt: skip
-    return Report(seed, done, sizes, findings, storm.left_out)
+    return ChaosReport(seed, done, sizes, violations, injector.unavailable)
 
 
-def _doubts(scene: Scene) -> dict[str, int]:
-    with psycopg.connect(scene.stack.database) as connection:
+def _count_reasons(scenario: Scenario) -> dict[str, int]:
+    with psycopg.connect(scenario.stack.database) as connection:
         rows = connection.execute(
             "SELECT payload->>'reason', count(*) FROM emails_event WHERE payload->>'reason' IS NOT NULL GROUP BY 1"
         ).fetchall()
-    return {f"told {reason}": count for reason, count in rows}
+    return {f"events with {reason}": count for reason, count in rows}

@@ -1,4 +1,4 @@
-"""One running service for all clients and connectors, and npm packages that are fetched once."""
+"""Fixtures: one running service for all clients."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.stack.stack import Stack, running_stack
 
 @dataclass(frozen=True)
 class Service:
-    """The running service; `spent_key` is a key of a workspace that has used up its quota."""
+    """The running service. spent_key: an API key of a workspace with an exhausted quota."""
 
     stack: Stack
     spent_key: str
@@ -28,8 +28,8 @@ class Service:
             "SPENT_API_KEY": self.spent_key,
         }
 
-    def caught(self, recipient: str) -> bytes | None:
-        """Return the message that the inbox caught for this address, or None."""
+    def received(self, recipient: str) -> bytes | None:
+        """Return the message in the inbox for this address, or None."""
         rows = self.stack.query("SELECT source FROM inbox_caughtmail WHERE recipient = %s", recipient)
         return bytes(rows[0][0]) if rows else None
 
@@ -42,13 +42,22 @@ def service(tmp_path_factory: Any) -> Any:
 
 
 def _spent_key(stack: Stack) -> str:
-    account = ["--name", "Poor", "--email", "poor@poor.example", "--password", "correct horse", "--plan", "free"]
+    account = [
+        "--name",
+        "Exhausted",
+        "--email",
+        "owner@exhausted.example",
+        "--password",
+        "correct horse",
+        "--plan",
+        "free",
+    ]
     workspace = json.loads(stack.manage("create_workspace", *account))["workspaceId"]
     answer = stack.manage("create_api_key", "--workspace", workspace, "--name", "test", "--scope", "full_access")
     key: str = json.loads(answer)["key"]
-    with Postrider(key, base_url=stack.url) as poor:
-        poor.domains.create("poor.example")
-        poor.emails.send(from_="hello@poor.example", to="ada@example.com", subject="Hi", text="Hi")
+    with Postrider(key, base_url=stack.url) as exhausted:
+        exhausted.domains.create("exhausted.example")
+        exhausted.emails.send(from_="hello@exhausted.example", to="ada@example.com", subject="Hi", text="Hi")
     stack.query("UPDATE workspaces_usage SET used = 500 WHERE used = 1 RETURNING used")
     return key
 

@@ -1,4 +1,4 @@
-"""A proxy in front of the running service that loses answers, as networks do."""
+"""A proxy in front of the running service that injects network errors."""
 
 import threading
 import urllib.error
@@ -22,15 +22,15 @@ HANG = "hang"
 
 @dataclass
 class Proxy:
-    """`faults` are met one after the other, then requests pass. LOSE reaches the service, an Answer and HANG do not."""
+    """Requests get `faults` in order, then pass. LOSE reaches the service; an Answer and HANG do not."""
 
     target: str
     faults: list[Any]
     seen: list[Any] = field(default_factory=list)
     url: str = ""
-    is_over: threading.Event = field(default_factory=threading.Event)
+    is_done: threading.Event = field(default_factory=threading.Event)
 
-    def fault(self) -> Any:
+    def next_fault(self) -> Any:
         return self.faults.pop(0) if self.faults else None
 
 
@@ -44,7 +44,7 @@ def proxy(target: str, *faults: Any) -> Iterator[Proxy]:
     try:
         yield state
     finally:
-        state.is_over.set()
+        state.is_done.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -55,11 +55,11 @@ def _handler(state: Proxy) -> Callable[..., BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
             state.seen.append(self.headers)
-            fault = state.fault()
+            fault = state.next_fault()
             if fault == HANG:
-                state.is_over.wait(10)
+                state.is_done.wait(10)
                 return
-            answer = fault if isinstance(fault, Answer) else _pass_on(state.target + self.path, self, body)
+            answer = fault if isinstance(fault, Answer) else _forward(state.target + self.path, self, body)
             if fault != LOSE:
                 self._answer(answer)
 
@@ -78,7 +78,7 @@ def _handler(state: Proxy) -> Callable[..., BaseHTTPRequestHandler]:
     return Handler
 
 
-def _pass_on(url: str, handler: BaseHTTPRequestHandler, body: bytes | None) -> Answer:
+def _forward(url: str, handler: BaseHTTPRequestHandler, body: bytes | None) -> Answer:
     headers = {name: value for name, value in handler.headers.items() if name.lower() not in {"host", "connection"}}
     request = urllib.request.Request(url, body, headers, method=handler.command)
     try:

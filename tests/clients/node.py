@@ -1,4 +1,4 @@
-"""Node, npm, and a place outside of the tree where packages are fetched once."""
+"""Node, npm, and a package cache outside of the working tree."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests.stack.stack import REPOSITORY
 
-OLDEST = 18
+MIN_NODE_VERSION = 18
 NETWORK_ERRORS = (
     "ENOTFOUND",
     "EAI_AGAIN",
@@ -24,37 +24,37 @@ NETWORK_ERRORS = (
 
 
 def need_node() -> str:
-    """Return the path of a Node that is new enough. Skips the test where there is none."""
+    """Return the path of a supported Node. Skips the test without one."""
     node = shutil.which("node")
     if not node or not shutil.which("npm"):
         pytest.skip("node and npm are not on the PATH")
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.lstrip("v").split(".")[0]) < OLDEST:
-        pytest.skip(f"node is {version}, and {OLDEST} is the oldest that the clients support")
+    if int(version.lstrip("v").split(".")[0]) < MIN_NODE_VERSION:
+        pytest.skip(f"node is {version}; the clients require {MIN_NODE_VERSION} or newer")
     return node
 
 
 def run(*command: str, cwd: Path, env: dict[str, str] | None = None, seconds: float = 300) -> str:
-    """Run to its end and return what it printed. Raises AssertionError with that when it fails."""
+    """Run a command and return its output. Raises AssertionError with the output if it fails."""
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     done = subprocess.run(command, cwd=cwd, env=env, timeout=seconds, check=False, **pipes)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}"
     return done.stdout
 
 
-def copy_of(package: str, *, into: Path) -> Path:
-    """Copy a package of the tree to work in, with its npm dependencies at hand. Nothing is written to the tree."""
+def copy_package(package: str, *, into: Path) -> Path:
+    """Copy a package and link its npm dependencies. Nothing is written to the working tree."""
     source = REPOSITORY / package
     target = into / Path(package).name
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("node_modules", "dist", "*.tgz"))
-    (target / "node_modules").symlink_to(modules_of(source))
+    (target / "node_modules").symlink_to(node_modules_of(source))
     return target
 
 
-def modules_of(source: Path) -> Path:
-    """Return a node_modules with what the package's lock file names, fetched when it is not there yet.
+def node_modules_of(source: Path) -> Path:
+    """Return the node_modules of the package's lock file, fetched if not cached.
 
-    Skips the test where the registry is out of reach.
+    Skips the test if the registry is unreachable.
     """
     lock = source / "package-lock.json"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
@@ -70,16 +70,16 @@ def cache() -> Path:
 
 
 def _fetch(source: Path, *, into: Path) -> None:
-    # Fetched beside and renamed: a run that is stopped leaves nothing that looks whole.
-    half = into.with_name(f"{into.name}.{os.getpid()}")
-    half.mkdir(parents=True)
+    # Fetched into a temporary directory and renamed: an interrupted run leaves no incomplete cache.
+    partial = into.with_name(f"{into.name}.{os.getpid()}")
+    partial.mkdir(parents=True)
     try:
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(source / name, half)
-        _npm_ci(half)
-        half.rename(into)
+            shutil.copy(source / name, partial)
+        _npm_ci(partial)
+        partial.rename(into)
     finally:
-        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _npm_ci(home: Path) -> None:

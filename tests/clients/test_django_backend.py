@@ -1,4 +1,4 @@
-"""What Django gives to the backend arrives equal."""
+"""Messages sent with the Django backend arrive unchanged."""
 
 import email
 from email import policy
@@ -22,7 +22,7 @@ PNG = bytes.fromhex(
 
 @pytest.fixture
 def backend(settings, service):
-    """Django set up as its documentation says."""
+    """Configure Django as documented."""
     settings.EMAIL_BACKEND = "postrider.django.EmailBackend"
     settings.POSTRIDER_API_KEY = service.stack.key
     settings.POSTRIDER_URL = service.stack.url
@@ -33,8 +33,8 @@ def someone():
     return f"ada-{uuid4()}@example.com"
 
 
-def caught(service, recipient) -> Parsed:
-    source = wait_for(lambda: service.caught(recipient), seconds=20, what="the message")
+def received_message(service, recipient) -> Parsed:
+    source = wait_for(lambda: service.received(recipient), seconds=20, what="the message")
     return email.message_from_bytes(source, policy=policy.default)
 
 
@@ -46,7 +46,7 @@ def text_of(message: Parsed) -> str:
     return message.get_body(["plain"]).get_payload(decode=True).decode()
 
 
-def test_everything_of_a_message_arrives_equal(backend, service):
+def test_all_parts_of_a_message_arrive_unchanged(backend, service):
     to, other, cc, bcc = someone(), someone(), someone(), someone()
     message = EmailMultiAlternatives(
         subject="Grüße an Ada ✉",
@@ -69,7 +69,7 @@ def test_everything_of_a_message_arrives_equal(backend, service):
     assert message.send() == 1
 
     for recipient in (to, other, cc, bcc):
-        arrived = caught(service, recipient)
+        arrived = received_message(service, recipient)
         assert arrived["Subject"] == "Grüße an Ada ✉"
         assert arrived["From"] == "Démo Shop <hello@demo.example>"
         addresses = [(one.display_name, one.addr_spec) for one in arrived["To"].addresses]
@@ -78,7 +78,7 @@ def test_everything_of_a_message_arrives_equal(backend, service):
         assert arrived["Reply-To"] == "Support <support@demo.example>"
         assert arrived["X-Order"] == "1042"
         assert bcc.encode() not in arrived.as_bytes()
-    arrived = caught(service, to)
+    arrived = received_message(service, to)
     assert text_of(arrived).replace("\r\n", "\n").startswith(message.body)
     assert html_of(arrived).startswith(message.alternatives[0][0])
     files = {part.get_filename(): part for part in arrived.walk() if part.get_filename()}
@@ -103,8 +103,8 @@ def test_a_text_alone_and_an_html_alone_arrive(backend, service):
     message = EmailMessage("Html", "<p>Just HTML</p>", "hello@demo.example", [html])
     message.content_subtype = "html"
     assert message.send() == 1
-    assert text_of(caught(service, plain)).startswith("Just text")
-    assert html_of(caught(service, html)).startswith("<p>Just HTML</p>")
+    assert text_of(received_message(service, plain)).startswith("Just text")
+    assert html_of(received_message(service, html)).startswith("<p>Just HTML</p>")
 
 
 def test_a_forwarded_message_and_a_mime_text_are_attached(backend, service):
@@ -113,15 +113,15 @@ def test_a_forwarded_message_and_a_mime_text_are_attached(backend, service):
     message.attach(None, EmailMessage("Inner", "Inner text", "x@example.com", ["y@example.com"]), "message/rfc822")
     message.attach(MIMEText("größer", "x-log", "iso-8859-1"))
     message.send()
-    parts = [part for part in caught(service, to).walk() if part.get_content_disposition() == "attachment"]
-    # The service sends no structured parts: a message comes as a file that mail programs open.
+    parts = [part for part in received_message(service, to).walk() if part.get_content_disposition() == "attachment"]
+    # The service sends no structured parts: an attached message arrives as a file.
     (forwarded,) = (part for part in parts if part.get_filename() == "attachment.eml")
     assert b"Inner text" in forwarded.get_payload(decode=True)
     (log,) = (part for part in parts if part.get_content_type() == "text/x-log")
     assert (log.get_payload(decode=True), log.get_content_charset()) == ("größer".encode("latin-1"), "iso-8859-1")
 
 
-def test_what_the_api_has_beyond_django_is_given_on_the_message(backend, client):
+def test_further_api_options_are_set_on_the_message(backend, client):
     template = client.templates.create(name="Hi", subject="Hi {{name}}", html_content="<p>{{name}}</p>")
     message = EmailMessage(from_email="hello@demo.example", to=[someone()])
     message.postrider = {
@@ -135,7 +135,7 @@ def test_what_the_api_has_beyond_django_is_given_on_the_message(backend, client)
     assert (email.subject, email.tags, email.template_id) == ("Hi Ada", ["welcome"], template.id)
 
 
-def test_headers_that_django_lets_override_fields_do(backend, client):
+def test_headers_that_override_fields_in_django_override_them_here(backend, client):
     headers = {"From": "Other <other@demo.example>", "Reply-To": "r@demo.example", "X-A": "1"}
     message = EmailMessage("Hi", "Hi", "hello@demo.example", [someone()], headers=headers)
     message.send()
@@ -147,7 +147,7 @@ def test_headers_that_django_lets_override_fields_do(backend, client):
     )
 
 
-def test_what_the_api_cannot_carry_is_refused_before_it_is_sent(backend):
+def test_an_unsupported_message_is_rejected_before_it_is_sent(backend):
     calendar = EmailMultiAlternatives("Hi", "Hi", "hello@demo.example", [someone()])
     calendar.attach_alternative("BEGIN:VCALENDAR", "text/calendar")
     two = EmailMessage("Hi", "Hi", "hello@demo.example", [someone()], reply_to=["a@demo.example", "b@demo.example"])
@@ -157,23 +157,23 @@ def test_what_the_api_cannot_carry_is_refused_before_it_is_sent(backend):
             message.send()
 
 
-def test_a_refusal_is_raised_or_silent_as_django_says(backend):
-    def stranger():
+def test_an_api_error_is_raised_or_silent_depending_on_fail_silently(backend):
+    def unregistered():
         return EmailMessage("Hi", "Hi", "hello@not-registered.example", [someone()])
 
     with pytest.raises(ApiError) as caught:
-        stranger().send()
+        unregistered().send()
     assert caught.value.code == "domain_not_registered"
-    assert stranger().send(fail_silently=True) == 0
+    assert unregistered().send(fail_silently=True) == 0
 
 
-def test_messages_to_nobody_are_not_sent_and_many_are_counted(backend):
+def test_messages_without_recipients_are_not_sent_and_sent_ones_are_counted(backend):
     messages = [EmailMessage("Hi", "Hi", "hello@demo.example", [someone()]) for _ in range(3)]
     with get_connection() as connection:
         assert connection.send_messages([*messages, EmailMessage("Hi", "Hi", "hello@demo.example")]) == 3
 
 
-def test_the_connection_can_name_another_service(backend):
+def test_a_connection_can_use_another_service(backend):
     elsewhere = get_connection(base_url="http://127.0.0.1:1", api_key="pr_x")
     elsewhere.client._transport._max_retries = 0
     with pytest.raises(ConnectionFailed):

@@ -1,4 +1,4 @@
-"""The JavaScript library and the connectors: built, and tested by Node against the running service."""
+"""JavaScript packages: built, and tested with Node against the running service."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.node import copy_of, run
+from tests.clients.node import copy_package, run
 from tests.stack.stack import REPOSITORY
 
 pytestmark = pytest.mark.stack
@@ -16,23 +16,23 @@ VECTOR = REPOSITORY / "docs" / "webhook-vector.json"
 
 @pytest.fixture(scope="module")
 def javascript(node, tmp_path_factory):
-    """The JavaScript library, built."""
-    package = copy_of("clients/javascript", into=tmp_path_factory.mktemp("javascript"))
+    """Return the built JavaScript library."""
+    package = copy_package("clients/javascript", into=tmp_path_factory.mktemp("javascript"))
     run("npm", "run", "build", cwd=package)
     return package
 
 
 @pytest.fixture(scope="module")
 def n8n(node, tmp_path_factory):
-    """The n8n nodes, built."""
-    package = copy_of("connectors/n8n", into=tmp_path_factory.mktemp("n8n"))
+    """Return the built n8n nodes."""
+    package = copy_package("clients/n8n", into=tmp_path_factory.mktemp("n8n"))
     run("npm", "run", "build", cwd=package)
     return package
 
 
 @pytest.fixture(scope="module")
 def project(javascript, tmp_path_factory):
-    """An empty project into which the packed JavaScript library is installed."""
+    """Return an empty project with the packed JavaScript library installed."""
     return installed(javascript, into=tmp_path_factory.mktemp("project"))
 
 
@@ -40,12 +40,12 @@ def test_the_javascript_library(javascript, service):
     node_test(javascript, service)
 
 
-def test_the_n8n_nodes_in_n8ns_own_engine(n8n, service):
+def test_the_n8n_nodes_in_n8ns_engine(n8n, service):
     node_test(n8n, service)
 
 
-def test_the_zapier_app_in_zapiers_own_harness(node, service, tmp_path):
-    node_test(copy_of("connectors/zapier", into=tmp_path), service)
+def test_the_zapier_app_in_zapiers_harness(node, service, tmp_path):
+    node_test(copy_package("clients/zapier", into=tmp_path), service)
 
 
 def node_test(package: Path, service) -> None:
@@ -62,16 +62,16 @@ def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonj
         assert run("node", name, cwd=project, env=service.environment).startswith("ws_")
 
 
-def test_the_types_of_the_packed_library_are_found_and_right(javascript, project):
+def test_the_types_of_the_packed_library_are_found_and_correct(javascript, project):
     program = (
         'import { Postrider, QuotaExceededError, type Accepted } from "postrider";\n'
         "const client = new Postrider();\n"
         "export async function send(): Promise<Accepted> {\n"
         "  for await (const email of client.emails.list({ status: 'bounced' })) void email.sentAt?.length;\n"
-        "  // @ts-expect-error - an email has a sender\n"
+        "  // @ts-expect-error - an email needs a sender\n"
         '  await client.emails.send({ to: "ada@example.com" });\n'
-        '  const letter = { from: "a@b.c", to: ["d@e.f"], subject: "s", text: "t", scheduledFor: new Date() };\n'
-        "  return client.emails.send(letter);\n"
+        '  const email = { from: "a@b.c", to: ["d@e.f"], subject: "s", text: "t", scheduledFor: new Date() };\n'
+        "  return client.emails.send(email);\n"
         "}\n"
         "export const end = (error: QuotaExceededError): number => error.resetsAt.getTime();\n"
     )
@@ -88,7 +88,7 @@ def test_the_examples_of_the_javascript_library_run(javascript, service, example
     assert "done" in out
 
 
-def test_the_packed_nodes_have_all_that_n8n_looks_for(n8n, tmp_path):
+def test_the_packed_nodes_have_the_files_that_n8n_requires(n8n, tmp_path):
     project = installed(n8n, into=tmp_path, legacy_peers=True)
     package = project / "node_modules" / "n8n-nodes-postrider"
     description = json.loads((package / "package.json").read_text())
@@ -100,7 +100,7 @@ def test_the_packed_nodes_have_all_that_n8n_looks_for(n8n, tmp_path):
 
 
 def installed(package: Path, *, into: Path, legacy_peers: bool = False) -> Path:
-    """Pack, and install what was packed into an empty project, without a network."""
+    """Pack a package and install it into an empty project, without network access."""
     packed = run("npm", "pack", "--silent", "--pack-destination", str(into), cwd=package).split()[-1]
     project = into / "project"
     project.mkdir()

@@ -22,7 +22,7 @@ def someone():
     return f"ada-{uuid4()}@example.com"
 
 
-def letter(**fields):
+def new_email(**fields):
     return {"from_": FROM, "to": someone(), "subject": "Hello", "html": "<p>Hi</p>", **fields}
 
 
@@ -35,9 +35,9 @@ def problem(status, code, **headers):
     return Answer(status, {"Content-Type": "application/problem+json", **headers}, body)
 
 
-def test_an_email_is_accepted_delivered_and_tells_its_timeline(client):
+def test_an_email_is_accepted_and_delivered_and_has_a_timeline(client):
     to = someone()
-    accepted = client.emails.send(**letter(to=to, tags=["python"], metadata={"orderId": 7}))
+    accepted = client.emails.send(**new_email(to=to, tags=["python"], metadata={"orderId": 7}))
     assert accepted.status == "queued"
     email = wait_for(lambda: delivered(client, accepted.id), seconds=20, what="the delivery")
     assert (email.to, email.from_, email.metadata, email.tags) == (to, FROM, {"orderId": 7}, ["python"])
@@ -55,7 +55,7 @@ def delivered(client, email_id):
 def test_files_are_given_as_bytes_or_from_a_path(client, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"hello")
     files = [Attachment.from_path(tmp_path / "a.txt"), Attachment("b.bin", bytes(range(256)), content_id="logo")]
-    accepted = client.emails.send(**letter(attachments=files))
+    accepted = client.emails.send(**new_email(attachments=files))
     kept = client.emails.get(accepted.id).attachments
     assert [(file.filename, file.content_type, file.size) for file in kept] == [
         ("a.txt", "text/plain", 5),
@@ -63,12 +63,12 @@ def test_files_are_given_as_bytes_or_from_a_path(client, tmp_path):
     ]
 
 
-def test_check_tells_what_would_be_sent(client):
-    checked = client.emails.check(**letter(text="Hi there"))
+def test_check_returns_the_rendered_email(client):
+    checked = client.emails.check(**new_email(text="Hi there"))
     assert (checked.subject, checked.html, checked.text, checked.warnings) == ("Hello", "<p>Hi</p>", "Hi there", [])
 
 
-def test_all_faults_of_the_fields_are_told_at_once(client):
+def test_all_invalid_fields_are_reported_at_once(client):
     with pytest.raises(postrider.ValidationError) as caught:
         client.emails.send(from_="nobody", to=[], subject="Hello")
     assert {error.field for error in caught.value.errors} == {"from", "to"}
@@ -76,17 +76,17 @@ def test_all_faults_of_the_fields_are_told_at_once(client):
     assert caught.value.request_id.startswith("req_")
 
 
-def test_a_suppressed_recipient_is_named(client):
+def test_a_suppressed_recipient_is_reported(client):
     to = someone()
     suppression = client.suppressions.create(to)
     with pytest.raises(postrider.RecipientSuppressed) as caught:
-        client.emails.send(**letter(to=to))
+        client.emails.send(**new_email(to=to))
     (recipient,) = caught.value.recipients
     assert (recipient.email, recipient.reason, recipient.suppression_id) == (to, "manual", suppression.id)
 
 
-def test_a_scheduled_email_is_moved_cancelled_and_cancelled_again(client):
-    email = client.emails.send(**letter(scheduled_for=in_an_hour()))
+def test_a_scheduled_email_is_rescheduled_and_cancelled_and_cancelled_again(client):
+    email = client.emails.send(**new_email(scheduled_for=in_an_hour()))
     later = in_an_hour().replace(microsecond=0) + timedelta(hours=1)
     assert client.emails.reschedule(email.id, later).scheduled_for == later
     assert client.emails.cancel(email.id).status == "cancelled"
@@ -95,13 +95,13 @@ def test_a_scheduled_email_is_moved_cancelled_and_cancelled_again(client):
         client.emails.reschedule(email.id, None)
 
 
-def test_a_schedule_without_a_time_zone_is_refused(client):
+def test_a_schedule_without_a_time_zone_is_rejected(client):
     with pytest.raises(ValueError, match="time zone"):
-        client.emails.send(**letter(scheduled_for=datetime(2030, 1, 1)))  # noqa: DTZ001
+        client.emails.send(**new_email(scheduled_for=datetime(2030, 1, 1)))  # noqa: DTZ001
 
 
-def test_what_is_sent_cannot_be_cancelled_and_can_be_sent_again(client):
-    email = client.emails.send(**letter())
+def test_a_sent_email_cannot_be_cancelled_and_can_be_resent(client):
+    email = client.emails.send(**new_email())
     wait_for(lambda: delivered(client, email.id), seconds=20, what="the delivery")
     with pytest.raises(postrider.EmailAlreadySent):
         client.emails.cancel(email.id)
@@ -111,78 +111,78 @@ def test_what_is_sent_cannot_be_cancelled_and_can_be_sent_again(client):
     assert client.emails.resend(email.id, idempotency_key=key).id == again.id
 
 
-def test_a_batch_answers_with_an_id_for_each_and_lists_whom_it_left_out(client):
-    blocked = someone()
-    client.suppressions.create(blocked)
+def test_a_batch_returns_an_id_for_each_recipient_and_lists_rejected_recipients(client):
+    suppressed = someone()
+    client.suppressions.create(suppressed)
     template = client.templates.create(name="Hi", subject="Hi {{first_name}}", html_content="<p>{{first_name}}</p>")
-    people = [BatchRecipient(someone(), template_data={"first_name": "Ada"}), BatchRecipient(blocked)]
-    batch = client.emails.batch(from_=FROM, template_id=template.id, recipients=people)
-    assert (batch.queued, [one.to for one in batch.rejected]) == (1, [blocked])
+    recipients = [BatchRecipient(someone(), template_data={"first_name": "Ada"}), BatchRecipient(suppressed)]
+    batch = client.emails.batch(from_=FROM, template_id=template.id, recipients=recipients)
+    assert (batch.queued, [one.to for one in batch.rejected]) == (1, [suppressed])
     assert client.emails.get(batch.ids[0]).subject == "Hi Ada"
 
 
-def test_an_idempotency_key_gives_the_first_answer(client):
+def test_an_idempotency_key_returns_the_first_response(client):
     key = str(uuid4())
-    first = client.emails.send(**letter(idempotency_key=key))
-    assert client.emails.send(**letter(idempotency_key=key)).id == first.id
+    first = client.emails.send(**new_email(idempotency_key=key))
+    assert client.emails.send(**new_email(idempotency_key=key)).id == first.id
 
 
-def test_a_list_is_one_page_or_all_of_it(client):
+def test_a_list_is_one_page_or_all_pages(client):
     tag = f"list-{uuid4()}"
     for _ in range(5):
-        client.emails.send(**letter(tags=[tag], scheduled_for=in_an_hour()))
+        client.emails.send(**new_email(tags=[tag], scheduled_for=in_an_hour()))
     page = client.emails.list(tag=tag, limit=2, page=2).fetch()
     assert (page.total, page.page, page.limit, len(page.data)) == (5, 2, 2, 2)
     ids = []
     for email in client.emails.list(tag=tag, limit=2):
         ids.append(email.id)
-        if len(ids) == 1:  # one that comes in between moves an item to the next page
-            client.emails.send(**letter(tags=[tag], scheduled_for=in_an_hour()))
+        if len(ids) == 1:  # a new email moves an item to the next page
+            client.emails.send(**new_email(tags=[tag], scheduled_for=in_an_hour()))
     assert (len(ids), len(set(ids))) == (5, 5)
     assert client.emails.list(tag=tag, status=["queued", "sent"], from_=datetime.now(UTC)).fetch().data == []
 
 
 def test_the_export_is_csv(client):
     tag = f"export-{uuid4()}"
-    email = client.emails.send(**letter(tags=[tag]))
+    email = client.emails.send(**new_email(tags=[tag]))
     export = client.emails.export(tag=tag)
     assert [line.split(",")[0] for line in export.csv.splitlines()] == ["id", email.id]
     assert export.truncated is False
 
 
-def test_an_id_that_is_none_is_not_asked_for(client):
+def test_an_invalid_id_is_not_requested(client):
     with pytest.raises(postrider.NotFound):
         client.emails.get("a/../../me?x=1#y")
-    for senseless in ("", ".", "..", None):
+    for invalid in ("", ".", "..", None):
         with pytest.raises(postrider.PostriderError, match="not an id"):
-            client.emails.cancel(senseless)
+            client.emails.cancel(invalid)
 
 
-def test_templates_are_created_previewed_changed_listed_and_deleted(client):
+def test_templates_are_created_previewed_updated_listed_and_deleted(client):
     alias = f"a{uuid4()}"
-    made = client.templates.create(name="W", subject="Hi {{name}}", html_content="<p>{{name}}</p>", alias=alias)
-    assert client.templates.preview(made.id, {"name": "Ada"}).subject == "Hi Ada"
-    assert client.templates.preview(made.id).missing_variables == ["name"]
-    changed = client.templates.update(made.id, name="Hello", alias=None)
+    created = client.templates.create(name="W", subject="Hi {{name}}", html_content="<p>{{name}}</p>", alias=alias)
+    assert client.templates.preview(created.id, {"name": "Ada"}).subject == "Hi Ada"
+    assert client.templates.preview(created.id).missing_variables == ["name"]
+    changed = client.templates.update(created.id, name="Hello", alias=None)
     assert (changed.name, changed.alias) == ("Hello", None)
-    assert client.templates.get(made.id).html_content == "<p>{{name}}</p>"
-    assert made.id in [template.id for template in client.templates.list()]
-    assert client.templates.delete(made.id).deleted
+    assert client.templates.get(created.id).html_content == "<p>{{name}}</p>"
+    assert created.id in [template.id for template in client.templates.list()]
+    assert client.templates.delete(created.id).deleted
     with pytest.raises(postrider.NotFound):
-        client.templates.get(made.id)
+        client.templates.get(created.id)
     with pytest.raises(postrider.TemplateSyntaxError) as caught:
         client.templates.create(name="B", subject="Hi", html_content="<p>\n  {{#if x}}")
     assert caught.value.place[0] == "htmlContent"
 
 
-def test_suppressions_are_made_found_kept_when_made_again_and_lifted(client):
+def test_suppressions_are_created_found_kept_when_created_again_and_deleted(client):
     email = someone()
-    made = client.suppressions.create(email)
-    assert client.suppressions.create(email) == made
-    assert client.suppressions.get(made.id) == made
-    assert client.suppressions.create_many([email, someone()])[0] == made
-    assert client.suppressions.list(search=email, reason="manual").fetch().data == [made]
-    assert client.suppressions.delete(made.id).deleted
+    created = client.suppressions.create(email)
+    assert client.suppressions.create(email) == created
+    assert client.suppressions.get(created.id) == created
+    assert client.suppressions.create_many([email, someone()])[0] == created
+    assert client.suppressions.list(search=email, reason="manual").fetch().data == [created]
+    assert client.suppressions.delete(created.id).deleted
 
 
 def test_domains_are_registered_and_listed(client):
@@ -192,19 +192,19 @@ def test_domains_are_registered_and_listed(client):
     assert domain.id in [one.id for one in client.domains.list(limit=2)]
 
 
-def test_a_domain_is_verified_which_it_fails_in_the_tests_world_and_deleted(client):
+def test_a_domain_is_verified_which_fails_without_dns_records_and_deleted(client):
     domain = client.domains.create(f"v{uuid4().hex}.example")
     checked = client.domains.verify(domain.id)
     assert checked.status != "verified"
     assert checked.last_checked_at is not None
-    # The first key was not seen in the DNS yet, so there is nothing to take its place.
+    # The first key is not in the DNS yet, so it is not replaced.
     assert client.domains.rotate_dkim(domain.id).records == checked.records
     assert client.domains.delete(domain.id).deleted
 
 
-def test_analytics_count_what_was_sent_in_all_and_by_day(client):
+def test_analytics_count_sent_emails_in_total_and_by_day(client):
     before = client.analytics.get()
-    email = client.emails.send(**letter())
+    email = client.emails.send(**new_email())
     wait_for(lambda: delivered(client, email.id), seconds=20, what="the delivery")
     now = datetime.now(UTC)
     after = client.analytics.get(from_=now - timedelta(days=1), to=now)
@@ -216,13 +216,13 @@ def test_analytics_count_what_was_sent_in_all_and_by_day(client):
     assert len(client.analytics.daily()) == 14
 
 
-def test_the_queues_numbers_are_numbers(client):
+def test_queue_statistics_are_numbers(client):
     stats = client.queue.stats()
     assert min(stats.waiting, stats.active, stats.delayed, stats.failed, stats.paused) >= 0
     assert stats.completed > 0
 
 
-def test_me_tells_workspace_key_and_quota(client):
+def test_me_returns_workspace_key_and_quota(client):
     me = client.me()
     assert me.workspace.id.startswith("ws_")
     assert me.key.scope == "full_access"
@@ -231,27 +231,27 @@ def test_me_tells_workspace_key_and_quota(client):
 
 def test_a_wrong_key_is_an_authentication_error(service):
     with (
-        Postrider("pr_not_a_key", base_url=service.stack.url) as stranger,
+        Postrider("pr_not_a_key", base_url=service.stack.url) as unauthenticated,
         pytest.raises(postrider.AuthenticationError) as caught,
     ):
-        stranger.me()
+        unauthenticated.me()
     assert caught.value.code == "invalid_api_key"
 
 
-def test_a_spent_quota_is_told_with_its_end_and_not_repeated(service):
-    with proxy(service.stack.url) as line, Postrider(service.spent_key, base_url=line.url) as poor:
+def test_an_exceeded_quota_is_reported_with_its_reset_time_and_not_retried(service):
+    with proxy(service.stack.url) as faulty, Postrider(service.spent_key, base_url=faulty.url) as exhausted:
         with pytest.raises(postrider.QuotaExceeded) as caught:
-            poor.emails.send(**letter(from_="hello@poor.example"))
+            exhausted.emails.send(**new_email(from_="hello@exhausted.example"))
         assert (caught.value.limit, caught.value.used, caught.value.requested) == (500, 500, 1)
         assert caught.value.resets_at > datetime.now(UTC)
-        assert len(line.seen) == 1
+        assert len(faulty.seen) == 1
 
 
-def test_nothing_shows_the_key(client, service):
+def test_the_api_key_is_not_in_any_repr(client, service):
     assert service.stack.key not in repr(client) + repr(client._transport) + str(client.emails)
 
 
-def test_a_client_without_a_key_or_with_a_senseless_address_is_not_made(monkeypatch):
+def test_a_client_without_a_key_or_with_an_invalid_base_url_is_rejected(monkeypatch):
     monkeypatch.delenv("POSTRIDER_API_KEY", raising=False)
     monkeypatch.delenv("POSTRIDER_URL", raising=False)
     for arguments, message in (
@@ -264,29 +264,29 @@ def test_a_client_without_a_key_or_with_a_senseless_address_is_not_made(monkeypa
 
 
 @pytest.mark.parametrize("end", ["/", "/v1", "/v1/"])
-def test_the_base_address_may_end_in_a_slash_or_in_v1(service, end):
+def test_the_base_url_may_end_in_a_slash_or_in_v1(service, end):
     with Postrider(service.stack.key, base_url=service.stack.url + end) as client:
         assert client.me().workspace.id
 
 
-def test_an_email_whose_answer_is_lost_is_sent_once(service, client):
+def test_an_email_whose_response_is_lost_is_sent_once(service, client):
     tag = f"lost-{uuid4()}"
     faults = (LOSE, problem(503, "service_unavailable"))
-    with proxy(service.stack.url, *faults) as line, Postrider(service.stack.key, base_url=line.url) as shaky:
-        accepted = shaky.emails.send(**letter(tags=[tag]))
+    with proxy(service.stack.url, *faults) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
+        accepted = retrying.emails.send(**new_email(tags=[tag]))
     assert [email.id for email in client.emails.list(tag=tag)] == [accepted.id]
-    assert len(line.seen) == 3
-    assert len({headers["Idempotency-Key"] for headers in line.seen}) == 1
+    assert len(faulty.seen) == 3
+    assert len({headers["Idempotency-Key"] for headers in faulty.seen}) == 1
 
 
-def test_a_batch_and_a_resend_whose_answers_are_lost_happen_once(service, client):
+def test_a_batch_and_a_resend_whose_responses_are_lost_happen_once(service, client):
     tag = f"lost-{uuid4()}"
     template = client.templates.create(name="Hi", subject="Hi", html_content="<p>Hi</p>")
-    people = [BatchRecipient(someone()), BatchRecipient(someone())]
-    with proxy(service.stack.url, LOSE) as line, Postrider(service.stack.key, base_url=line.url) as shaky:
-        batch = shaky.emails.batch(from_=FROM, template_id=template.id, recipients=people, tags=[tag])
-        line.faults.append(LOSE)
-        shaky.emails.resend(batch.ids[0])
+    recipients = [BatchRecipient(someone()), BatchRecipient(someone())]
+    with proxy(service.stack.url, LOSE) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
+        batch = retrying.emails.batch(from_=FROM, template_id=template.id, recipients=recipients, tags=[tag])
+        faulty.faults.append(LOSE)
+        retrying.emails.resend(batch.ids[0])
     assert client.emails.list(tag=tag).fetch().total == 3
 
 
@@ -302,32 +302,32 @@ def test_a_batch_and_a_resend_whose_answers_are_lost_happen_once(service, client
     ],
     ids=["limit", "an hour", "quota", "gateway", "redirect", "lost"],
 )
-def test_what_is_repeated_and_what_is_not(service, fault, requests, kind):
-    with proxy(service.stack.url, fault) as line, Postrider(service.stack.key, base_url=line.url) as shaky:
+def test_errors_are_retried_or_raised(service, fault, requests, kind):
+    with proxy(service.stack.url, fault) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
         if kind is None:
-            assert shaky.me().workspace.id
+            assert retrying.me().workspace.id
         else:
             with pytest.raises(kind):
-                shaky.me()
-    assert len(line.seen) == requests
+                retrying.me()
+    assert len(faulty.seen) == requests
 
 
-def test_what_must_not_happen_twice_is_not_repeated_after_a_lost_answer(service):
-    with proxy(service.stack.url, LOSE) as line, Postrider(service.stack.key, base_url=line.url) as shaky:
+def test_a_request_that_is_not_idempotent_is_not_retried_after_a_lost_response(service):
+    with proxy(service.stack.url, LOSE) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
         with pytest.raises(postrider.ConnectionFailed):
-            shaky.templates.create(name="Once", subject="Hi", html_content="<p>Hi</p>")
-        assert len(line.seen) == 1
+            retrying.templates.create(name="Once", subject="Hi", html_content="<p>Hi</p>")
+        assert len(faulty.seen) == 1
 
 
-def test_a_server_that_says_nothing_is_timed_out(service):
-    with proxy(service.stack.url, HANG, HANG) as line:
-        shaky = Postrider(service.stack.key, base_url=line.url, timeout_seconds=0.2, max_retries=1)
-        with shaky, pytest.raises(postrider.TimedOut):
-            shaky.me()
-        assert len(line.seen) == 2
+def test_a_silent_server_times_out(service):
+    with proxy(service.stack.url, HANG, HANG) as faulty:
+        retrying = Postrider(service.stack.key, base_url=faulty.url, timeout_seconds=0.2, max_retries=1)
+        with retrying, pytest.raises(postrider.TimedOut):
+            retrying.me()
+        assert len(faulty.seen) == 2
 
 
-def test_a_server_that_is_not_there_is_a_failed_connection():
+def test_an_unreachable_server_is_a_failed_connection():
     client = Postrider("pr_x", base_url="http://127.0.0.1:1", max_retries=0)
     with client, pytest.raises(postrider.ConnectionFailed, match="refused"):
         client.me()
@@ -341,7 +341,7 @@ def test_waits_grow_and_differ():
         assert longest / 2 <= min(waits) <= max(waits) <= longest
 
 
-def test_a_forked_process_has_connections_of_its_own(client):
+def test_a_forked_process_opens_new_connections(client):
     client.me()
     before = client._transport._connections()
     reading, writing = os.pipe()

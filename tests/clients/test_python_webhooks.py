@@ -1,4 +1,4 @@
-"""Webhooks by the Python library: what the running service posts is verified as a receiver would."""
+"""Webhooks in the Python library: requests of the running service are verified by a receiver."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def receiver():
-    """A receiver's URL, and what was posted to it: headers and raw body."""
+    """Return the URL of a receiver and its requests, as headers and raw body."""
     received = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -40,24 +40,24 @@ def send(client):
     return client.emails.send(**fields).id
 
 
-def posted(received, email_id):
-    """Return headers and body of the delivery about this email."""
+def request_for(received, email_id):
+    """Return the headers and body of the delivery for this email."""
     about = lambda: next((one for one in list(received) if email_id.encode() in one[1]), None)  # noqa: E731
     return wait_for(about, seconds=30, what="the delivery")
 
 
-def test_what_the_service_posts_is_verified_before_and_after_the_secret_is_rotated(client, receiver):
+def test_requests_of_the_service_are_verified_before_and_after_the_secret_is_rotated(client, receiver):
     url, received = receiver
     webhook = client.webhooks.create(url=url, events=["delivered"])
     assert webhook.secret not in repr(webhook)
     email_id = send(client)
-    headers, body = posted(received, email_id)
+    headers, body = request_for(received, email_id)
     event = client.webhooks.verify(body, headers, webhook.secret)
     assert (event.event, event.data["emailId"]) == ("delivered", email_id)
     assert verify_webhook(body, headers["x-service-signature"], webhook.secret) == event
 
     newer = client.webhooks.rotate_secret(webhook.id).secret
-    headers, body = posted(received, send(client))
+    headers, body = request_for(received, send(client))
     for secret in (newer, webhook.secret):
         assert verify_webhook(body, headers, secret)
     assert verify_webhook(body, headers["x-service-signature"], newer)
@@ -67,20 +67,20 @@ def test_what_the_service_posts_is_verified_before_and_after_the_secret_is_rotat
     assert client.webhooks.delete(webhook.id).deleted
 
 
-def test_webhooks_are_listed_changed_tried_their_deliveries_read_and_posted_again(client, receiver):
+def test_webhooks_are_listed_updated_and_tested_and_their_deliveries_read_and_replayed(client, receiver):
     url, received = receiver
     webhook = client.webhooks.create(url=url, events=["bounced"])
     assert webhook.id in [one.id for one in client.webhooks.list()]
     assert set(client.webhooks.update(webhook.id, events=["bounced", "failed"]).events) == {"bounced", "failed"}
-    tried = client.webhooks.test(webhook.id)
-    assert tried.test
+    tested = client.webhooks.test(webhook.id)
+    assert tested.test
     wait_for(lambda: len(received) == 1, seconds=30, what="the test")
     succeeded = client.webhooks.deliveries(webhook.id, status="succeeded")
-    wait_for(lambda: [one.id for one in succeeded] == [tried.id], seconds=10, what="the log")
-    delivery = client.webhooks.delivery(webhook.id, tried.id)
+    wait_for(lambda: [one.id for one in succeeded] == [tested.id], seconds=10, what="the log")
+    delivery = client.webhooks.delivery(webhook.id, tested.id)
     assert delivery.body.encode() == received[0][1]
     assert len(delivery.attempts) == 1
-    client.webhooks.replay(webhook.id, tried.id)
+    client.webhooks.replay(webhook.id, tested.id)
     wait_for(lambda: len(received) == 2, seconds=30, what="the replay")
     assert client.webhooks.update(webhook.id, active=False).active is False
     client.webhooks.delete(webhook.id)

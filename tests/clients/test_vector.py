@@ -1,4 +1,4 @@
-"""The shared vector of webhook signatures: right by its own words, and in the Python library."""
+"""The shared test vector of webhook signatures, in the specification and in the Python library."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ HEADERS = {
 LONG = float("inf")
 
 
-def test_the_vector_is_what_the_contract_says():
+def test_the_vector_matches_the_specification():
     assert hmac.new(SECRET.encode(), BODY.encode(), hashlib.sha256).hexdigest() == SIGNATURE
     key = base64.b64decode(SECRET.removeprefix("whsec_"), validate=True)
     signed = f"{VECTOR['webhookId']}.{VECTOR['timestamp']}.{BODY}".encode()
@@ -30,7 +30,7 @@ def test_the_vector_is_what_the_contract_says():
     assert VECTOR["standardSignature"] == f"v1,{expected}"
 
 
-def test_the_vector_is_what_the_standards_own_library_makes():
+def test_the_vector_matches_the_standard_webhooks_library():
     at = datetime.fromtimestamp(VECTOR["timestamp"], UTC)
     assert Webhook(SECRET).sign(VECTOR["webhookId"], at, BODY) == VECTOR["standardSignature"]
 
@@ -68,11 +68,11 @@ OTHER = "whsec_" + base64.b64encode(b"another").decode()
         (json.loads(BODY), SIGNATURE, SECRET),
     ],
 )
-def test_everything_else_is_refused(body, header, secret):
+def test_everything_else_is_rejected(body, header, secret):
     with pytest.raises(WebhookVerificationError):
         verify_webhook(body, header, secret, tolerance_seconds=LONG)
 
 
-def test_an_old_delivery_is_refused():
+def test_an_old_delivery_is_rejected():
     with pytest.raises(WebhookVerificationError, match="clock"):
         verify_webhook(BODY, HEADERS, SECRET)

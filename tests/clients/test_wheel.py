@@ -1,4 +1,4 @@
-"""The wheel of the Python library, installed into an environment that has nothing of this repository."""
+"""The wheel of the Python library, installed into an environment without this repository."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ SOURCE = REPOSITORY / "clients" / "python"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """The Python of an environment in which the wheel is installed. Skips where its dependency cannot be fetched."""
+    """Return the Python of an environment with the wheel. Skips the test if a dependency cannot be fetched."""
     home = tmp_path_factory.mktemp("wheel")
     uv = str(Path(sys.executable).with_name("uv"))
     source = home / "source"

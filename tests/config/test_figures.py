@@ -1,42 +1,44 @@
-"""What benchmarks tell, and the table that is made of it."""
+"""The figures that benchmarks report, and the file that is written from them."""
 
 import json
 import subprocess
 import sys
 
-from benchmarks.__main__ import Run, renew, run, section
-from benchmarks.figures import MARK, Figure, figure
+from benchmarks.__main__ import BenchmarkRun, format_section, run_benchmark, update_table
+from benchmarks.figures import MARK, BenchmarkFigure, record_figure
 from tests.stack.stack import REPOSITORY
 
 
-def test_a_figure_is_read_back_as_it_was_told(capsys):
-    figure("sends", 312.4, "/s", at_least=300)
-    assert Figure.read(capsys.readouterr().out) == Figure("sends", 312.4, "/s", at_least=300)
-    assert Figure.read("sends: 312/s") is None
+def test_a_reported_figure_is_parsed(capsys):
+    record_figure("sends", 312.4, "/s", at_least=300)
+    assert BenchmarkFigure.parse(capsys.readouterr().out) == BenchmarkFigure("sends", 312.4, "/s", at_least=300)
+    assert BenchmarkFigure.parse("sends: 312/s") is None
 
 
-def test_a_row_says_whether_the_aim_was_met():
-    assert Figure("p99", 59.94, "ms", at_most=60).row == "| p99 | 60 ms | at most 60 ms | met |"
-    assert Figure("lost", 0, at_most=0).row == "| lost | 0 | at most 0 | met |"
-    assert Figure("lost", 1, at_most=0).verdict == "**missed**"
-    assert Figure("ratio", 1.8, at_least=3.5).verdict == "**missed**"
-    assert Figure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
+def test_a_row_shows_whether_the_target_was_met():
+    assert BenchmarkFigure("p99", 59.94, "ms", at_most=60).row == "| p99 | 60 ms | at most 60 ms | met |"
+    assert BenchmarkFigure("lost", 0, at_most=0).row == "| lost | 0 | at most 0 | met |"
+    assert BenchmarkFigure("lost", 1, at_most=0).verdict == "**missed**"
+    assert BenchmarkFigure("ratio", 1.8, at_least=3.5).verdict == "**missed**"
+    assert BenchmarkFigure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
 
 
-def test_a_section_tells_what_was_measured_or_what_broke():
-    text = section(Run("accept", [Figure("ratio", 3, at_least=2)]))
+def test_a_section_shows_the_figures_or_the_failure():
+    text = format_section(BenchmarkRun("accept", [BenchmarkFigure("ratio", 3, at_least=2)]))
     assert text.startswith("accept\n\n")
-    assert text.endswith("\n\n| what | figure | aim | |\n|---|---|---|---|\n| ratio | 3 | at least 2 | met |")
-    assert section(Run("lists", [], "It ended with 1.")).endswith("\n\nIt ended with 1.")
+    assert text.endswith("\n\n| measurement | result | target | |\n|---|---|---|---|\n| ratio | 3 | at least 2 | met |")
+    assert format_section(BenchmarkRun("lists", [], "Failed with exit code 1.")).endswith(
+        "\n\nFailed with exit code 1."
+    )
 
 
-def test_a_run_renews_its_own_section_of_the_table_alone(tmp_path):
+def test_a_run_replaces_only_its_own_section(tmp_path):
     table = tmp_path / "figures.md"
-    renew(table, Run("lists", [Figure("list", 7, "ms")]))
-    renew(table, Run("accept", [Figure("ratio", 3)]))
+    update_table(table, BenchmarkRun("lists", [BenchmarkFigure("list", 7, "ms")]))
+    update_table(table, BenchmarkRun("accept", [BenchmarkFigure("ratio", 3)]))
     before = table.read_text()
-    renew(table, Run("lists", [Figure("list", 8, "ms")]))
-    assert table.read_text().startswith("# Figures\n\nWritten by")
+    update_table(table, BenchmarkRun("lists", [BenchmarkFigure("list", 8, "ms")]))
+    assert table.read_text().startswith("# Figures\n\nBenchmark results, written by")
     assert table.read_text().split("\n## ")[1] == before.split("\n## ")[1]
     assert [part.partition("\n")[0] for part in before.split("\n## ")[1:]] == ["accept", "lists"]
     assert "| list | 8 ms |" in table.read_text()
@@ -44,18 +46,18 @@ def test_a_run_renews_its_own_section_of_the_table_alone(tmp_path):
     assert table.read_text().endswith("|\n")
 
 
-def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are():
+def test_an_unknown_benchmark_is_refused():
     command = [sys.executable, "-m", "benchmarks", "nothing"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "there is no benchmark nothing" in done.stderr
+    assert "unknown benchmark: nothing" in done.stderr
 
 
-def test_one_that_breaks_is_told_and_its_figures_are_kept(tmp_path, monkeypatch, capsys):
+def test_a_failed_benchmark_keeps_its_figures(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "benchmarks"
     folder.mkdir()
-    told = MARK + json.dumps({"name": "n", "value": 1, "unit": ""})
-    (folder / "accept.py").write_text(f"print('for people'); print({told!r}); raise SystemExit(3)")
+    line = MARK + json.dumps({"name": "n", "value": 1, "unit": ""})
+    (folder / "accept.py").write_text(f"print('for people'); print({line!r}); raise SystemExit(3)")
     monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
-    assert run("accept") == Run("accept", [Figure("n", 1, "")], "It ended with 3.")
+    assert run_benchmark("accept") == BenchmarkRun("accept", [BenchmarkFigure("n", 1, "")], "Failed with exit code 3.")
     assert "for people" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Old and new code run side by side while a version is brought out: migrations add, and take nothing away."""
+"""Migrations only add: old code keeps running on the new schema during a deployment."""
 
 import re
 
@@ -8,49 +8,54 @@ from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import NOT_PROVIDED
 
-# What breaks the code that was written before: names that vanish, and rows that it can no longer write.
-TAKES_AWAY = (
+# Operations that break the previous version: removed names, and rows that it can no longer write.
+DESTRUCTIVE_OPERATIONS = (
     operations.DeleteModel, operations.RemoveField, operations.RenameModel, operations.RenameField,
     operations.AlterModelTable,
 )  # fmt: skip
-SQL_TAKES_AWAY = re.compile(r"\bDROP\s+(TABLE|COLUMN)\b|\bRENAME\s+(TO|COLUMN)\b|\bSET\s+NOT\s+NULL\b", re.IGNORECASE)
-OURS = {config.label for config in apps.get_app_configs() if not config.name.startswith(("django.", "unfold"))}
+DESTRUCTIVE_SQL = re.compile(r"\bDROP\s+(TABLE|COLUMN)\b|\bRENAME\s+(TO|COLUMN)\b|\bSET\s+NOT\s+NULL\b", re.IGNORECASE)
+PROJECT_APPS = {config.label for config in apps.get_app_configs() if not config.name.startswith(("django.", "unfold"))}
 
 
-def ours():
+def migrations_after_the_first():
     loader = MigrationLoader(None, ignore_no_migrations=True)
-    return [one for (app, _), one in sorted(loader.disk_migrations.items()) if app in OURS and not one.initial]
+    return [
+        migration
+        for (app, _), migration in sorted(loader.disk_migrations.items())
+        if app in PROJECT_APPS and not migration.initial
+    ]
 
 
-def breaches(migration):
-    made = {one.name.lower() for one in migration.operations if isinstance(one, operations.CreateModel)}
-    for one in migration.operations:
-        if isinstance(one, TAKES_AWAY):
-            yield f"{type(one).__name__} {one.deconstruct()[2]}"
-        if isinstance(one, operations.AddField) and one.model_name.lower() not in made and not is_optional(one.field):
-            yield f"{one.model_name}.{one.name} is required, and old code does not know of it"
-        if isinstance(one, operations.RunSQL):
-            yield from (found[0] for found in SQL_TAKES_AWAY.finditer(str(one.sql)))
+def destructive_changes(migration):
+    created = {op.name.lower() for op in migration.operations if isinstance(op, operations.CreateModel)}
+    for op in migration.operations:
+        if isinstance(op, DESTRUCTIVE_OPERATIONS):
+            yield f"{type(op).__name__} {op.deconstruct()[2]}"
+        if isinstance(op, operations.AddField) and op.model_name.lower() not in created and not is_optional(op.field):
+            yield f"{op.model_name}.{op.name} is required, but unknown to the previous version"
+        if isinstance(op, operations.RunSQL):
+            yield from (match[0] for match in DESTRUCTIVE_SQL.finditer(str(op.sql)))
 
 
 def is_optional(field):
-    # A default of Python's is taken away from the column again: old code would then insert nothing for it.
+    # Django drops a Python default from the column again, so that inserts of the previous version would fail.
     return field.null or field.db_default is not NOT_PROVIDED or field.many_to_many
 
 
 @pytest.mark.django_db
-def test_no_migration_takes_away_what_the_code_before_it_uses():
-    assert {str(one): found for one in ours() if (found := list(breaches(one)))} == {}
+def test_no_migration_breaks_the_previous_version():
+    changes = {str(migration): list(destructive_changes(migration)) for migration in migrations_after_the_first()}
+    assert {name: found for name, found in changes.items() if found} == {}
 
 
-def test_what_it_looks_for_is_found():
+def test_destructive_changes_are_detected():
     from django.db import migrations, models
 
-    taken = migrations.Migration("x", "emails")
-    taken.operations = [
+    migration = migrations.Migration("x", "emails")
+    migration.operations = [
         operations.RemoveField("email", "subject"),
         operations.AddField("email", "weight", models.IntegerField(default=0)),
         operations.AddField("email", "height", models.IntegerField(null=True)),
         operations.RunSQL("ALTER TABLE emails_email DROP COLUMN subject"),
     ]
-    assert len(list(breaches(taken))) == 3
+    assert len(list(destructive_changes(migration))) == 3

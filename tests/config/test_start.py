@@ -1,4 +1,4 @@
-"""A senseless or unsafe setting stops the start with a sentence that says what to change."""
+"""Postrider refuses to start with a missing or unsafe setting and explains how to fix it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-GOOD = {
+VALID = {
     "MODE": "production",
     "DATABASE_URL": "postgres://user:secret-password@db.example:5432/postrider",
     "REDIS_URL": "redis://:secret-password@redis.example:6379/0",
@@ -23,7 +23,7 @@ GOOD = {
 
 
 def start(*command: str, **changes: str | None) -> "subprocess.CompletedProcess[str]":
-    values = {"PATH": os.environ["PATH"], **GOOD, **changes}
+    values = {"PATH": os.environ["PATH"], **VALID, **changes}
     environment = {name: value for name, value in values.items() if value is not None}
     arguments = [sys.executable, *(command or ("manage.py", "check"))]
     return subprocess.run(
@@ -31,44 +31,44 @@ def start(*command: str, **changes: str | None) -> "subprocess.CompletedProcess[
     )
 
 
-def test_good_settings_start():
+def test_valid_settings_start():
     assert start().returncode == 0
 
 
-BAD = [
+INVALID = [
     ({"MODE": "prod"}, "MODE must be one of production, embedded"),
-    ({"DATABASE_URL": None}, "Set DATABASE_URL such as postgres://"),
+    ({"DATABASE_URL": None}, "DATABASE_URL is missing. Set it to a URL such as postgres://"),
     ({"DATABASE_URL": "mysql://x/y"}, "DATABASE_URL must begin with postgres://"),
-    ({"REDIS_URL": None}, "Set REDIS_URL"),
+    ({"REDIS_URL": None}, "REDIS_URL is missing. Set it"),
     ({"REDIS_URL": "amqp://x"}, "REDIS_URL must begin with redis://"),
-    ({"SECRET_KEY": None}, "Set SECRET_KEY"),
+    ({"SECRET_KEY": None}, "SECRET_KEY is missing. Set it"),
     ({"SECRET_KEY": "changeme"}, "SECRET_KEY is too easy to guess"),
-    ({"APP_KEYS": None}, "Set APP_KEYS"),
+    ({"APP_KEYS": None}, "APP_KEYS is missing. Set it"),
     ({"APP_KEYS": "k1:short"}, "APP_KEYS: entry 1 must be id:base64 of 32 random bytes"),
     ({"APP_KEYS": "k1:" + "A" * 43 + "="}, "is not random"),
-    ({"PUBLIC_URL": None}, "Set PUBLIC_URL"),
-    ({"PUBLIC_URL": "http://mail.example.com"}, "PUBLIC_URL must be https in production"),
-    ({"PUBLIC_URL": "https://mail.example.com/x"}, "PUBLIC_URL must be https://host with no path"),
-    ({"ALLOWED_HOSTS": None}, "Set ALLOWED_HOSTS"),
-    ({"DELIVERY_TRANSPORT": None}, "DELIVERY_TRANSPORT must"),
-    ({"DELIVERY_TRANSPORT": "smtp"}, "SMTP_URL: The URL begins with smtp:// or smtps://"),
+    ({"PUBLIC_URL": None}, "PUBLIC_URL is missing. Set it"),
+    ({"PUBLIC_URL": "http://mail.example.com"}, "PUBLIC_URL must begin with https:// in production"),
+    ({"PUBLIC_URL": "https://mail.example.com/x"}, "PUBLIC_URL must be https://host without a path"),
+    ({"ALLOWED_HOSTS": None}, "ALLOWED_HOSTS is missing. Set it"),
+    ({"DELIVERY_TRANSPORT": None}, "DELIVERY_TRANSPORT must be one of inbox, smtp, direct, anymail"),
+    ({"DELIVERY_TRANSPORT": "smtp"}, "SMTP_URL: The URL must begin with smtp:// or smtps://"),
     ({"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": "smtp://u:secret-password@h?tls=none"}, "never sent without TLS"),
     ({"DELIVERY_TRANSPORT": "anymail", "ANYMAIL_BACKEND": "nothing.Backend"}, "nothing.Backend cannot be used"),
     ({"DELIVERY_TRANSPORT": "pigeon"}, "DELIVERY_TRANSPORT must be one of inbox, smtp, direct, anymail"),
     ({"DELIVERY_MAX_AGE": "a day"}, "DELIVERY_MAX_AGE must be a whole number"),
-    ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma list"),
+    ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma-separated list"),
     ({"DELIVERY_CONNECTIONS": "0"}, "DELIVERY_CONNECTIONS must be a whole number from 1"),
-    ({"WEBHOOK_RETRY_SECONDS": "5,soon"}, "WEBHOOK_RETRY_SECONDS must be a comma list"),
-    ({"WEBHOOK_PORTS": "443,70000"}, "WEBHOOK_PORTS must be a comma list of ports"),
+    ({"WEBHOOK_RETRY_SECONDS": "5,soon"}, "WEBHOOK_RETRY_SECONDS must be a comma-separated list"),
+    ({"WEBHOOK_PORTS": "443,70000"}, "WEBHOOK_PORTS must be a comma-separated list of ports"),
     ({"WEBHOOK_ALLOW_PRIVATE_NETWORKS": "yes"}, "WEBHOOK_ALLOW_PRIVATE_NETWORKS must be true or false"),
     ({"WEBHOOK_CONNECTIONS": "1"}, "WEBHOOK_CONNECTIONS must be a whole number from 2"),
-    ({"DNS_SERVERS": "dns.example"}, "DNS_SERVERS holds 'dns.example'"),
-    ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES holds 'proxy'"),
-    ({"SPF_MECHANISMS": None}, "Set SPF_MECHANISMS"),
-    ({"SYSTEM_FROM": None}, "Set SYSTEM_FROM"),
-    ({"SYSTEM_FROM": "nobody"}, "SYSTEM_FROM must be such as"),
+    ({"DNS_SERVERS": "dns.example"}, "DNS_SERVERS: 'dns.example' is not an address"),
+    ({"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES: 'proxy' is neither an address"),
+    ({"SPF_MECHANISMS": None}, "SPF_MECHANISMS is missing. Set it"),
+    ({"SYSTEM_FROM": None}, "SYSTEM_FROM is missing. Set it"),
+    ({"SYSTEM_FROM": "nobody"}, "SYSTEM_FROM must be an address such as"),
     ({"STAFF_SECOND_FACTOR": "maybe"}, "STAFF_SECOND_FACTOR must be one of required, optional"),
-    ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS holds 'resolver.example:53'"),
+    ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS: 'resolver.example:53' is not an address"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),
     ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too easy to guess"),
     ({"READY_MAX_DELAY": "9"}, "READY_MAX_DELAY must be a whole number from 10"),
@@ -76,23 +76,23 @@ BAD = [
     ({"COMPLAINT_PAUSE_PERCENT": "0"}, "COMPLAINT_PAUSE_PERCENT must be off, or a percentage above 0"),
     ({"BOUNCE_WARN_PERCENT": "101"}, "BOUNCE_WARN_PERCENT must be off, or a percentage above 0"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
-    ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together"),
+    ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other"),
     ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"), BAD, ids=[next(iter(changes)) + str(n) for n, (changes, _) in enumerate(BAD)]
+    ("changes", "message"), INVALID, ids=[next(iter(changes)) + str(n) for n, (changes, _) in enumerate(INVALID)]
 )
-def test_a_bad_setting_stops_the_start(changes, sentence):
+def test_an_invalid_setting_prevents_the_start(changes, message):
     run = start(**changes)
     assert run.returncode != 0
-    assert sentence in run.stderr
+    assert message in run.stderr
     assert "secret-password" not in run.stderr
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "percentages"),
     [
         ({}, "0.1 None 5 None"),
         ({"SIGNUP": "open"}, "0.1 0.3 5 10"),
@@ -101,31 +101,31 @@ def test_a_bad_setting_stops_the_start(changes, sentence):
     ],
     ids=["closed", "open", "embedded", "by hand"],
 )
-def test_only_strangers_are_suspended_unasked(changes, found):
+def test_only_untrusted_signups_are_suspended_by_default(changes, percentages):
     read = "from config.settings import *; print(COMPLAINT_WARN_PERCENT, COMPLAINT_PAUSE_PERCENT, "
     run = start("-c", f"{read}BOUNCE_WARN_PERCENT, BOUNCE_PAUSE_PERCENT)", **changes)
-    assert run.stdout.strip() == found
+    assert run.stdout.strip() == percentages
 
 
-def test_all_bad_settings_are_told_at_once():
+def test_all_invalid_settings_are_reported_at_once():
     run = start(SECRET_KEY=None, APP_KEYS=None, REDIS_URL=None)
-    assert all(f"Set {name}" in run.stderr for name in ("SECRET_KEY", "APP_KEYS", "REDIS_URL"))
+    assert all(f"{name} is missing" in run.stderr for name in ("SECRET_KEY", "APP_KEYS", "REDIS_URL"))
 
 
-def test_the_web_refuses_to_start_too_without_a_traceback():
+def test_the_web_process_refuses_to_start_without_a_traceback():
     run = start("-c", "import config.wsgi", SECRET_KEY="changeme")
     assert run.returncode != 0
     assert "SECRET_KEY is too easy to guess" in run.stderr
     assert "Traceback" not in run.stderr
 
 
-def test_the_example_file_names_every_setting_that_is_read():
+def test_the_example_file_lists_every_setting():
     import re
 
     settings = (REPOSITORY / "config/settings.py").read_text()
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
     example = set(re.findall(r"^([A-Z_]+)=", (REPOSITORY / ".env.example").read_text(), re.MULTILINE))
-    # Of a prefix every variable counts; no single one is named.
+    # A prefix stands for all variables that start with it.
     assert read - {"ANYMAIL_"} <= example
-    # Read by the process itself, and by the faults.
+    # Read by gunicorn and by the failpoints.
     assert example - read == {"PORT", "FAULT_PLAN", "FAULT_PLAN_IN_PRODUCTION"}

@@ -1,4 +1,4 @@
-"""The table of errors (CONTRACT section 1), a request for every row; a new kind of problem is added here."""
+"""Every API error (docs/specification.md, Errors) with a request that causes it; add new problems here."""
 
 import base64
 from collections.abc import Callable
@@ -15,21 +15,19 @@ from api.errors import Problem
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.api.views import EmailViewSet
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
 from workspaces.api import authentication
 from workspaces.models import ApiKey, Usage, Workspace
 
-# Rows whose part of the service is still to come; a row leaves this set when its problem has a class.
-LATER: set[tuple[int, str]] = set()
 SECRETS = ("hunter2", "10.1.2.3")
 MEMBERS = {"type", "title", "status", "code", "detail", "requestId"}
 ROWS: dict[tuple[int, str], tuple[set[str], Callable]] = {}
 
 
 class Caller:
-    """What a row needs to make its request: Alice's key, and a door into the service's insides."""
+    """A client for the rows: Alice's key, with access to her workspace, the settings and monkeypatch."""
 
     def __init__(self, workspace: Workspace, monkeypatch: Any, settings: Any) -> None:
         self.workspace, self.monkeypatch, self.settings = workspace, monkeypatch, settings
@@ -61,7 +59,7 @@ class Caller:
 
 
 def row(status: int, code: str, *members: str) -> Callable:
-    """Register the request of a row, and what its answer has beside the members of all."""
+    """Register the request of a row, and the members of its response besides the common ones."""
 
     def register(request: Callable) -> Callable:
         ROWS[status, code] = (set(members), request)
@@ -139,7 +137,9 @@ def _(caller: Caller):
 def _(caller: Caller):
     email_id = caller.sent()
     claims = queue.claim(10, after=UUID(int=0))
-    record([Result(held, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))) for held in claims])
+    record_results(
+        [SendResult(claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))) for claim in claims]
+    )
     return caller.api.delete(f"/emails/{email_id}")
 
 
@@ -161,7 +161,7 @@ def _(caller: Caller):
 
 @row(409, "idempotency_in_progress")
 def _(caller: Caller):
-    """Another connection holds the key for as long as this one waits."""
+    """Another connection locks the key for as long as this one waits."""
     insert = "INSERT INTO emails_acceptance (workspace_id, key, operation, fingerprint) VALUES (%s, 'k', 'send', '')"
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '50ms'")
@@ -293,7 +293,7 @@ def _(caller: Caller):
     return caller.send()
 
 
-# Headers that a row has beside the body, and no other row.
+# Headers of certain rows only.
 HEADERS = {
     "WWW-Authenticate": {row for row in ROWS if row[0] == 401},
     "Allow": {(405, "method_not_allowed")},
@@ -304,23 +304,22 @@ HEADERS = {
         (503, "service_unavailable"),
     },
 }
-# What another connection holds is not seen by one that is inside of a test's transaction.
-ALONE = {(409, "idempotency_in_progress")}
+# These need committed data: a connection in the test's transaction does not see the lock of another one.
+TRANSACTIONAL = {(409, "idempotency_in_progress")}
 
 
-def kinds(problem: type[Problem]) -> set[type[Problem]]:
-    return {problem}.union(*(kinds(kind) for kind in problem.__subclasses__()))
+def problem_classes(problem: type[Problem]) -> set[type[Problem]]:
+    return {problem}.union(*(problem_classes(subclass) for subclass in problem.__subclasses__()))
 
 
-def test_every_kind_of_problem_is_in_the_table():
-    # The one without a code is what the answers to a bad key have in common.
-    named = {(kind.status, kind.code) for kind in kinds(Problem) if hasattr(kind, "code")}
-    assert named == ROWS.keys()
-    assert not named & LATER
+def test_every_problem_is_in_the_table():
+    # The class without a code is the base class of errors about API keys.
+    codes = {(problem.status, problem.code) for problem in problem_classes(Problem) if hasattr(problem, "code")}
+    assert codes == ROWS.keys()
 
 
-def test_no_code_stands_for_two_statuses():
-    codes = [code for _, code in [*ROWS, *LATER]]
+def test_no_code_has_two_statuses():
+    codes = [code for _, code in ROWS]
     assert len(codes) == len(set(codes))
 
 
@@ -331,9 +330,9 @@ def caller(api: Api, alice: Account, monkeypatch, settings) -> Caller:
 
 @pytest.mark.parametrize(
     ("status", "code"),
-    [pytest.param(*row, marks=pytest.mark.django_db(transaction=row in ALONE), id=row[1]) for row in ROWS],
+    [pytest.param(*row, marks=pytest.mark.django_db(transaction=row in TRANSACTIONAL), id=row[1]) for row in ROWS],
 )
-def test_a_request_is_refused_as_the_table_says(caller: Caller, status, code):
+def test_a_request_is_refused_with_the_error_of_its_row(caller: Caller, status, code):
     members, request = ROWS[status, code]
     response = request(caller)
     body = response.json()
@@ -345,8 +344,8 @@ def test_a_request_is_refused_as_the_table_says(caller: Caller, status, code):
     assert body["title"]
     assert body["detail"]
     assert not any(secret in body["detail"] for secret in SECRETS)
-    wanted = {name for name, rows in HEADERS.items() if (status, code) in rows}
+    expected = {name for name, rows in HEADERS.items() if (status, code) in rows}
     given = {name for name in HEADERS if name in response}
-    # The framework sends Allow with every answer of a view.
-    assert wanted <= given <= wanted | {"Allow"}
+    # DRF sends Allow with every response of a view.
+    assert expected <= given <= expected | {"Allow"}
     assert int(response.get("Retry-After", 1)) >= 1

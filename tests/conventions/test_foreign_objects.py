@@ -1,4 +1,4 @@
-"""What another workspace owns does not exist: whoever adds a path with an id, or a method to one, adds it here."""
+"""Objects of other workspaces return 404; add each new path or method with an id to the table."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 
-# Every path with an id: its methods, the kind of the id, and a body that the owner's call would pass with.
+# Every path with an id: method, type of the id, and a body that is valid for the owner.
 TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/domains/{}"): ("domain", None),
     ("DELETE", "/domains/{}"): ("domain", None),
@@ -62,7 +62,7 @@ def patterns(entries: list, prefix: str = "/") -> Iterator[tuple[str, URLPattern
 
 
 def template_of(route: str, entry: URLPattern) -> str:
-    """Write a route of the router as a path with {} for each argument."""
+    """Return a route as a path with {} for each argument."""
     path = route.translate(str.maketrans("", "", "^$\\")).removesuffix("/?")
     for name in entry.pattern.regex.groupindex:
         start = path.index(f"(?P<{name}>")
@@ -78,7 +78,7 @@ def methods_of(entry: URLPattern) -> set[str]:
 
 
 def calls_of_v1() -> set[tuple[str, str]]:
-    """Return (method, path) for everything that /v1 takes."""
+    """Return (method, path) of every operation under /v1."""
     return {
         (method, template_of(route, entry))
         for route, entry in patterns(get_resolver().url_patterns)
@@ -88,25 +88,25 @@ def calls_of_v1() -> set[tuple[str, str]]:
 
 
 def call(api: Api, method: str, path: str, body: Any) -> Any:
-    acts: dict[str, Callable] = {"GET": api.get, "DELETE": api.delete}
-    return acts[method](path) if method in acts else getattr(api, method.lower())(path, body)
+    methods: dict[str, Callable] = {"GET": api.get, "DELETE": api.delete}
+    return methods[method](path) if method in methods else getattr(api, method.lower())(path, body)
 
 
-def everything() -> dict[str, list]:
-    """Return all rows that a call could have changed."""
-    ours = ("emails", "templates_app", "suppressions", "domains", "webhooks", "analytics")
-    models = [model for name in ours for model in apps.get_app_config(name).get_models()]
+def all_rows() -> dict[str, list]:
+    """Return all rows that a call can change."""
+    apps_with_rows = ("emails", "templates_app", "suppressions", "domains", "webhooks", "analytics")
+    models = [model for name in apps_with_rows for model in apps.get_app_config(name).get_models()]
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in [*models, Usage]}
 
 
 @pytest.fixture
 def owned(api: Api, alice) -> dict[str, str]:
-    """One thing of every kind, Alice's."""
-    moment = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    """One object of each type, owned by Alice."""
+    scheduled_for = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
     return {
-        "email": api.post("/emails/send", mail(scheduledFor=moment)).json()["id"],
+        "email": api.post("/emails/send", mail(scheduledFor=scheduled_for)).json()["id"],
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,
@@ -115,10 +115,10 @@ def owned(api: Api, alice) -> dict[str, str]:
     }
 
 
-def filled(path: str, object_id: str, owned: dict[str, str]) -> str:
-    """Put an id into the last place of a path; what it lies within is the owner's."""
-    within = [owned["webhook"]] * (path.count("{}") - 1)
-    return path.format(*within, object_id)
+def fill_path(path: str, object_id: str, owned: dict[str, str]) -> str:
+    """Insert an id as the last argument of a path; the parents are the owner's."""
+    parents = [owned["webhook"]] * (path.count("{}") - 1)
+    return path.format(*parents, object_id)
 
 
 def test_every_path_with_an_id_is_in_the_table():
@@ -127,45 +127,45 @@ def test_every_path_with_an_id_is_in_the_table():
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_an_owner_is_answered(api: Api, owned, method, path, slash):
-    kind, body = TABLE[method, path]
-    response = call(api, method, filled(path, owned[kind], owned) + slash, body)
+def test_an_owner_has_access(api: Api, owned, method, path, slash):
+    id_type, body = TABLE[method, path]
+    response = call(api, method, fill_path(path, owned[id_type], owned) + slash, body)
     assert response.status_code in {200, 202}, response.content
 
 
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_another_workspaces_id_is_answered_like_one_that_does_not_exist(api: Api, bobs_api: Api, owned, method, path):
+def test_another_workspaces_id_is_answered_like_an_unknown_id(api: Api, bobs_api: Api, owned, method, path):
     _, body = TABLE[method, path]
-    before = everything()
-    unknown = call(bobs_api, method, filled(path, "0" * 22, owned), body)
+    before = all_rows()
+    unknown = call(bobs_api, method, fill_path(path, "0" * 22, owned), body)
     expected = {**unknown.json(), "requestId": ""}
     assert (unknown.status_code, expected["code"]) == (404, "not_found")
     ids = [*owned.values(), *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
     for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
-        response = call(bobs_api, method, filled(path, foreign, owned), body)
+        response = call(bobs_api, method, fill_path(path, foreign, owned), body)
         assert response.status_code == 404, (foreign, response.content)
         assert {**response.json(), "requestId": ""} == expected
         assert response["Content-Type"] == unknown["Content-Type"]
-    assert everything() == before
+    assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_an_id_of_another_kind_does_not_exist_either(api: Api, owned, method, path):
-    kind, body = TABLE[method, path]
-    before = everything()
-    for other in owned.keys() - {kind}:
-        assert call(api, method, filled(path, owned[other], owned), body).status_code == 404
+def test_an_id_of_another_type_does_not_exist(api: Api, owned, method, path):
+    id_type, body = TABLE[method, path]
+    before = all_rows()
+    for other in owned.keys() - {id_type}:
+        assert call(api, method, fill_path(path, owned[other], owned), body).status_code == 404
         bare = owned[other].removeprefix(PREFIXES[other])
-        assert call(api, method, filled(path, PREFIXES[kind] + bare, owned), body).status_code == 404
-    assert everything() == before
+        assert call(api, method, fill_path(path, PREFIXES[id_type] + bare, owned), body).status_code == 404
+    assert all_rows() == before
 
 
 @pytest.mark.parametrize(("method", "path"), [call for call in TABLE if call[0] in {"POST", "PATCH"}])
-def test_a_malformed_body_for_a_foreign_id_tells_no_more(bobs_api: Api, owned, method, path):
-    kind, _ = TABLE[method, path]
+def test_a_malformed_body_for_a_foreign_id_reveals_nothing(bobs_api: Api, owned, method, path):
+    id_type, _ = TABLE[method, path]
     for body in ({"nonsense": 1}, {"scheduledFor": "x"}):
-        foreign = call(bobs_api, method, filled(path, owned[kind], owned), body)
-        unknown = call(bobs_api, method, filled(path, PREFIXES[kind] + "0" * 22, owned), body)
+        foreign = call(bobs_api, method, fill_path(path, owned[id_type], owned), body)
+        unknown = call(bobs_api, method, fill_path(path, PREFIXES[id_type] + "0" * 22, owned), body)
         assert foreign.status_code == unknown.status_code
         assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
 
@@ -174,28 +174,28 @@ def test_a_malformed_body_for_a_foreign_id_tells_no_more(bobs_api: Api, owned, m
 @pytest.mark.parametrize("name", ["template", "alias"])
 def test_another_workspaces_template_cannot_be_sent(bobs_api: Api, owned, name, dry_run):
     reference = owned["template"] if name == "template" else TEMPLATE["alias"]
-    before = everything()
+    before = all_rows()
     body = mail(templateId=reference, dryRun=dry_run, **{"from": "x@bob.example"})
     foreign = bobs_api.post("/emails/send", body)
     unknown = bobs_api.post("/emails/send", body | {"templateId": "tpl_" + "0" * 22})
     assert (foreign.status_code, foreign.json()["code"]) == (422, "template_not_found")
-    assert _without(foreign.json(), reference) == _without(unknown.json(), "tpl_" + "0" * 22)
-    assert everything() == before
+    assert _comparable(foreign.json(), reference) == _comparable(unknown.json(), "tpl_" + "0" * 22)
+    assert all_rows() == before
 
 
 @pytest.mark.parametrize("name", ["template", "alias"])
 def test_another_workspaces_template_cannot_be_sent_in_a_batch(bobs_api: Api, owned, name):
     reference = owned["template"] if name == "template" else TEMPLATE["alias"]
-    before = everything()
+    before = all_rows()
     body = {"from": "x@bob.example", "templateId": reference, "recipients": [{"to": "ada@example.com"}]}
     foreign = bobs_api.post("/emails/batch", body)
     unknown = bobs_api.post("/emails/batch", body | {"templateId": "nonsense"})
     assert (foreign.status_code, foreign.json()["code"]) == (422, "template_not_found")
-    assert _without(foreign.json(), reference) == _without(unknown.json(), "nonsense")
-    assert everything() == before
+    assert _comparable(foreign.json(), reference) == _comparable(unknown.json(), "nonsense")
+    assert all_rows() == before
 
 
-def test_another_workspaces_suppression_blocks_nobody(bobs_api: Api, owned):
+def test_another_workspaces_suppression_does_not_apply(bobs_api: Api, owned):
     body = mail(to="eve@example.com", **{"from": "x@bob.example"})
     assert bobs_api.post("/emails/send", body).status_code == 202
 
@@ -204,6 +204,6 @@ def test_another_workspaces_alias_can_be_taken(bobs_api: Api, owned):
     assert bobs_api.post("/templates", TEMPLATE).status_code == 201
 
 
-def _without(problem: dict, reference: str) -> dict:
-    """Leave out what differs between two requests: the id of the request and the name that was asked for."""
+def _comparable(problem: dict, reference: str) -> dict:
+    """Return a problem without the parts that differ between requests: request id and template reference."""
     return {**problem, "requestId": "", "detail": problem["detail"].replace(reference, "")}

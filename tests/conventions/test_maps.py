@@ -1,52 +1,54 @@
-"""The maps of threats and faults in docs/ are whole, and name tests that exist; so is the table of reasons."""
+"""The tables of threats, faults and reasons in docs/ are complete and cite existing tests."""
 
 import re
 
 import pytest
 
-from dashboard.ui.reasons import SENTENCES
-from delivery.bounces.reasons import Reason
+from dashboard.ui.reasons import EXPLANATIONS
+from delivery.bounces.reasons import FailureReason
 from lib.worker.failpoints import POINTS
 from tests.stack.stack import REPOSITORY
 
-FAULTS = (REPOSITORY / "docs" / "faults.md").read_text(encoding="utf-8")
-THREATS = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
-TEST = re.compile(r"`((?:tests|docs)/[\w/.-]+)(?:::(\w+))?`")
-NUMBERS = re.compile(r"\b([FT])(\d+)(?: to [FT](\d+))?")
+FAULTS_PAGE = (REPOSITORY / "docs" / "faults.md").read_text(encoding="utf-8")
+THREATS_PAGE = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
+TEST_REFERENCE = re.compile(r"`((?:tests|docs)/[\w/.-]+)(?:::(\w+))?`")
+ROW_NUMBERS = re.compile(r"\b([FT])(\d+)(?: to [FT](\d+))?")
 
 
-def numbers_in(text: str, letter: str) -> list[int]:
-    """Return the numbers of the rows' first cells; F17 to F21 stands for five."""
-    found: list[int] = []
+def row_numbers(text: str, letter: str) -> list[int]:
+    """Return the row numbers in the first column; `F17 to F21` counts as five."""
+    numbers: list[int] = []
     for line in text.splitlines():
         cell = line.split("|")[1] if line.startswith("| ") else ""
-        for kind, first, last in NUMBERS.findall(cell):
-            found += range(int(first), int(last or first) + 1) if kind == letter else ()
-    return found
+        for kind, first, last in ROW_NUMBERS.findall(cell):
+            numbers += range(int(first), int(last or first) + 1) if kind == letter else ()
+    return numbers
 
 
-@pytest.mark.parametrize(("text", "letter", "last"), [(FAULTS, "F", 60), (THREATS, "T", 40)], ids=["faults", "threats"])
+@pytest.mark.parametrize(
+    ("text", "letter", "last"), [(FAULTS_PAGE, "F", 60), (THREATS_PAGE, "T", 40)], ids=["faults", "threats"]
+)
 def test_every_number_has_one_row(text, letter, last):
-    assert sorted(numbers_in(text, letter)) == list(range(1, last + 1))
+    assert sorted(row_numbers(text, letter)) == list(range(1, last + 1))
 
 
-@pytest.mark.parametrize("text", [FAULTS, THREATS], ids=["faults", "threats"])
-def test_what_is_named_is_there(text):
-    named = TEST.findall(text)
-    assert len(named) > 30
-    for path, test in named:
-        place = REPOSITORY / path
-        assert place.exists(), path
-        assert not test or f"def {test}(" in place.read_text(encoding="utf-8"), f"{path}::{test}"
+@pytest.mark.parametrize("text", [FAULTS_PAGE, THREATS_PAGE], ids=["faults", "threats"])
+def test_cited_tests_exist(text):
+    references = TEST_REFERENCE.findall(text)
+    assert len(references) > 30
+    for path, test in references:
+        file = REPOSITORY / path
+        assert file.exists(), path
+        assert not test or f"def {test}(" in file.read_text(encoding="utf-8"), f"{path}::{test}"
 
 
-def test_the_points_that_are_named_exist():
-    for name in re.findall(r"`([a-z]+\.(?:before|after)_\w+)`", FAULTS):
+def test_cited_failpoints_exist():
+    for name in re.findall(r"`([a-z]+\.(?:before|after)_\w+)`", FAULTS_PAGE):
         assert name in POINTS
 
 
-def test_every_reason_is_told_in_the_dashboard_and_in_the_docs():
-    _, _, table = (REPOSITORY / "docs" / "webhooks.md").read_text(encoding="utf-8").partition("## What `reason` says")
-    told = re.findall(r"^\| `(\w+)` \|", table.partition("\n## ")[0], re.MULTILINE)
-    assert sorted(told) == sorted(SENTENCES)
-    assert set(SENTENCES) >= set(Reason)
+def test_every_reason_is_explained_in_the_dashboard_and_in_the_docs():
+    _, _, table = (REPOSITORY / "docs" / "webhooks.md").read_text(encoding="utf-8").partition("## Reasons")
+    documented = re.findall(r"^\| `(\w+)` \|", table.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(documented) == sorted(EXPLANATIONS)
+    assert set(EXPLANATIONS) >= set(FailureReason)

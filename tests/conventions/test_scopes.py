@@ -1,4 +1,4 @@
-"""Who may call what: every path and method of /v1 against the sentence of CONTRACT section 2.
+"""Scopes: every operation under /v1 against docs/specification.md, Authentication.
 
 `sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list, detail, events, export),
 templates and their preview, domains, /v1/me. `read_only`: every GET, and preview. `full_access`: all.
@@ -12,8 +12,8 @@ from tests.conventions.test_foreign_objects import call, calls_of_v1
 pytestmark = pytest.mark.django_db
 
 SCOPES = ("full_access", "sending_access", "read_only")
-# Takes no key at all.
-OPEN = {("GET", "/openapi.json")}
+# No API key required.
+PUBLIC = {("GET", "/openapi.json")}
 SENDING = {
     ("POST", "/emails/send"),
     ("POST", "/emails/batch"),
@@ -31,8 +31,8 @@ SENDING = {
     ("GET", "/domains/{}"),
     ("GET", "/me"),
 }
-READING_BESIDE_GET = {("POST", "/templates/{}/preview")}
-# What only full_access may do: a new path that changes something is added here or to SENDING on purpose.
+READING_BY_POST = {("POST", "/templates/{}/preview")}
+# Restricted to full_access; add each new path that changes data here or to SENDING.
 FULL = {
     ("POST", "/domains"),
     ("DELETE", "/domains/{}"),
@@ -50,7 +50,7 @@ FULL = {
     ("POST", "/webhooks/{}/rotate-secret"),
     ("POST", "/webhooks/{}/deliveries/{}/replay"),
 }
-CALLS = sorted(calls_of_v1() - OPEN)
+CALLS = sorted(calls_of_v1() - PUBLIC)
 
 
 def any_id(path: str) -> str:
@@ -59,26 +59,26 @@ def any_id(path: str) -> str:
 
 def allowed(method: str, path: str) -> set[str]:
     scopes = {"full_access"}
-    if method == "GET" or (method, path) in READING_BESIDE_GET:
+    if method == "GET" or (method, path) in READING_BY_POST:
         scopes.add("read_only")
     if (method, path) in SENDING:
         scopes.add("sending_access")
     return scopes
 
 
-def test_everything_that_changes_something_is_in_the_tables():
+def test_every_changing_operation_is_in_the_tables():
     changing = {(method, path) for method, path in CALLS if method != "GET"}
     assert changing == {(method, path) for method, path in SENDING | FULL if method != "GET"}
 
 
-def test_the_tables_name_nothing_that_is_gone():
+def test_the_tables_contain_only_existing_operations():
     assert set(CALLS) >= SENDING | FULL
-    assert calls_of_v1() >= OPEN
+    assert calls_of_v1() >= PUBLIC
 
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize(("method", "path"), CALLS)
-def test_a_scope_may_do_what_the_contract_says_and_nothing_else(alice: Account, method, path, scope):
+def test_a_scope_allows_exactly_the_specified_operations(alice: Account, method, path, scope):
     response = call(Api(make_key(alice.workspace, scope)), method, any_id(path), {})
     if scope in allowed(method, path):
         assert response.status_code not in {401, 403, 405, 500}
@@ -90,21 +90,21 @@ def test_a_scope_may_do_what_the_contract_says_and_nothing_else(alice: Account, 
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("path", sorted(path for method, path in CALLS if method == "GET"))
-def test_head_needs_what_get_needs(alice: Account, path, scope):
+def test_head_requires_the_same_scope_as_get(alice: Account, path, scope):
     api = Api(make_key(alice.workspace, scope))
     head, get = api.raw("HEAD", any_id(path), b""), api.get(any_id(path))
     assert head.status_code == get.status_code
 
 
 @pytest.mark.parametrize(("method", "path"), CALLS)
-def test_without_a_key_nothing_is_answered(db, method, path):
+def test_without_a_key_every_operation_is_401(db, method, path):
     response = call(Api(), method, any_id(path), {})
     assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
     assert response["WWW-Authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(OPEN))
-def test_what_is_open_needs_no_key(db, method, path):
+@pytest.mark.parametrize(("method", "path"), sorted(PUBLIC))
+def test_public_operations_need_no_key(db, method, path):
     assert call(Api(), method, path, None).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Realistic emails for tests; README.md tells what each one is for."""
+"""Realistic emails for tests. README.md lists the purpose of each file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +31,10 @@ class Email:
 
 
 def emails() -> list[Email]:
-    """Return the corpus in the order of SUBJECTS, every line end as it is in the file."""
+    """Return the corpus in the order of SUBJECTS, with the line ends of the files."""
     return [Email(name, subject, _html_of(name)) for name, subject in SUBJECTS.items()]
 
 
 def _html_of(name: str) -> str:
-    # Path.read_text() has no `newline` before Python 3.13 and would make CRLF into LF.
+    # Path.read_text() has no `newline` before Python 3.13 and would convert CRLF to LF.
     return (HERE / f"{name}.html").read_bytes().decode("utf-8")

@@ -1,4 +1,4 @@
-"""axe-core, which knows what people with other eyes and hands cannot use."""
+"""Accessibility checks with axe-core."""
 
 import functools
 import json
@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from tests.standards.tools import npm_modules
 
 MODULE = "axe-core@4.14.1"
-# What the standards ask for; the rest are opinions.
+# WCAG rules and best practices.
 OPTIONS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "iframes": False}
 
 
@@ -18,7 +18,7 @@ def source() -> str:
 
 
 def violations(page: Page) -> list[str]:
-    """Return a line for each violation: the rule, and the first elements that break it."""
+    """Return a line for each violation: the rule, and the first elements that violate it."""
     page.evaluate(source())
-    found = page.evaluate(f"axe.run(document, {json.dumps(OPTIONS)}).then((result) => result.violations)")
-    return [f"{one['id']}: {[node['target'] for node in one['nodes'][:3]]}" for one in found]
+    violations = page.evaluate(f"axe.run(document, {json.dumps(OPTIONS)}).then((result) => result.violations)")
+    return [f"{one['id']}: {[node['target'] for node in one['nodes'][:3]]}" for one in violations]

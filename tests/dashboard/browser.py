@@ -1,4 +1,4 @@
-"""Debian's Chromium, with an ear for everything that goes wrong on a page."""
+"""Debian's Chromium, with a record of console errors and dialogs."""
 
 import threading
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# For people to look at; git ignores it.
+# For manual review; ignored by git.
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 
 
 class Visit:
-    """One visitor: a page, what its console said, and which dialogs opened."""
+    """One browser page, with its console errors and opened dialogs."""
 
     def __init__(self, context: BrowserContext, base_url: str) -> None:
         self.base_url = base_url
         self.complaints: list[str] = []
         self.dialogs: list[str] = []
         self.page = context.new_page()
-        self.page.on("console", self._hear)
+        self.page.on("console", self._record)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
 
-    def _hear(self, message: ConsoleMessage) -> None:
+    def _record(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.complaints.append(f"{self.page.url}: {message.text}")
 
@@ -70,12 +70,12 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def listener() -> Iterator[tuple[str, list[str]]]:
-    """Stand for a stranger's server: its address, and the paths that it was asked for."""
-    asked: list[str] = []
+    """Run a third-party server; yield its URL and the list of requested paths."""
+    requested: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested.append(self.path)
             self.send_error(404)
 
         def do_POST(self) -> None:
@@ -88,7 +88,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", requested
     finally:
         server.shutdown()
         thread.join()

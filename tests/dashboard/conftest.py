@@ -42,7 +42,7 @@ def make_email(workspace: Workspace, *, subject: str = "Hello", html: str = "<p>
 def make_caught(workspace: Workspace | None, source: bytes | None = None, **fields: Any) -> CaughtMail:
     message = EmailMessage(policy=SMTP)
     message["From"], message["To"] = "Alice <hi@alice.example>", "ada@example.com"
-    # A source that is given says what it says; no header could hold every subject of a row.
+    # A given source has its own headers; not every subject of a row is valid in a header.
     message["Subject"] = "Caught" if source else fields.get("subject", "Caught")
     message.set_content("Hello in text")
     message.add_alternative("<h1>Hello in HTML</h1>", subtype="html")
@@ -74,8 +74,8 @@ def staff(db: None) -> Client:
 
 
 @pytest.fixture(autouse=True)
-def _fresh_doors(monkeypatch: Any) -> None:
-    # What one test takes from a bucket is not missing in the next.
+def _fresh_throttles(monkeypatch: Any) -> None:
+    # Each test starts with full buckets.
     monkeypatch.setattr(throttle, "PREFIX", f"test:{uuid4()}:")
 
 

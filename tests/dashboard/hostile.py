@@ -1,4 +1,4 @@
-"""Forty texts that want to be more than text, where a page lets them."""
+"""Forty hostile texts: markup, scripts, template syntax and control characters."""
 
 STRINGS = (
     "<script>alert(1)</script>",
@@ -45,5 +45,5 @@ STRINGS = (
 
 
 def bundles(count: int) -> list[str]:
-    """Join the texts into this many, so that each page need not be opened forty times."""
+    """Join the texts into `count` strings, to open each page fewer times."""
     return [" ".join(STRINGS[start::count]) for start in range(count)]

@@ -1,4 +1,4 @@
-"""A workspace with something on every page of the dashboard; whatever a stranger can write is the given text."""
+"""Scenario: workspaces with data on every page of the dashboard, optionally hostile text in all external input."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,8 +22,8 @@ STATUSES = ("delivered", "opened", "clicked", "bounced", "failed", "queued", "se
 SUBJECTS = ("Your receipt", "Reset your password", "Welcome aboard", "Invoice 2026-118", "Your order has left")
 
 
-def furnish(account: Account) -> dict[str, Any]:
-    """Fill a workspace as a shop would; return an object of each kind, by the name of its pages."""
+def fill_workspace(account: Account) -> dict[str, Any]:
+    """Fill a workspace with realistic data; return one object per kind, by the name of its pages."""
     workspace, now = account.workspace, datetime.now(UTC)
     make_key(workspace)
     for place, status in enumerate(STATUSES):
@@ -50,8 +50,8 @@ def furnish(account: Account) -> dict[str, Any]:
     }
 
 
-def furnish_with(account: Account, text: str) -> dict[str, Any]:
-    """Fill a workspace in which every stranger wrote the same text everywhere."""
+def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
+    """Fill a workspace with the same text in every field that external parties can set."""
     workspace = account.workspace
     email = failed_email(
         workspace, subject=text, sender=text, to=[text], cc=[text], bcc=[text], reply_to=text, tags=[text]
@@ -70,11 +70,11 @@ def furnish_with(account: Account, text: str) -> dict[str, Any]:
     domain = checked_domain(workspace, found=text)
     webhook, _ = create_webhook(workspace, url="https://shop.example/hook", events=["delivered"])
     delivery = failed_delivery(webhook, answer=text)
-    # Past the rules for URLs, which refuse such a text.
+    # Bypasses the validation of URLs, which would refuse the text.
     Webhook.objects.filter(id=webhook.id).update(url=f"https://shop.example/{text}", active=False, disabled_reason=text)
     source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
     template = make_template(workspace, text[:100], "x", "x")
-    # Past the syntax, which refuses some of them.
+    # Bypasses the template syntax, which would refuse some texts.
     type(template.version).objects.filter(id=template.version_id).update(subject=text)
     return {
         "emails_email": email,
@@ -97,7 +97,7 @@ def add_member(workspace: Workspace) -> Membership:
 
 
 def failed_email(workspace: Workspace, **fields: Any) -> Email:
-    """Make an email that one recipient's server refused."""
+    """Create an email that the receiving server rejected."""
     html = "<h1>Thank you</h1><p>Your order has left.</p>"
     email = make_email(workspace, **{"subject": "Your receipt", "html": html, "status": "bounced", **fields})
     refused = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
@@ -128,7 +128,7 @@ def checked_domain(workspace: Workspace, *, found: str = "v=spf1 -all") -> Domai
 
 
 def make_template(workspace: Workspace, name: str, subject: str, html: str) -> Template:
-    content = templates.Content(subject, html)
+    content = templates.TemplateContent(subject, html)
     return templates.create_template(workspace, name=name, content=content, alias=None, strict_variables=False)
 
 
@@ -143,7 +143,7 @@ def failed_delivery(webhook: Webhook, *, answer: str) -> WebhookDelivery:
 
 
 def count_days(workspace: Workspace, *, now: datetime) -> None:
-    """Let the counters know of three weeks of mail."""
+    """Add three weeks of email to the counters."""
     for back in range(21):
         at, base = now - timedelta(days=back), 300 + 90 * (back % 5)
         counts = {"status.delivered": base, "reached.delivered": base - 9, "reached.bounced": 7}
@@ -152,10 +152,10 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
 
 
 def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
-    """Return every address of the site that a GET answers with a page, by its route; those of objects with these."""
+    """Return the path of every page that a GET can open, by route name, with the given objects."""
     without = {"logout", "login", "signup", "jsi18n", "search", "switch_workspace", "suppressions_suppression_export"}
-    # What only a POST reaches, and doors that stand open for the holder of a link alone.
-    without |= {"ask_for_proof", "workspaces_membership_withdraw", "invitation", "new_password", "proof"}
+    # Routes that accept only POST, and pages that require a link token.
+    without |= {"resend_confirmation", "workspaces_membership_withdraw", "invitation", "new_password", "confirm_email"}
     found = {}
     for name, route in routes.items():
         kind, _, act = name.rpartition("_")
@@ -164,6 +164,6 @@ def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
         if "<" not in route:
             found[name] = route
         else:
-            # KeyError for a kind that the scene has none of: no page goes unseen.
+            # KeyError for a kind that the scenario lacks: every page must be covered.
             found[name] = route.replace("<str:object_id>", str(objects[kind].pk))
     return found

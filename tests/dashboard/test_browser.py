@@ -8,27 +8,27 @@ from tests.conftest import PASSWORD, make_account, make_domain
 from tests.dashboard.browser import listener, sign_in
 from tests.dashboard.conftest import make_caught, make_email
 from tests.dashboard.hostile import STRINGS, bundles
-from tests.dashboard.scenario import furnish_with, paths_of
+from tests.dashboard.scenario import fill_workspace_with, paths_of
 from tests.dashboard.test_scoping import ROUTES
 from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_newcomer_gets_from_signing_up_to_reading_mail(visit):
+def test_a_new_user_signs_up_and_reads_email(visit):
     page = visit.go("/dashboard/signup/")
     page.get_by_label("Email address").fill("ada@lovelace.example")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Workspace").fill("Analytical Engines")
     visit.keep_screenshot("sign-up")
     page.get_by_role("button", name="Create account").click()
-    expect(page.get_by_role("heading", name="Three steps to the first email")).to_be_visible()
+    expect(page.get_by_role("heading", name="Send your first email in three steps")).to_be_visible()
     visit.keep_screenshot("overview-empty")
 
-    page.get_by_role("link", name="Issue an API key").click()
+    page.get_by_role("link", name="Create an API key").click()
     page.get_by_label("Name").fill("Shop, production")
-    page.get_by_role("button", name="Issue key").click()
-    expect(page.locator("#issued-key")).to_have_text(re.compile(r"^pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}$"))
+    page.get_by_role("button", name="Create key").click()
+    expect(page.locator("#created-key")).to_have_text(re.compile(r"^pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}$"))
     visit.keep_screenshot("key-issued")
 
     workspace = Workspace.objects.get()
@@ -50,19 +50,19 @@ def test_a_newcomer_gets_from_signing_up_to_reading_mail(visit):
     assert not visit.complaints
 
 
-def test_an_owner_revokes_a_key_and_registers_a_domain(visit):
+def test_an_owner_revokes_a_key_and_adds_a_domain(visit):
     sign_in(visit, make_account("alice").owner.email)
     page = visit.go("/dashboard/keys/add/")
     page.get_by_label("Name").fill("Old shop")
-    page.get_by_role("button", name="Issue key").click()
-    page.get_by_role("link", name="I have copied it").click()
+    page.get_by_role("button", name="Create key").click()
+    page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Revoke").click()
     page.get_by_role("button", name="Revoke key").click()
-    expect(page.get_by_text("Old shop is revoked")).to_be_visible()
+    expect(page.get_by_text("Old shop was revoked")).to_be_visible()
 
     visit.go("/dashboard/domains/add/")
     page.get_by_label("Domain").fill("mail.example.com")
-    page.get_by_role("button", name="Register domain").click()
+    page.get_by_role("button", name="Add domain").click()
     expect(page.get_by_text("._domainkey.mail.example.com")).to_be_visible()
     assert not visit.complaints
 
@@ -103,13 +103,13 @@ def test_hostile_text_stays_text_on_every_page(visit, settings):
     assert len(set(STRINGS)) == 40
     with_objects: list[str] = []
     for text in bundles(5):
-        paths = paths_of(furnish_with(account, text), ROUTES)
+        paths = paths_of(fill_workspace_with(account, text), ROUTES)
         with_objects += [path for route, path in paths.items() if "<" in ROUTES[route] and route.endswith("change")]
     sign_in(visit, account.owner.email)
     lists = [path for route, path in paths.items() if "<" not in ROUTES[route] and not route.endswith("add")]
-    asks = [path for route, path in paths.items() if "<" in ROUTES[route] and not route.endswith("change")]
+    confirmations = [path for route, path in paths.items() if "<" in ROUTES[route] and not route.endswith("change")]
 
-    for path in (*lists, *asks, *with_objects):
+    for path in (*lists, *confirmations, *with_objects):
         page = visit.go(path)
         page.wait_for_function("window.Alpine !== undefined")
 
@@ -129,37 +129,37 @@ def test_hostile_templates_and_data_stay_in_their_frame(visit):
 
     assert not visit.dialogs
     assert page.url.endswith("/templates/add/")
-    assert not [complaint for complaint in visit.complaints if not _is_a_refusal(complaint)]
+    assert not [complaint for complaint in visit.complaints if not _is_blocked(complaint)]
 
 
-def hostile_html(stranger: str) -> str:
+def hostile_html(tracker: str) -> str:
     return f"""
-    <base href="{stranger}/base/">
-    <meta http-equiv="refresh" content="0; url={stranger}/refresh">
-    <link rel="stylesheet" href="{stranger}/sheet"><link rel="preconnect" href="{stranger}/">
-    <link rel="prefetch" href="{stranger}/prefetch"><link rel="icon" href="{stranger}/icon">
-    <style>@import "{stranger}/import"; @font-face {{ font-family: f; src: url({stranger}/font) }}
-      body {{ background: url({stranger}/background); font-family: f }}</style>
-    <script>alert('script'); top.location = "{stranger}/top"; fetch("{stranger}/fetch")</script>
-    <script src="{stranger}/script"></script>
-    <svg onload="alert('svg')"><image href="{stranger}/svg"/></svg>
-    <img src="{stranger}/img" onerror="alert('img')"><img srcset="{stranger}/srcset 1x">
-    <picture><source srcset="{stranger}/picture"><img src="{stranger}/img2"></picture>
-    <video poster="{stranger}/poster" src="{stranger}/video" autoplay></video>
-    <audio src="{stranger}/audio" autoplay></audio>
-    <iframe src="{stranger}/frame"></iframe><iframe srcdoc="<script>alert('srcdoc')</script>"></iframe>
-    <object data="{stranger}/object"></object><embed src="{stranger}/embed">
-    <form action="{stranger}/form"><input autofocus onfocus="alert('focus')"><button id="go">go</button></form>
-    <a id="away" href="{stranger}/link" ping="{stranger}/ping">link</a><a href="javascript:alert('href')" id="js">js</a>
+    <base href="{tracker}/base/">
+    <meta http-equiv="refresh" content="0; url={tracker}/refresh">
+    <link rel="stylesheet" href="{tracker}/sheet"><link rel="preconnect" href="{tracker}/">
+    <link rel="prefetch" href="{tracker}/prefetch"><link rel="icon" href="{tracker}/icon">
+    <style>@import "{tracker}/import"; @font-face {{ font-family: f; src: url({tracker}/font) }}
+      body {{ background: url({tracker}/background); font-family: f }}</style>
+    <script>alert('script'); top.location = "{tracker}/top"; fetch("{tracker}/fetch")</script>
+    <script src="{tracker}/script"></script>
+    <svg onload="alert('svg')"><image href="{tracker}/svg"/></svg>
+    <img src="{tracker}/img" onerror="alert('img')"><img srcset="{tracker}/srcset 1x">
+    <picture><source srcset="{tracker}/picture"><img src="{tracker}/img2"></picture>
+    <video poster="{tracker}/poster" src="{tracker}/video" autoplay></video>
+    <audio src="{tracker}/audio" autoplay></audio>
+    <iframe src="{tracker}/frame"></iframe><iframe srcdoc="<script>alert('srcdoc')</script>"></iframe>
+    <object data="{tracker}/object"></object><embed src="{tracker}/embed">
+    <form action="{tracker}/form"><input autofocus onfocus="alert('focus')"><button id="go">go</button></form>
+    <a id="away" href="{tracker}/link" ping="{tracker}/ping">link</a><a href="javascript:alert('href')" id="js">js</a>
     <details open ontoggle="alert('toggle')"></details><marquee onstart="alert('marquee')">x</marquee>
     <h1>Still here</h1>
     """
 
 
-def test_a_hostile_mail_does_nothing_at_all(visit):
+def test_a_hostile_email_makes_no_request_and_opens_no_dialog(visit):
     account = make_account("alice")
-    with listener() as (stranger, asked):
-        email = make_email(account.workspace, html=hostile_html(stranger))
+    with listener() as (tracker, requested):
+        email = make_email(account.workspace, html=hostile_html(tracker))
         sign_in(visit, account.owner.email)
         page = visit.go(f"/dashboard/emails/{email.id}/")
         url = page.url
@@ -169,19 +169,19 @@ def test_a_hostile_mail_does_nothing_at_all(visit):
             frame.locator(target).dispatch_event("click")
         page.wait_for_timeout(500)
 
-    assert not asked
+    assert not requested
     assert not visit.dialogs
     assert page.url == url
-    assert not [complaint for complaint in visit.complaints if not _is_a_refusal(complaint)]
+    assert not [complaint for complaint in visit.complaints if not _is_blocked(complaint)]
 
 
-# What Chromium says when it keeps hostile markup in its frame from something; the last, of a shadow root in an element
-# that may have none, comes or not with where the other strings leave the tree.
-REFUSALS = ("content security policy", "sandboxed", "refused", "does not support attachshadow")
+# Console messages of Chromium when it blocks hostile markup in a frame. The last one, about a shadow root in an element
+# that cannot have one, appears depending on how the other strings are parsed.
+BLOCKED_MESSAGES = ("content security policy", "sandboxed", "refused", "does not support attachshadow")
 
 
-def _is_a_refusal(complaint: str) -> bool:
-    return any(words in complaint.lower() for words in REFUSALS)
+def _is_blocked(complaint: str) -> bool:
+    return any(words in complaint.lower() for words in BLOCKED_MESSAGES)
 
 
 def test_staff_pages_are_clean(visit):

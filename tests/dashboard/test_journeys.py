@@ -1,4 +1,4 @@
-"""What owners come for, from the first click to the last, in Chromium and with the real engine behind it."""
+"""User journeys of workspace owners in Chromium, with the real queue processor."""
 
 import asyncio
 import json
@@ -14,13 +14,13 @@ from django.db import connection
 from playwright.sync_api import expect
 
 from delivery.transports.relay import inbox_transport
-from emails.sending.sending import Sending
+from emails.sending.sending import EmailQueueWork
 from inbound.inbox import receiver as inbox_receiver
 from lib.address_guard import Guard
-from lib.guarded_http import Rules
+from lib.guarded_http import UrlRules
 from lib.resolver import Resolver
 from lib.worker.event_loop import network_loop
-from lib.worker.processor import Drain
+from lib.worker.processor import QueueProcessor
 from tests.conftest import PASSWORD, make_account, make_domain, make_key
 from tests.dashboard.browser import sign_in
 from tests.domains.conftest import Zone
@@ -28,14 +28,14 @@ from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
 from tests.webhooks.receiver import Receiver, status
 from webhooks.sending.post import Poster
-from webhooks.sending.sending import Sending as WebhookSending
+from webhooks.sending.sending import WebhookQueueWork
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @contextmanager
 def inbox() -> Iterator[int]:
-    """Run the built-in inbox where the network of a process runs; return its port."""
+    """Run the built-in inbox in the network event loop; yield its port."""
     port = free_port()
     serving = asyncio.run_coroutine_threadsafe(inbox_receiver.serve(port), network_loop())
     wait_for(port)
@@ -55,14 +55,14 @@ def wait_for(port: int) -> None:
     pytest.fail("the inbox does not listen")
 
 
-def run_apart(work) -> None:
-    """Run in a thread of its own: the one of the tests has playwright's event loop."""
+def run_in_thread(work) -> None:
+    """Run in a separate thread: the test thread runs playwright's event loop."""
     failures: list[BaseException] = []
 
     def guarded() -> None:
         try:
             work()
-        except BaseException as failure:  # noqa: BLE001 - told to the thread of the test
+        except BaseException as failure:  # noqa: BLE001 - reported by the test thread
             failures.append(failure)
         finally:
             connection.close()
@@ -75,7 +75,7 @@ def run_apart(work) -> None:
 
 
 def send_with_curl(base_url: str, curl: str, key: str) -> dict:
-    """Do what the command of the overview does."""
+    """Send the request of the overview's curl command."""
     body = curl.partition("-d '")[2].rstrip("'\n ")
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{base_url}/v1/emails/send", body.encode(), headers)
@@ -89,15 +89,15 @@ def test_from_signing_up_to_reading_the_first_email(visit, live_server):
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Workspace").fill("Analytical Engines")
     page.get_by_role("button", name="Create account").click()
-    page.get_by_role("link", name="Issue an API key").click()
+    page.get_by_role("link", name="Create an API key").click()
     page.get_by_label("Name").fill("Shop")
-    page.get_by_role("button", name="Issue key").click()
-    key = page.locator("#issued-key").inner_text().strip()
+    page.get_by_role("button", name="Create key").click()
+    key = page.locator("#created-key").inner_text().strip()
     visit.go("/dashboard/")
-    page.get_by_role("link", name="Register a domain").click()
-    page.get_by_role("link", name="New domain").first.click()
+    page.get_by_role("link", name="Add a domain").click()
+    page.get_by_role("link", name="Add domain").first.click()
     page.get_by_label("Domain").fill("lovelace.example")
-    page.get_by_role("button", name="Register domain").click()
+    page.get_by_role("button", name="Add domain").click()
     visit.go("/dashboard/")
     expect(page.locator(".pr-steps .pr-done")).to_have_count(2)
 
@@ -105,15 +105,15 @@ def test_from_signing_up_to_reading_the_first_email(visit, live_server):
     visit.go(f"/dashboard/emails/{sent['id']}/")
     expect(page.locator(".pr-hero")).to_contain_text("queued")
     with inbox() as port:
-        run_apart(Drain(Sending(inbox_transport(port=port, ehlo_name="localhost"), sessions=4)).run)
+        run_in_thread(QueueProcessor(EmailQueueWork(inbox_transport(port=port, ehlo_name="localhost"), sessions=4)).run)
     page.reload()
 
     expect(page.locator(".pr-hero")).to_contain_text("delivered")
     expect(page.locator(".pr-timeline")).to_contain_text("Delivered")
     expect(page.frame_locator("iframe").get_by_role("heading", name="It works")).to_be_visible()
     visit.go("/dashboard/")
-    expect(page.get_by_role("heading", name="Three steps to the first email")).to_have_count(0)
-    expect(page.locator(".pr-of-delivered")).to_contain_text("100.0 %")
+    expect(page.get_by_role("heading", name="Send your first email in three steps")).to_have_count(0)
+    expect(page.locator(".pr-of-delivered")).to_contain_text("100.0%")
     assert not visit.complaints
 
 
@@ -123,12 +123,12 @@ def test_a_domain_is_registered_and_verified(visit, settings):
     sign_in(visit, account.owner.email)
     page = visit.go("/dashboard/domains/add/")
     page.get_by_label("Domain").fill("mail.example.com")
-    page.get_by_role("button", name="Register domain").click()
+    page.get_by_role("button", name="Add domain").click()
     with NameServer() as server:
         settings.DNS_SERVERS = [server.address]
         page.get_by_role("button", name="Verify now").click()
-        expect(page.get_by_text("Not everything is in place yet")).to_be_visible()
-        publish_what_is_shown(page, Zone(server))
+        expect(page.get_by_text("Some DNS records are missing or incorrect")).to_be_visible()
+        publish_shown_records(page, Zone(server))
         page.get_by_role("button", name="Verify now").click()
         expect(page.get_by_text("mail.example.com is verified.")).to_be_visible()
 
@@ -137,8 +137,8 @@ def test_a_domain_is_registered_and_verified(visit, settings):
     assert not visit.complaints
 
 
-def publish_what_is_shown(page, zone: Zone) -> None:
-    """Copy the records from the page into the DNS, as a person does."""
+def publish_shown_records(page, zone: Zone) -> None:
+    """Publish the records shown on the page in the DNS."""
     for number in range(1, 5):
         record = page.locator(".pr-record").nth(number - 1)
         name = page.locator(f"#name-{number}").inner_text()
@@ -164,7 +164,7 @@ def test_a_template_is_written_seen_and_sent_to_many(visit, live_server):
     expect(page.locator("[data-subject]")).to_have_text("Order 7")
     expect(page.frame_locator("iframe").get_by_role("heading", name="Hello Ada")).to_be_visible()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("The template is saved.")).to_be_visible()
+    expect(page.get_by_text("The template was saved.")).to_be_visible()
 
     recipients = [{"to": f"{name}@example.com", "templateData": {"name": name, "order": 1}} for name in ("ada", "bo")]
     body = {"from": "hi@alice.example", "templateId": "receipt", "recipients": recipients}
@@ -187,14 +187,14 @@ def test_a_webhook_is_tested_and_its_delivery_replayed(visit, settings):
         page.get_by_label("URL").fill(server.url("/hook"))
         page.get_by_role("button", name="Create webhook").click()
         expect(page.locator("#secret")).to_contain_text("whsec_")
-        page.get_by_role("link", name="I have copied it").click()
-        page.get_by_role("button", name="Send test").click()
-        post_all()
+        page.get_by_role("link", name="Done").click()
+        page.get_by_role("button", name="Send test event").click()
+        send_due_events()
         page.get_by_role("link", name="email.").click()
         expect(page.locator(".pr-timeline")).to_contain_text("upstream is down")
         server.answer = status(200)
-        page.get_by_role("button", name="Post again").click()
-        post_all()
+        page.get_by_role("button", name="Resend").click()
+        send_due_events()
         page.reload()
 
         expect(page.locator(".pr-hero")).to_contain_text("succeeded")
@@ -205,13 +205,13 @@ def test_a_webhook_is_tested_and_its_delivery_replayed(visit, settings):
     assert not visit.complaints
 
 
-def post_all() -> None:
-    """Let a worker post what is due."""
+def send_due_events() -> None:
+    """Send all due webhook events."""
 
     def work() -> None:
         resolver = Resolver([("127.0.0.1", 9)], lifetime_seconds=0.2)
-        poster = Poster(Rules(guard=Guard(allow_private=True)), resolver=resolver)
-        Drain(WebhookSending(poster, sessions=4)).run()
+        poster = Poster(UrlRules(guard=Guard(allow_private=True)), resolver=resolver)
+        QueueProcessor(WebhookQueueWork(poster, sessions=4)).run()
         asyncio.run_coroutine_threadsafe(poster.close(), network_loop()).result(5)
 
-    run_apart(work)
+    run_in_thread(work)

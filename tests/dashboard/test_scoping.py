@@ -8,7 +8,7 @@ from inbound.inbox.models import CaughtMail
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app.models import Template
-from templates_app.services import Content, create_template
+from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email, signed_in
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
@@ -18,7 +18,7 @@ from workspaces.services import create_workspace
 
 
 def routes(patterns, prefix: str = "/dashboard/") -> dict[str, str]:
-    """Every route of the site by its name, with <str:object_id> where an object goes."""
+    """Return the routes of the site by name, with <str:object_id> as the placeholder of an object."""
     found = {}
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
@@ -35,14 +35,14 @@ WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in r
 
 @pytest.fixture
 def bobs(bob, settings):
-    """One object of Bob's for each kind that has pages."""
+    """One object of Bob's workspace for each kind that has pages."""
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     make_key(bob.workspace)
     webhook, _ = create_webhook(bob.workspace, url="https://bobs-secret.example/", events=["delivered"])
     template = create_template(
         bob.workspace,
         name="Bob's secret",
-        content=Content("Bob's secret", "<p>secret</p>"),
+        content=TemplateContent("Bob's secret", "<p>secret</p>"),
         alias="bobs-secret",
         strict_variables=False,
     )
@@ -63,22 +63,22 @@ def bobs(bob, settings):
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"]
 
 
-def test_every_route_with_an_object_is_known_here(bobs):
+def test_every_route_with_an_object_is_covered(bobs):
     assert {name.rsplit("_", 1)[0] for name in WITH_OBJECT} == set(bobs)
-    # An object goes by this name alone, or this walk would pass it by.
+    # Objects must use this placeholder, or the tests would skip their routes.
     others = {name: route for name, route in ROUTES.items() if "<" in route and name not in WITH_OBJECT}
     assert not others
 
 
 def rows_of(account) -> list[str]:
-    """All that a workspace has, as SQL sees it: a change of any column shows."""
+    """Return all rows of a workspace as text, to detect any change."""
     kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Suppression, WebhookDelivery]
     found = [repr(sorted(kind.objects.filter(workspace=account.workspace).values_list())) for kind in kinds]
     return [*found, repr(list(WebhookSecret.objects.values_list("id", "expires_at"))), repr(DkimKey.objects.count())]
 
 
 @pytest.mark.parametrize("name", WITH_OBJECT)
-def test_an_object_of_others_is_not_found_and_not_changed(owner, bob, bobs, name):
+def test_an_object_of_another_workspace_is_not_found_and_not_changed(owner, bob, bobs, name):
     route = WITH_OBJECT[name]
     foreign = route.replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
     unknown = route.replace("<str:object_id>", "nothing-like-an-id")
@@ -86,7 +86,7 @@ def test_an_object_of_others_is_not_found_and_not_changed(owner, bob, bobs, name
 
     for method in METHODS:
         answers = [getattr(owner, method)(path) for path in (foreign, unknown)]
-        # 405: the route takes no such method, whoever asks.
+        # 405: the route does not accept the method from any user.
         assert {answer.status_code for answer in answers} <= {404, 405}, method
         assert answers[0].status_code == answers[1].status_code
         assert b"secret" not in answers[0].content
@@ -98,12 +98,12 @@ def test_an_object_of_others_is_not_found_and_not_changed(owner, bob, bobs, name
 def test_its_owner_finds_it(bob, bobs, name):
     path = WITH_OBJECT[name].replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
 
-    # 405: what only a POST reaches.
+    # 405: the route accepts only POST.
     assert signed_in(bob.owner).get(path).status_code == (405 if name.endswith(POST_ONLY) else 200)
 
 
 @pytest.mark.parametrize("name", [name for name in ROUTES if name not in WITH_OBJECT])
-def test_no_page_shows_what_others_have(owner, bobs, name):
+def test_no_page_shows_data_of_another_workspace(owner, bobs, name):
     response = owner.get(ROUTES[name])
     page = b"".join(response).decode()
 
@@ -128,7 +128,7 @@ def test_no_page_shows_what_others_have(owner, bobs, name):
         ("keys", "_to_field=secret_hash"),
     ],
 )
-def test_look_ups_beyond_the_filters_are_refused(owner, path, query):
+def test_lookups_other_than_the_filters_are_refused(owner, path, query):
     assert owner.get(f"/dashboard/{path}/?{query}").status_code == 400
 
 
@@ -143,7 +143,7 @@ class TestSeveralWorkspaces:
         assert "hx-post" in page
         assert second.id in page
 
-    def test_switching_changes_what_is_seen(self, owner, alice, second):
+    def test_switching_changes_the_visible_objects(self, owner, alice, second):
         email = make_email(second, subject="In the second")
 
         assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 404
@@ -153,32 +153,32 @@ class TestSeveralWorkspaces:
         assert "In the second" in owner.get("/dashboard/emails/").content.decode()
         assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 200
 
-    def test_the_menu_is_told_where_to_go(self, owner, second):
+    def test_the_menu_gets_a_redirect_header(self, owner, second):
         response = owner.post("/dashboard/workspace/", {"workspace": second.id}, headers={"hx-request": "true"})
 
         assert (response.status_code, response["HX-Redirect"]) == (204, "/dashboard/")
 
-    def test_a_new_key_belongs_to_the_chosen_one(self, owner, second):
+    def test_a_new_key_belongs_to_the_selected_workspace(self, owner, second):
         owner.post("/dashboard/workspace/", {"workspace": second.id})
 
         owner.post("/dashboard/keys/add/", {"name": "x", "scope": "read_only"})
 
         assert ApiKey.objects.get().workspace == second
 
-    def test_a_workspace_of_others_cannot_be_chosen(self, owner, bob):
+    def test_a_workspace_without_membership_cannot_be_selected(self, owner, bob):
         assert owner.post("/dashboard/workspace/", {"workspace": bob.workspace.id}).status_code == 404
         assert b"bob" not in owner.get("/dashboard/").content
 
     def test_following_a_link_switches_nothing(self, owner, second):
         assert owner.get(f"/dashboard/workspace/?workspace={second.id}").status_code == 405
 
-    def test_a_choice_ends_with_the_membership(self, owner, alice, second):
+    def test_a_selection_ends_with_the_membership(self, owner, alice, second):
         owner.post("/dashboard/workspace/", {"workspace": second.id})
         Membership.objects.filter(workspace=second).delete()
 
         assert owner.get("/dashboard/").context["workspace"] == alice.workspace
 
-    def test_the_last_membership_ends_all(self, owner, alice):
+    def test_removing_the_last_membership_ends_access(self, owner, alice):
         Membership.objects.all().delete()
 
         assert owner.get("/dashboard/keys/").status_code == 302

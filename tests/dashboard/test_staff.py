@@ -26,7 +26,7 @@ def rows(alice):
         "webhooks/webhook": webhook,
         "webhooks/webhookdelivery": send_test(webhook),
         "emails/email": make_email(alice.workspace, html="<p>Private matter</p>"),
-        "inbox/caughtmail": make_caught(None, b"Subject: x\r\n\r\nOf the service"),
+        "inbox/caughtmail": make_caught(None, b"Subject: x\r\n\r\nSystem email"),
     }
 
 
@@ -57,11 +57,11 @@ def test_the_sidebar_leads_to_every_model(staff):
 
     for model in admin.site._registry:
         assert f'href="/admin/{model._meta.app_label}/{model._meta.model_name}/"' in page, model
-    # Each has its section and icon; "More" is for those that nobody has thought of.
+    # Every model has a section and an icon; "More" lists models without one.
     assert "More" not in page
 
 
-def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client, db):
+def test_the_sidebar_hides_models_without_view_permission(client, db):
     client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
 
     page = client.get("/admin/").content.decode()
@@ -70,16 +70,16 @@ def test_the_sidebar_hides_what_a_member_of_staff_may_not_see(client, db):
     assert "/admin/workspaces/" not in page
 
 
-def test_an_owner_reads_that_staff_has_looked_at_an_email(staff, alice):
+def test_viewing_an_email_as_staff_adds_an_audit_entry(staff, alice):
     email = make_email(alice.workspace)
     staff.get("/admin/emails/email/")
-    assert not AuditEntry.objects.filter(act="email_looked_at").exists(), "a list is no look at an email"
+    assert not AuditEntry.objects.filter(act="email_looked_at").exists(), "a list does not show an email"
     staff.get(f"/admin/emails/email/{email.id}/change/")
     entry = AuditEntry.objects.get(act="email_looked_at")
     assert (entry.workspace, entry.about, entry.actor_kind) == (alice.workspace, email.id, "staff")
 
 
-def test_mail_of_a_workspace_is_its_own(staff, alice):
+def test_captured_email_of_a_workspace_is_hidden_from_staff(staff, alice):
     mail = make_caught(alice.workspace, subject="Between us")
 
     assert "Between us" not in staff.get("/admin/inbox/caughtmail/").content.decode()
@@ -91,7 +91,7 @@ def add_account(staff, **fields: str):
     return staff.post("/admin/workspaces/user/add/", body)
 
 
-def test_an_account_can_be_made(staff):
+def test_an_account_can_be_created(staff):
     response = add_account(staff, email="New@Example.com", is_staff="on")
 
     assert response.status_code == 302
@@ -101,7 +101,7 @@ def test_an_account_can_be_made(staff):
 
 
 @pytest.mark.parametrize("fields", [{"email": "ALICE@alice.example"}, {"password": "short"}, {"password": ""}])
-def test_a_bad_account_is_not_made(staff, alice, fields):
+def test_an_invalid_account_is_not_created(staff, alice, fields):
     response = add_account(staff, **fields)
 
     assert list(response.context["adminform"].form.errors) == list(fields)
@@ -130,7 +130,7 @@ def change_workspace(staff, workspace: Workspace, **fields: str):
 
 def test_a_workspace_is_suspended_with_a_reason(staff, alice):
     refused = change_workspace(staff, alice.workspace, suspended="on")
-    assert "Say why" in refused.content.decode()
+    assert "Enter a reason" in refused.content.decode()
 
     assert change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.").status_code == 302
 
@@ -149,12 +149,12 @@ def test_a_suspension_is_lifted(staff, alice):
     assert alice.workspace.plan == "pro"
 
 
-def test_the_page_of_a_workspace_remembers_whether_it_showed_a_suspension(staff, alice):
+def test_the_workspace_form_contains_the_initial_suspension(staff, alice):
     page = staff.get(f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/").content.decode()
     assert re.search(r'<input[^>]+name="initial-suspended"[^>]+value="False"', page)
 
 
-def test_saving_an_older_page_neither_lifts_nor_suspends(staff, alice):
+def test_saving_an_outdated_page_neither_lifts_nor_suspends(staff, alice):
     suspend_workspace(alice.workspace, reason="Too many complaints.")
     change_workspace(staff, alice.workspace, plan="pro", **{"initial-suspended": "False"})
     alice.workspace.refresh_from_db()
@@ -170,7 +170,7 @@ def test_saving_an_older_page_neither_lifts_nor_suspends(staff, alice):
 
 
 @pytest.mark.parametrize("page", ["workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail"])
-def test_what_is_read_only_cannot_be_changed(staff, rows, page):
+def test_read_only_models_cannot_be_changed(staff, rows, page):
     pk = quote(rows[page].pk)
 
     assert staff.get(f"/admin/{page}/add/").status_code == 403
@@ -190,7 +190,7 @@ def test_what_is_read_only_cannot_be_changed(staff, rows, page):
         ("workspaces/user", "_to_field=password"),
     ],
 )
-def test_look_ups_of_secrets_are_refused(staff, page, query):
+def test_lookups_of_secrets_are_refused(staff, page, query):
     assert staff.get(f"/admin/{page}/?{query}").status_code == 400
 
 
@@ -199,10 +199,10 @@ def test_filters_work(staff, rows):
         assert staff.get(f"/admin/{query}").status_code == 200
 
 
-def test_the_site_is_ours(staff):
+def test_the_site_has_its_title_and_class(staff):
     assert "Postrider staff" in staff.get("/admin/").content.decode()
     assert isinstance(admin.site._wrapped, StaffSite)
 
 
-def test_the_keys_of_a_second_factor_can_be_copied_here_too(staff):
+def test_the_security_page_loads_the_copy_script(staff):
     assert b"dashboard/copy" in staff.get("/admin/security/").content

@@ -1,4 +1,4 @@
-"""A provider's API on loopback: what Postmark answers, and what it was asked."""
+"""Provider's API on loopback: responds like Postmark and records requests."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ Answer = Callable[["Call"], None]
 
 
 class Call(BaseHTTPRequestHandler):
-    """One request. `provider` is the server that it came to."""
+    """One request. provider: the server that received it."""
 
     provider: "Provider"
     protocol_version = "HTTP/1.1"
@@ -36,7 +36,7 @@ class Call(BaseHTTPRequestHandler):
 
 
 class Provider:
-    """Answers each call with the next of its answers; the last one stays."""
+    """Responds to each call with the next answer; the last one repeats."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers: list[Answer] = list(answers) or [accept]
@@ -69,7 +69,7 @@ def refuse(status: int, body: Any) -> Answer:
 
 
 def hang_up(call: Call) -> None:
-    """Take the request and say nothing."""
+    """Close the connection without a response."""
     call.close_connection = True
     call.connection.close()
 

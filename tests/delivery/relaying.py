@@ -1,4 +1,4 @@
-"""Deliveries to a scripted server, for the tests of what is in between."""
+"""Deliveries to a scripted server."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,27 +7,27 @@ from typing import Any, TypeVar
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.delivery_request import DeliveryRequest, Envelope
-from delivery.transports.destinations import Limits
+from delivery.transports.destinations import DestinationLimits
 from delivery.transports.relay import RelayTransport
-from delivery.transports.smtp.server import Timeouts
+from delivery.transports.smtp.mail_host import Timeouts
 from delivery.transports.smtp.smtp_url import RelayUrl
-from delivery.transports.smtp.tls import Tls
-from tests.delivery.scripted import HeldLease, Script, ScriptedServer, letter
+from delivery.transports.smtp.tls import TlsMode
+from tests.delivery.scripted import Script, ScriptedServer, StubLease, outgoing_message
 
 T = TypeVar("T")
 
 SHORT = Timeouts(
-    connect=2.0, banner=0.15, ehlo=0.15, tls=2.0, login=0.15, envelope=0.15, data=0.15, block=0.15, dot=0.15, whole=5.0
+    connect=2.0, banner=0.15, ehlo=0.15, tls=2.0, login=0.15, envelope=0.15, data=0.15, block=0.15, dot=0.15, total=5.0
 )
 ENVELOPE = Envelope("bounce+1@example.org", "ada@example.com")
-PARCEL = DeliveryRequest(ENVELOPE, letter())
+REQUEST = DeliveryRequest(ENVELOPE, outgoing_message())
 
 
 class Bytes(DeliveryRequest):
-    """A consignment of the bytes it is given."""
+    """A delivery request with the given bytes as its message."""
 
     def __init__(self, data: bytes, envelope: Envelope = ENVELOPE) -> None:
-        super().__init__(envelope, letter())
+        super().__init__(envelope, outgoing_message())
         object.__setattr__(self, "data", data)
 
     def message(self) -> bytes:
@@ -44,21 +44,26 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def relay(server: ScriptedServer, **options: Any) -> RelayTransport:
-    """Return a transport to the server; the options of RelayUrl and of RelayTransport together."""
-    url = RelayUrl("127.0.0.1", server.port, options.pop("tls", Tls.NONE), options.pop("login", None))
+    """Return a transport to the server. options: those of RelayUrl and RelayTransport."""
+    url = RelayUrl("127.0.0.1", server.port, options.pop("tls", TlsMode.NONE), options.pop("login", None))
     url = replace(url, host=options.pop("host", url.host))
-    given = {"ehlo_name": "sender.example", "timeouts": SHORT, "limits": Limits(), "on_acceptance": DeliveryStatus.SENT}
+    given = {
+        "ehlo_name": "sender.example",
+        "timeouts": SHORT,
+        "limits": DestinationLimits(),
+        "on_acceptance": DeliveryStatus.SENT,
+    }
     return RelayTransport(url, **{**given, **options})
 
 
-def deliver(script: Script | None = None, consignment: DeliveryRequest = PARCEL, **options: Any) -> DeliveryOutcome:
-    """Deliver one message to a server with this script."""
+def deliver(script: Script | None = None, request: DeliveryRequest = REQUEST, **options: Any) -> DeliveryOutcome:
+    """Deliver one message to a server with the given script."""
 
     async def work() -> DeliveryOutcome:
         async with ScriptedServer(script, extensions=options.pop("extensions", ("PIPELINING",))) as server:
             transport = relay(server, **options)
             try:
-                return await transport.deliver(consignment, lease=HeldLease())
+                return await transport.deliver(request, lease=StubLease())
             finally:
                 transport.close()
 

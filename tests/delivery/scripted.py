@@ -1,11 +1,11 @@
-"""An SMTP server on loopback that does at each stage what a script says, and keeps what it was sent.
+"""Scripted SMTP server on loopback: acts at each stage by a script, and records commands and messages.
 
     async with ScriptedServer({"rcpt": b"550 5.1.1 No such user\\r\\n"}) as server:
         ... server.port, server.commands, server.messages, server.connections
 
-Stages: banner, ehlo, helo, starttls, auth, mail, rcpt, data, dot, rset, quit. What is done at a stage is the bytes of a
-reply, one of the acts below, or a list of those for one visit after another (the last one stays). What is not in
-the script goes well.
+Stages: banner, ehlo, helo, starttls, auth, mail, rcpt, data, dot, rset, quit. The script maps a stage to the bytes of a
+reply, to one of the acts below, or to a list of those for successive visits (the last one repeats). Stages that are
+not in the script succeed.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Closed(Exception):
 
 
 class Visit:
-    """One connection, as acts see it."""
+    """One connection, as passed to acts."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -64,7 +64,7 @@ async def disconnect(visit: Visit) -> None:
 
 
 async def reset(visit: Visit) -> None:
-    """RST instead of FIN."""
+    """Close with RST instead of FIN."""
     visit.writer.transport.abort()
     raise Closed
 
@@ -75,7 +75,7 @@ async def silence(visit: Visit) -> None:
 
 
 async def drip(visit: Visit) -> None:
-    """A byte now and then: never silent for long, and never done."""
+    """Send a byte every 20 ms and never finish the reply."""
     await visit.say(b"250-")
     while True:
         await visit.say(b"x")
@@ -83,7 +83,7 @@ async def drip(visit: Visit) -> None:
 
 
 async def flood(visit: Visit) -> None:
-    """13 MB of continuation lines."""
+    """Send 13 MB of continuation lines."""
     for _ in range(FLOOD_BYTES // 65_000):
         await visit.say(b"220-and so on\r\n" * 4333)
 
@@ -109,7 +109,7 @@ def then_disconnect(reply: bytes) -> Act:
 
 
 class ScriptedServer:
-    """Listens while the block lasts."""
+    """An SMTP server that listens within its async with block."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class ScriptedServer:
         self.port = port
         self.commands: list[bytes] = []
         self.envelopes: list[tuple[bytes, bytes]] = []
-        # What came between DATA and the final dot, as it was on the wire; the dot's line left out.
+        # The bytes between DATA and the final dot, dot-stuffed, without the line of the dot.
         self.messages: list[bytes] = []
         self.connections = 0
         self.open = 0
@@ -147,14 +147,14 @@ class ScriptedServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # A connection that stands already is only accepted in a turn of the loop; a closed server would drop it open.
+        # A pending connection is accepted in the next turn of the loop; closing now would leave it open.
         await asyncio.sleep(0.005)
         self._server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for writer in self._writers:
-            # Python 3.11.2 cannot abort what was closed.
+            # Python 3.11.2 cannot abort a closed transport.
             with contextlib.suppress(AttributeError):
                 writer.transport.abort()
         # An aborted transport is closed one turn of the loop later.
@@ -220,7 +220,7 @@ class ScriptedServer:
         return "".join(f"250{'-' if line is not lines[-1] else ' '}{line}\r\n" for line in lines).encode()
 
     async def _log_in(self, visit: Visit) -> None:
-        """Ask as the mechanism wants it; what was answered is in `commands`."""
+        """Send the mechanism's challenges; the responses are added to `commands`."""
         rounds = {b"PLAIN": [b""], b"LOGIN": [b"VXNlcm5hbWU6", b"UGFzc3dvcmQ6"], b"CRAM-MD5": [b"PDFAbXg+"]}
         for challenge in rounds[visit.line.split()[1]]:
             await visit.say(b"334 " + challenge + b"\r\n")
@@ -228,7 +228,7 @@ class ScriptedServer:
         await visit.say(GOOD["auth"])
 
     async def _body(self, reader: asyncio.StreamReader) -> bytes:
-        """Read to CRLF.CRLF and to nothing else."""
+        """Read up to CRLF.CRLF and no other end."""
         lines = [b"\r\n"]
         while line := await reader.readline():
             if line == b".\r\n" and lines[-1].endswith(b"\r\n"):
@@ -248,20 +248,20 @@ class ScriptedServer:
             await visit.say(act)
 
 
-class HeldLease:
-    """A lease that answers as it is told."""
+class StubLease:
+    """A lease whose validity is given, counting the checks."""
 
-    def __init__(self, *, held: bool = True) -> None:
-        self.held = held
+    def __init__(self, *, valid: bool = True) -> None:
+        self.valid = valid
         self.asked = 0
 
-    def is_held(self) -> bool:
+    def is_valid(self) -> bool:
         self.asked += 1
-        return self.held
+        return self.valid
 
 
-def letter(**fields: Any) -> OutgoingMessage:
-    """Return a small letter; fields replace."""
+def outgoing_message(**fields: Any) -> OutgoingMessage:
+    """Return a small outgoing message with the given fields replaced."""
     values: dict[str, Any] = {
         "message_id": "<1@example.org>",
         "date": datetime(2026, 11, 21, 6, tzinfo=UTC),

@@ -1,4 +1,4 @@
-"""A name server whose zones a test fills, and a domain whose records it publishes there."""
+"""Fixtures of the domain tests: a name server with editable zones, and an owner who publishes records there."""
 
 import functools
 import itertools
@@ -19,13 +19,13 @@ NAME = "mail.example.com"
 
 
 def quoted(text: str) -> str:
-    """Write a TXT record as zone files do: strings of at most 255 bytes."""
+    """Return a TXT record in zone file syntax: strings of at most 255 bytes."""
     escaped = [text[start : start + 255] for start in range(0, len(text), 255)] or [""]
     return " ".join('"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"' for part in escaped)
 
 
 class Zone:
-    """The DNS of a domain's owner: a record is set or taken away, the rest of its name stays."""
+    """The DNS zone of a domain's owner; setting a record keeps the other types at its name."""
 
     def __init__(self, server: NameServer) -> None:
         self.server = server
@@ -41,7 +41,7 @@ class Zone:
 
 
 class Owner:
-    """Who registers a domain and keeps its DNS."""
+    """A user who registers a domain and controls its DNS."""
 
     def __init__(self, api: Api, zone: Zone, name: str) -> None:
         self.api, self.zone, self.name = api, zone, name
@@ -49,7 +49,7 @@ class Owner:
         self.path = f"/domains/{self.body['id']}"
 
     def publish(self, *kinds: str) -> "Owner":
-        """Publish the records of the kinds, all of them without any."""
+        """Publish the records of the given kinds; all records if none is given."""
         for record in self.body["records"]:
             if not kinds or record["record"] in kinds:
                 self.zone.publish(record)
@@ -64,8 +64,8 @@ class Owner:
     def record(self, kind: str, position: int = 0) -> dict[str, Any]:
         return [one for one in self.body["records"] if one["record"] == kind][position]
 
-    def look(self, kind: str) -> dict[str, Any]:
-        """Verify, and return one record as it was seen."""
+    def verify_record(self, kind: str) -> dict[str, Any]:
+        """Verify the domain and return one record with its check."""
         self.verify()
         return self.record(kind)
 
@@ -89,21 +89,21 @@ def zone(dns: NameServer) -> Zone:
 
 
 @pytest.fixture
-def _hasty(monkeypatch: Any) -> None:
-    """Let checks wait less for a name server that does not answer."""
+def _short_dns_timeouts(monkeypatch: Any) -> None:
+    """Shorten the timeouts for a name server that does not reply."""
     monkeypatch.setattr(dns_cache, "ANSWER_SECONDS", 0.8)
     monkeypatch.setattr(dns_cache, "HINT_SECONDS", 0.9)
 
 
 @functools.cache
 def _pairs() -> Iterator[rsa.RSAPrivateKey]:
-    # Finding primes for every test would take longer than the tests; enough of them for one test's rotations.
+    # Shared, because generating keys would take longer than the tests; enough for the rotations of one test.
     return itertools.cycle([rsa.generate_private_key(public_exponent=65_537, key_size=KEY_BITS) for _ in range(6)])
 
 
 @pytest.fixture
 def owner(alice: Account, zone: Zone, monkeypatch: Any) -> Owner:
-    """Alice, who has registered mail.example.com and published nothing."""
+    """Alice, with mail.example.com registered and no records published."""
 
     def ready_made(domain: Domain, *, selector: str) -> DkimKey:
         return services.sealed_dkim_key(domain, selector=selector, private=next(_pairs()))

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from domains.models import DkimKey, Domain
-from domains.services import register_domain, registered
+from domains.services import register_domain, sending_domain_cache
 from tests.conftest import Api, mail, make_account, make_key
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ def test_a_registered_domain_comes_with_its_dkim_record(api: Api):
     assert record["value"].startswith("v=DKIM1; k=rsa; p=MII")
 
 
-def test_the_records_to_publish_are_whole(api: Api, settings):
+def test_all_records_to_publish_are_listed(api: Api, settings):
     settings.SPF_MECHANISMS = "include:_spf.service.example ip4:192.0.2.1"
     settings.DMARC_RUA = ["reports@service.example", "mailto:more@service.example"]
     settings.RETURN_PATH_DOMAIN = "bounce.service.example"
@@ -61,7 +61,7 @@ def test_public_suffixes_and_mail_providers_are_refused(api: Api, name):
 
 
 @pytest.mark.parametrize("name", ["example.co.uk", "me.github.io", "gmail.example.com", "notgmail.com"])
-def test_names_beside_them_are_taken(api: Api, name):
+def test_names_below_public_suffixes_and_providers_are_accepted(api: Api, name):
     assert api.post("/domains", {"name": name}).status_code == 201
 
 
@@ -70,7 +70,7 @@ def test_two_workspaces_never_publish_at_one_name(api: Api, bobs_api: Api):
     assert len(fqdns) == 2
 
 
-def test_a_deleted_domain_is_gone_with_its_keys(api: Api):
+def test_a_domain_is_deleted_with_its_keys(api: Api):
     made = api.post("/domains", {"name": "b.example"}).json()
     path = f"/domains/{made['id']}"
     assert api.delete(path).json() == {"id": made["id"], "deleted": True}
@@ -80,7 +80,7 @@ def test_a_deleted_domain_is_gone_with_its_keys(api: Api):
     assert again["records"][0]["value"] != made["records"][0]["value"]
 
 
-def test_a_deleted_domain_makes_room_in_the_plan():
+def test_a_deleted_domain_no_longer_counts_for_the_plan():
     api = Api(make_key(make_account("carol", plan="free").workspace))
     first = api.post("/domains", {"name": "a.example"}).json()
     api.delete(f"/domains/{first['id']}")
@@ -88,12 +88,12 @@ def test_a_deleted_domain_makes_room_in_the_plan():
 
 
 def test_nothing_is_sent_from_a_deleted_domain(api: Api, alice):
-    registered.clear()
+    sending_domain_cache.clear()
     api.delete(f"/domains/{alice.workspace.domains.get().id}")
     assert api.post("/emails/send", mail()).json()["code"] == "domain_not_registered"
 
 
-def test_the_key_pair_has_2048_bits_and_its_private_half_is_sealed(api: Api):
+def test_the_key_pair_has_2048_bits_and_its_private_key_is_sealed(api: Api):
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     body = api.post("/domains", {"name": "a.example"}).json()
@@ -104,7 +104,7 @@ def test_the_key_pair_has_2048_bits_and_its_private_half_is_sealed(api: Api):
     assert private.key_size == 2048
 
 
-def test_domains_are_listed_newest_first_and_looked_at_one_by_one(api: Api):
+def test_domains_are_listed_newest_first_and_retrieved_by_id(api: Api):
     made = api.post("/domains", {"name": "b.example"}).json()
     listed = api.get("/domains").json()
     assert [domain["name"] for domain in listed["data"]] == ["b.example", "alice.example"]
@@ -121,7 +121,7 @@ def test_domains_are_listed_newest_first_and_looked_at_one_by_one(api: Api):
         ({"page": 2, "limit": 1}, (1, 2, 1)),
     ],
 )
-def test_a_page_is_what_was_asked_for(api: Api, query, served):
+def test_a_page_has_the_requested_number_and_limit(api: Api, query, served):
     api.post("/domains", {"name": "b.example"})
     body = api.get("/domains", query).json()
     assert (len(body["data"]), body["page"], body["limit"]) == served
@@ -131,7 +131,7 @@ def test_a_page_is_what_was_asked_for(api: Api, query, served):
 @pytest.mark.parametrize(
     "query", [{"limit": 0}, {"limit": -1}, {"limit": "x"}, {"page": 0}, {"page": "1.5"}, {"page": ""}]
 )
-def test_a_page_that_is_no_number_from_1_is_422(api: Api, query):
+def test_an_invalid_page_or_limit_is_422(api: Api, query):
     response = api.get("/domains", query)
     assert (response.status_code, response.json()["errors"][0]["field"]) == (422, next(iter(query)))
 
@@ -151,7 +151,7 @@ def test_a_page_that_is_no_number_from_1_is_422(api: Api, query):
         "*.example.com",
     ],
 )
-def test_what_is_no_domain_name_is_refused(api: Api, name):
+def test_an_invalid_domain_name_is_refused(api: Api, name):
     response = api.post("/domains", {"name": name})
     assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "name")
 
@@ -165,13 +165,13 @@ def test_registering_again_is_409(api: Api):
     assert (response.status_code, response.json()["code"]) == (409, "domain_already_exists")
 
 
-def test_another_workspace_may_register_the_same_name_with_a_key_of_its_own(api: Api, bobs_api: Api):
+def test_another_workspace_can_register_the_same_name_with_a_different_key(api: Api, bobs_api: Api):
     assert bobs_api.post("/domains", {"name": "alice.example"}).status_code == 201
     first, second = DkimKey.objects.filter(domain__name="alice.example")
     assert first.public_key != second.public_key
 
 
-def test_a_plan_has_room_for_so_many_domains():
+def test_the_plan_limits_the_number_of_domains():
     workspace = make_account("carol", plan="free").workspace
     api = Api(make_key(workspace))
     assert api.post("/domains", {"name": "a.example"}).status_code == 201
@@ -180,7 +180,7 @@ def test_a_plan_has_room_for_so_many_domains():
     assert (response.json()["resource"], response.json()["limit"]) == ("domains", 1)
 
 
-def test_another_workspaces_domain_does_not_exist(api: Api, bobs_api: Api):
+def test_a_domain_of_another_workspace_is_404(api: Api, bobs_api: Api):
     foreign = bobs_api.get(f"/domains/{Domain.objects.get(name='alice.example').id}")
     unknown = bobs_api.get("/domains/dom_" + "0" * 22)
     assert foreign.status_code == 404
@@ -188,7 +188,7 @@ def test_another_workspaces_domain_does_not_exist(api: Api, bobs_api: Api):
     assert bobs_api.get("/domains").json()["total"] == 1
 
 
-def test_a_sealed_key_does_not_open_in_another_row(alice):
+def test_a_sealed_key_cannot_be_unsealed_in_another_row(alice):
     from cryptography.exceptions import InvalidTag
 
     one, two = (register_domain(alice.workspace, name=name).dkim_keys.get() for name in ("a.example", "b.example"))

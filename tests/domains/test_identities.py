@@ -1,4 +1,4 @@
-"""Which key signs, and where bounces go to."""
+"""Signing identities: the key that signs, and the domain of the return path."""
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from domains.models import DkimKey, Domain
 from domains.services import sealed_dkim_key
-from domains.signing_identities import IDENTITIES, identities
+from domains.signing_identities import IDENTITIES, load_identities
 from lib.ids import to_uuid
 from tests.conftest import Account, make_domain
 
@@ -23,33 +23,33 @@ def add_key(domain: Domain, selector: str, *, is_seen: bool) -> DkimKey:
     return key
 
 
-def test_before_any_key_is_seen_the_first_one_signs(alice: Account):
+def test_before_any_key_is_published_the_first_one_signs(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
     add_key(domain, "pr2", is_seen=False)
     pair = alice.workspace.id, "a.example"
-    assert identities({pair})[pair].key.selector == "pr1"
+    assert load_identities({pair})[pair].key.selector == "pr1"
 
 
-def test_the_newest_key_that_was_seen_signs(alice: Account):
+def test_the_newest_published_key_signs(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
     domain.dkim_keys.update(seen_at=timezone.now())
     add_key(domain, "pr2", is_seen=True)
     add_key(domain, "pr3", is_seen=False)
     pair = alice.workspace.id, "a.example"
-    key = identities({pair})[pair].key
+    key = load_identities({pair})[pair].key
     assert (key.domain, key.selector, key.private.key_size) == ("a.example", "pr2", 2048)
 
 
-def test_bounces_go_to_the_domains_own_name_once_it_points_here(alice: Account, settings):
+def test_the_return_path_uses_the_domain_once_its_cname_is_published(alice: Account, settings):
     settings.RETURN_PATH_DOMAIN = "bounce.service.example"
     domain = make_domain(alice.workspace, "a.example")
     pair = alice.workspace.id, "a.example"
-    assert identities({pair})[pair].return_path_domain == "bounce.service.example"
+    assert load_identities({pair})[pair].return_path_domain == "bounce.service.example"
     Domain.objects.filter(id=domain.id).update(return_path_seen_at=timezone.now())
-    assert identities({pair})[pair].return_path_domain == "bounce.a.example"
+    assert load_identities({pair})[pair].return_path_domain == "bounce.a.example"
 
 
-def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob: Account):
+def test_a_batch_takes_one_query_and_separates_workspaces(alice: Account, bob: Account):
     for workspace in (alice.workspace, bob.workspace):
         add_key(Domain.objects.create(workspace=workspace, name="shared.example"), "own", is_seen=True)
     make_domain(bob.workspace, "bobs.example")
@@ -58,7 +58,7 @@ def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        found = identities({*pairs, foreign, (alice.workspace.id, "gone.example")})
+        found = load_identities({*pairs, foreign, (alice.workspace.id, "gone.example")})
     assert len(queries) == 1
     assert found.keys() == pairs
     first, second = (one.key.private.private_numbers() for one in found.values())
@@ -66,13 +66,13 @@ def test_a_batch_takes_one_query_and_tells_workspaces_apart(alice: Account, bob:
 
 
 @pytest.mark.parametrize("damage", ["gone.{}", "{}", "k1.AAAA{}", "k1.", "k1.é"])
-def test_a_key_that_cannot_be_unsealed_leaves_the_others_of_the_batch_alone(alice: Account, caplog, damage):
+def test_a_key_that_cannot_be_unsealed_does_not_affect_the_rest_of_the_batch(alice: Account, caplog, damage):
     broken = make_domain(alice.workspace, "broken.example")
     make_domain(alice.workspace, "whole.example")
     sealed = broken.dkim_keys.get().sealed_private_key.partition(".")[2]
     broken.dkim_keys.update(sealed_private_key=damage.format(sealed))
     pairs = {(alice.workspace.id, name) for name in ("broken.example", "whole.example")}
-    assert {name: bool(found.key) for (_, name), found in identities(pairs).items()} == {
+    assert {name: bool(found.key) for (_, name), found in load_identities(pairs).items()} == {
         "broken.example": False,
         "whole.example": True,
     }
@@ -96,7 +96,7 @@ def test_each_pair_is_found_by_index(alice: Account):
     assert "Seq Scan on domains_domain" not in plan
 
 
-def test_unsealed_keys_stay_at_hand(alice: Account):
+def test_unsealed_keys_are_cached(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
     pair = alice.workspace.id, domain.name
-    assert identities({pair})[pair].key.private is identities({pair})[pair].key.private
+    assert load_identities({pair})[pair].key.private is load_identities({pair})[pair].key.private

@@ -1,4 +1,4 @@
-"""Checks that come by themselves: when, how many, by whom, and what happens when two of them meet."""
+"""Periodic checks: intervals, batches, claims, and concurrent checks of one domain."""
 
 import asyncio
 import threading
@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from domains import verify
-from domains.check_claims import AT_ONCE_A_WORKSPACE, claim_check, claim_due, record_check
-from domains.lifecycle import Status, VerificationOutcome, next_wait
+from domains.check_claims import MAX_CHECKS_PER_WORKSPACE, claim_check, claim_due_checks, record_check
+from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
-from domains.record_checks.check_all import check
+from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import verify_due
 from domains.verify import verify_domain, verify_due_domains
@@ -53,30 +53,30 @@ def in_thread(act: Callable[[], Any]) -> threading.Thread:
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 WAITS = [
-    # status, outcome, watched for, a key to be seen; the wait
-    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(0), False, MINUTE),
-    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(minutes=29, seconds=59), False, MINUTE),
-    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(minutes=30), False, HOUR),
-    (Status.PENDING, VerificationOutcome.UNKNOWN, timedelta(0), False, MINUTE),
-    (Status.PENDING, VerificationOutcome.REFUTED, timedelta(days=7), False, DAY),
-    (Status.PENDING, VerificationOutcome.UNKNOWN, timedelta(days=7), False, HOUR),
-    (Status.FAILED, VerificationOutcome.REFUTED, timedelta(days=400), False, DAY),
-    (Status.FAILED, VerificationOutcome.REFUTED, timedelta(0), False, MINUTE),
-    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(0), False, DAY),
-    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(0), True, MINUTE),
-    (Status.VERIFIED, VerificationOutcome.PROVEN, timedelta(days=8), True, DAY),
-    (Status.VERIFIED, VerificationOutcome.UNKNOWN, timedelta(days=8), False, HOUR),
-    (Status.TEMPORARY_FAILURE, VerificationOutcome.REFUTED, timedelta(days=8), False, HOUR),
+    # status, outcome, watched for, a new key unpublished; the interval
+    (DomainStatus.PENDING, VerificationOutcome.FAILED, timedelta(0), False, MINUTE),
+    (DomainStatus.PENDING, VerificationOutcome.FAILED, timedelta(minutes=29, seconds=59), False, MINUTE),
+    (DomainStatus.PENDING, VerificationOutcome.FAILED, timedelta(minutes=30), False, HOUR),
+    (DomainStatus.PENDING, VerificationOutcome.UNKNOWN, timedelta(0), False, MINUTE),
+    (DomainStatus.PENDING, VerificationOutcome.FAILED, timedelta(days=7), False, DAY),
+    (DomainStatus.PENDING, VerificationOutcome.UNKNOWN, timedelta(days=7), False, HOUR),
+    (DomainStatus.FAILED, VerificationOutcome.FAILED, timedelta(days=400), False, DAY),
+    (DomainStatus.FAILED, VerificationOutcome.FAILED, timedelta(0), False, MINUTE),
+    (DomainStatus.VERIFIED, VerificationOutcome.PASSED, timedelta(0), False, DAY),
+    (DomainStatus.VERIFIED, VerificationOutcome.PASSED, timedelta(0), True, MINUTE),
+    (DomainStatus.VERIFIED, VerificationOutcome.PASSED, timedelta(days=8), True, DAY),
+    (DomainStatus.VERIFIED, VerificationOutcome.UNKNOWN, timedelta(days=8), False, HOUR),
+    (DomainStatus.TEMPORARY_FAILURE, VerificationOutcome.FAILED, timedelta(days=8), False, HOUR),
 ]
 
 
 @pytest.mark.parametrize(("status", "outcome", "watched_for", "is_waiting", "wait"), WAITS)
-def test_the_wait_until_the_next_check(status, outcome, watched_for, is_waiting, wait):
-    waits = [next_wait(status, outcome, watched_for=watched_for, is_waiting=is_waiting) for _ in range(50)]
+def test_the_interval_until_the_next_check(status, outcome, watched_for, is_waiting, wait):
+    waits = [next_interval(status, outcome, watched_for=watched_for, is_waiting=is_waiting) for _ in range(50)]
     assert wait * 0.9 <= min(waits) < max(waits) <= wait * 1.1
 
 
-def test_a_new_domain_is_checked_at_the_next_sweep_and_every_minute_then(owner: Owner):
+def test_a_new_domain_is_checked_at_the_next_run_and_then_every_minute(owner: Owner):
     domain = Domain.objects.get(name=NAME)
     assert due_in(domain) <= timedelta(0)
     verify_due()
@@ -84,7 +84,7 @@ def test_a_new_domain_is_checked_at_the_next_sweep_and_every_minute_then(owner: 
     assert timedelta(seconds=50) < due_in(domain) < timedelta(seconds=70)
 
 
-def test_a_sweep_finds_what_was_published(owner: Owner):
+def test_a_periodic_check_verifies_published_records(owner: Owner):
     verify_due_domains()
     owner.publish()
     verify_due_domains()
@@ -99,7 +99,7 @@ def test_a_verified_domain_is_checked_daily(owner: Owner):
     assert timedelta(hours=21) < due_in(Domain.objects.get(name=NAME)) < timedelta(hours=27)
 
 
-def test_asking_for_a_check_begins_the_watch_again(owner: Owner):
+def test_requesting_a_check_restarts_the_watch(owner: Owner):
     Domain.objects.update(watched_since=Now() - timedelta(days=10), check_due_at=Now())
     verify_due_domains()
     domain = Domain.objects.get(name=NAME)
@@ -108,54 +108,54 @@ def test_asking_for_a_check_begins_the_watch_again(owner: Owner):
     assert due_in(domain) < timedelta(seconds=70)
 
 
-def test_a_sweep_takes_many_domains_in_batches(alice: Account, dns: NameServer, monkeypatch):
-    monkeypatch.setattr(verify, "AT_ONCE", 3)
+def test_due_domains_are_checked_in_batches(alice: Account, dns: NameServer, monkeypatch):
+    monkeypatch.setattr(verify, "BATCH_SIZE", 3)
     for number in range(8):
         make_domain(alice.workspace, f"d{number}.example")
     verify_due_domains()
     assert Domain.objects.filter(checks_recorded=1).count() == 8
-    assert claim_due(100) == []
+    assert claim_due_checks(100) == []
 
 
 def test_a_claim_that_is_never_recorded_is_due_again_after_five_minutes(alice: Account):
     domain = make_domain(alice.workspace, "a.example")
-    assert [ticket.domain_id for ticket in claim_due(10)] == [domain.id]
-    assert claim_due(10) == []
+    assert [claim.domain_id for claim in claim_due_checks(10)] == [domain.id]
+    assert claim_due_checks(10) == []
     assert timedelta(minutes=4) < due_in(domain) <= timedelta(minutes=5)
     Domain.objects.update(check_due_at=F("check_due_at") - timedelta(minutes=5))
-    assert [ticket.number for ticket in claim_due(10)] == [2]
+    assert [claim.number for claim in claim_due_checks(10)] == [2]
 
 
-def test_one_domain_that_breaks_the_check_leaves_the_others_alone(alice: Account, dns: NameServer, monkeypatch, caplog):
+def test_an_exception_for_one_domain_does_not_affect_the_others(alice: Account, dns: NameServer, monkeypatch, caplog):
     broken = make_domain(alice.workspace, "broken.example")
     whole = make_domain(alice.workspace, "whole.example")
 
-    async def explode(expected: Any, resolver: Any) -> Any:
+    async def fail(expected: Any, resolver: Any) -> Any:
         if expected.domain == broken.name:
             raise RuntimeError("boom")
-        return await check(expected, resolver)
+        return await check_domain_records(expected, resolver)
 
-    monkeypatch.setattr(verify, "check", explode)
+    monkeypatch.setattr(verify, "check_domain_records", fail)
     verify_due_domains()
     assert Domain.objects.get(id=whole.id).last_checked_at
     assert Domain.objects.get(id=broken.id).last_checked_at is None
-    assert "a domain check broke" in caplog.text
+    assert "a domain check failed" in caplog.text
 
 
-def test_a_domain_that_is_deleted_meanwhile_is_left_out(alice: Account, dns: NameServer):
+def test_a_result_for_a_deleted_domain_is_ignored(alice: Account, dns: NameServer):
     domain = make_domain(alice.workspace, "a.example")
-    (ticket,) = claim_due(1)
-    sight = asyncio.run(check(verify.expected_of(domain), Resolver([dns.address])))
+    (claim,) = claim_due_checks(1)
+    result = asyncio.run(check_domain_records(verify.expected_records(domain), Resolver([dns.address])))
     domain.delete()
-    record_check(ticket, sight)
+    record_check(claim, result)
     assert not Domain.objects.exists()
 
 
-def test_a_check_that_comes_back_late_changes_nothing(owner: Owner):
+def test_a_late_result_changes_nothing(owner: Owner):
     domain = Domain.objects.get(name=NAME)
     late = claim_check(domain)
     resolver = Resolver([owner.zone.server.address])
-    before = asyncio.run(check(verify.expected_of(domain), resolver))
+    before = asyncio.run(check_domain_records(verify.expected_records(domain), resolver))
     Domain.objects.update(checking_until=None)
     owner.publish().verify()
     record_check(late, before)
@@ -163,23 +163,23 @@ def test_a_check_that_comes_back_late_changes_nothing(owner: Owner):
     assert owner.body["status"] == "verified"
 
 
-def test_an_earlier_check_is_recorded_while_a_newer_one_is_under_way(owner: Owner):
+def test_an_earlier_check_is_recorded_while_a_newer_one_is_running(owner: Owner):
     domain = Domain.objects.get(name=NAME)
-    (first,) = claim_due(1)
+    (first,) = claim_due_checks(1)
     second = claim_check(domain)
     resolver = Resolver([owner.zone.server.address])
-    empty = asyncio.run(check(verify.expected_of(domain), resolver))
+    empty = asyncio.run(check_domain_records(verify.expected_records(domain), resolver))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).checks_recorded == 1
     owner.publish()
-    record_check(second, asyncio.run(check(verify.expected_of(domain), resolver)))
+    record_check(second, asyncio.run(check_domain_records(verify.expected_records(domain), resolver)))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).status == "verified"
 
 
 @committed
 def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns: NameServer, settings, monkeypatch):
-    monkeypatch.setattr(verify, "AT_ONCE", 2)
+    monkeypatch.setattr(verify, "BATCH_SIZE", 2)
     domains = [make_domain(alice.workspace, f"d{number}.example") for number in range(12)]
     threads = [in_thread(verify_due_domains) for _ in range(4)]
     for thread in threads:
@@ -189,21 +189,21 @@ def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns:
 
 
 @committed
-@pytest.mark.usefixtures("_hasty")
-def test_while_a_domain_is_being_checked_the_answer_is_its_last_state(alice: Account, zone, dns: NameServer):
+@pytest.mark.usefixtures("_short_dns_timeouts")
+def test_while_a_domain_is_being_checked_the_response_is_its_last_state(alice: Account, zone, dns: NameServer):
     owner = Owner(Api(make_key(alice.workspace)), zone, NAME)
     dns.put(NAME, SILENCE)
     first = in_thread(lambda: verify_domain(Domain.objects.get(name=NAME)))
     wait_until(lambda: Domain.objects.get(name=NAME).checking_until)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert owner.verify()["lastCheckedAt"] is None
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - started < 2
     first.join()
     assert Domain.objects.get(name=NAME).checks_begun == 1
 
 
 @committed
-def test_a_domain_can_be_deleted_while_a_check_is_written_down(alice: Account, dns: NameServer):
+def test_a_domain_can_be_deleted_while_a_check_is_recorded(alice: Account, dns: NameServer):
     for number in range(5):
         domain = make_domain(alice.workspace, f"d{number}.example")
         checking_it = in_thread(verify_due_domains)
@@ -214,8 +214,8 @@ def test_a_domain_can_be_deleted_while_a_check_is_written_down(alice: Account, d
 
 
 @committed
-@pytest.mark.usefixtures("_hasty")
-def test_no_transaction_is_open_while_the_dns_is_asked(alice: Account, dns: NameServer):
+@pytest.mark.usefixtures("_short_dns_timeouts")
+def test_no_transaction_is_open_during_dns_lookups(alice: Account, dns: NameServer):
     domain = make_domain(alice.workspace, NAME)
     dns.put(NAME, SILENCE)
     thread = in_thread(lambda: verify_domain(domain))
@@ -229,8 +229,8 @@ def test_no_transaction_is_open_while_the_dns_is_asked(alice: Account, dns: Name
     thread.join()
 
 
-def test_a_workspace_checks_a_few_domains_at_once_and_no_more(alice: Account, bob: Account):
-    for number in range(AT_ONCE_A_WORKSPACE):
+def test_a_workspace_can_check_a_limited_number_of_domains_at_once(alice: Account, bob: Account):
+    for number in range(MAX_CHECKS_PER_WORKSPACE):
         assert claim_check(make_domain(alice.workspace, f"d{number}.example"))
     api = Api(make_key(alice.workspace))
     response = api.post(f"/domains/{make_domain(alice.workspace, 'last.example').id}/verify")
@@ -248,7 +248,7 @@ def test_a_check_leaves_no_claim_behind(owner: Owner, dns: NameServer):
     assert Domain.objects.get(name=NAME).checking_until is None
 
 
-def test_verifying_again_and_again_is_safe(owner: Owner):
+def test_verifying_repeatedly_is_safe(owner: Owner):
     owner.publish()
     first = owner.verify()
     second = owner.verify()

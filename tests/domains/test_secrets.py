@@ -1,4 +1,4 @@
-"""A private key shows nowhere: not in an answer, a page, a log line, nor in any column of the database."""
+"""A private key never appears in an API response, a page, a log line or a database column."""
 
 import base64
 import functools
@@ -15,7 +15,7 @@ from django.test import Client
 
 from config.logs import JsonFormatter
 from domains.models import DkimKey
-from domains.signing_identities import identities
+from domains.signing_identities import load_identities
 from tests.conftest import PASSWORD, Account, mail
 from tests.domains.conftest import NAME, Owner
 from workspaces.models import User
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.django_db
 
 
 @functools.cache
-def traces(pem: bytes) -> list[bytes]:
-    """Return pieces that the key shows itself by: lines of each PEM form, and the numbers as bytes, hex and digits."""
+def key_fragments(pem: bytes) -> list[bytes]:
+    """Return fragments that reveal a key: lines of each PEM form, and its numbers as bytes, hex and digits."""
     private = load_pem_private_key(pem, password=None)
     found = []
     for form in (PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL):
         der = private.private_bytes(Encoding.DER, form, NoEncryption())
-        # The middle lies behind the modulus, which is public.
+        # The middle is after the modulus, which is public.
         middle = base64.b64encode(der).decode()[len(der) :][:60]
         text = private.private_bytes(Encoding.PEM, form, NoEncryption()).replace(b"\n", b"").decode()
         assert middle in text
@@ -42,7 +42,7 @@ def traces(pem: bytes) -> list[bytes]:
 
 
 def columns() -> Iterator[tuple[str, bytes]]:
-    """Return every value of every table as a dump would write it, with its table."""
+    """Yield each row of each table in text form, with the table name."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         for (table,) in cursor.fetchall():
@@ -52,30 +52,30 @@ def columns() -> Iterator[tuple[str, bytes]]:
 
 @pytest.fixture
 def keys(owner: Owner) -> list[bytes]:
-    """The private keys of a domain that has gone through a rotation."""
+    """The private keys of a domain after a rotation."""
     owner.publish().verify()
     owner.body = owner.api.post(f"{owner.path}/rotate-dkim").json()
     owner.publish().verify()
     return [key.private_key() for key in DkimKey.objects.filter(domain__name=NAME)]
 
 
-def shows(text: bytes, keys: list[bytes]) -> bool:
-    return any(trace in text for key in keys for trace in traces(key))
+def contains_key(text: bytes, keys: list[bytes]) -> bool:
+    return any(trace in text for key in keys for trace in key_fragments(key))
 
 
-def test_the_search_finds_a_key_where_there_is_one(keys):
+def test_the_search_finds_a_key(keys):
     assert len(keys) == 2
-    assert all(shows(key.replace(b"\n", b""), keys) for key in keys)
+    assert all(contains_key(key.replace(b"\n", b""), keys) for key in keys)
 
 
-def test_no_column_of_the_database_shows_it(keys, owner: Owner):
+def test_no_database_column_contains_a_key(keys, owner: Owner):
     owner.api.post("/emails/send", mail(**{"from": f"x@{NAME}"}))
     found = list(columns())
     assert {"domains_dkimkey", "domains_domain"} <= {table for table, _ in found}
-    assert [table for table, row in found if shows(row, keys)] == []
+    assert [table for table, row in found if contains_key(row, keys)] == []
 
 
-def test_no_answer_shows_it(keys, owner: Owner):
+def test_no_api_response_contains_a_key(keys, owner: Owner):
     answers = [
         owner.api.get("/domains"),
         owner.api.get(owner.path),
@@ -85,10 +85,10 @@ def test_no_answer_shows_it(keys, owner: Owner):
         owner.api.delete(owner.path),
     ]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 201, 200]
-    assert not any(shows(answer.content, keys) for answer in answers)
+    assert not any(contains_key(answer.content, keys) for answer in answers)
 
 
-def test_no_page_shows_it(keys, owner: Owner, alice: Account):
+def test_no_page_contains_a_key(keys, owner: Owner, alice: Account):
     staff = User.objects.create_superuser("staff@staff.example", PASSWORD)
     visitor, admin = Client(), Client()
     visitor.force_login(alice.owner)
@@ -100,32 +100,32 @@ def test_no_page_shows_it(keys, owner: Owner, alice: Account):
         admin.get(f"/admin/domains/domain/{quote(owner.body['id'])}/change/"),
     ]
     assert [page.status_code for page in pages] == [200] * 4
-    assert not any(shows(page.content, keys) or b"sealed" in page.content for page in pages)
+    assert not any(contains_key(page.content, keys) or b"sealed" in page.content for page in pages)
 
 
-def test_no_log_line_shows_it_even_when_everything_breaks(keys, owner: Owner, alice: Account, monkeypatch, caplog):
-    def explode(key: DkimKey, *_: object) -> None:
+def test_no_log_line_contains_a_key_after_an_exception(keys, owner: Owner, alice: Account, monkeypatch, caplog):
+    def fail(key: DkimKey, *_: object) -> None:
         pem = key.private_key()
         raise RuntimeError(f"with {len(pem)} bytes: {pem.decode()}")
 
     formatter = JsonFormatter()
     caplog.set_level(logging.DEBUG)
-    identities({(alice.workspace.id, NAME)})
-    monkeypatch.setattr("domains.records._rotation", explode)
+    load_identities({(alice.workspace.id, NAME)})
+    monkeypatch.setattr("domains.records._rotation_note", fail)
     response = owner.api.get(owner.path)
     assert (response.status_code, response.json()["code"]) == (500, "internal_error")
-    assert not shows(response.content, keys)
+    assert not contains_key(response.content, keys)
     assert any(record.exc_info for record in caplog.records)
     lines = [formatter.format(record) for record in caplog.records]
-    assert not any(shows(line.replace("\\n", "").encode(), keys) for line in lines)
+    assert not any(contains_key(line.replace("\\n", "").encode(), keys) for line in lines)
     assert all(json.loads(line) for line in lines)
 
 
-def test_reprs_and_traces_of_what_holds_a_key_are_silent(keys, alice: Account):
-    (identity,) = identities({(alice.workspace.id, NAME)}).values()
+def test_reprs_and_tracebacks_contain_no_key(keys, alice: Account):
+    (identity,) = load_identities({(alice.workspace.id, NAME)}).values()
     key = DkimKey.objects.filter(domain__name=NAME).first()
     try:
         raise ValueError(identity, key)
     except ValueError as error:
         text = "".join(traceback.format_exception(error))
-    assert not shows(f"{text} {identity!r} {key!r} {key}".encode(), keys)
+    assert not contains_key(f"{text} {identity!r} {key!r} {key}".encode(), keys)

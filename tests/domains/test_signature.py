@@ -1,4 +1,4 @@
-"""What a verified domain signs, others verify against what the name server says: dkimpy and OpenDKIM."""
+"""Signatures of a verified domain, verified by dkimpy and OpenDKIM against the name server."""
 
 import base64
 import subprocess
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from delivery.message.dkim import SigningKey, sign
 from domains.models import DkimKey
-from domains.signing_identities import identities
+from domains.signing_identities import load_identities
 from tests.conftest import Account
 from tests.domains.conftest import NAME, Owner
 from tests.lib.nameserver import NameServer
@@ -54,11 +54,11 @@ def signed(owner: Owner, alice: Account) -> bytes:
 
 def key_of(account: Account) -> SigningKey:
     pair = account.workspace.id, NAME
-    return identities({pair})[pair].key
+    return load_identities({pair})[pair].key
 
 
 def verifies(message: bytes, server: NameServer) -> bool:
-    """Ask dkimpy, whose look-ups go to the server."""
+    """Verify with dkimpy, using the name server."""
     resolver = dns.resolver.Resolver(configure=False)
     resolver.nameservers, resolver.port = [server.address[0]], server.address[1]
 
@@ -70,7 +70,7 @@ def verifies(message: bytes, server: NameServer) -> bool:
 
 
 def opendkim(command: str, *arguments: str, folder: Path, server: NameServer) -> "subprocess.CompletedProcess[str]":
-    """Run a tool of OpenDKIM, whose own resolver (libunbound) asks the server."""
+    """Run a tool of OpenDKIM, whose resolver (libunbound) uses the name server."""
     path = program(command, package=PACKAGES[command])
     (folder / "unbound.conf").write_text(UNBOUND.format(*server.address))
     conf = folder / "opendkim.conf"
@@ -78,12 +78,12 @@ def opendkim(command: str, *arguments: str, folder: Path, server: NameServer) ->
     return subprocess.run([path, "-x", str(conf), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_dkimpy_verifies_it(signed: bytes, dns: NameServer):
+def test_dkimpy_verifies_a_signature(signed: bytes, dns: NameServer):
     assert verifies(signed, dns)
     assert not verifies(signed.replace(b"Subject: Hello", b"Subject: Help"), dns)
 
 
-def test_opendkim_verifies_it(signed: bytes, dns: NameServer, tmp_path: Path, owner: Owner):
+def test_opendkim_verifies_a_signature(signed: bytes, dns: NameServer, tmp_path: Path, owner: Owner):
     mail = tmp_path / "mail.eml"
     mail.write_bytes(signed)
     run = opendkim("opendkim", "-t", str(mail), "-vv", folder=tmp_path, server=dns)
@@ -92,7 +92,7 @@ def test_opendkim_verifies_it(signed: bytes, dns: NameServer, tmp_path: Path, ow
     assert "dkim=pass" in run.stdout
 
 
-def test_opendkim_finds_the_private_key_fitting_the_record(owner: Owner, dns: NameServer, tmp_path: Path):
+def test_opendkim_matches_the_private_key_with_the_record(owner: Owner, dns: NameServer, tmp_path: Path):
     owner.publish()
     key = DkimKey.objects.get(domain__name=NAME)
     private = tmp_path / "key.pem"
@@ -107,7 +107,7 @@ def test_opendkim_finds_the_private_key_fitting_the_record(owner: Owner, dns: Na
     assert run.returncode != 0
 
 
-def test_mail_on_its_way_verifies_through_a_rotation(signed: bytes, owner: Owner, alice: Account, dns: NameServer):
+def test_messages_in_transit_verify_during_a_rotation(signed: bytes, owner: Owner, alice: Account, dns: NameServer):
     owner.body = owner.api.post(f"{owner.path}/rotate-dkim").json()
     owner.publish().verify()
     newer = sign(MESSAGE, key=key_of(alice))

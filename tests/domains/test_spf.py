@@ -1,4 +1,4 @@
-"""SPF as receivers count it: look-ups, empty answers, loops; and texts of any kind."""
+"""SPF evaluation: lookup limits, void lookups, loops; and arbitrary texts."""
 
 import asyncio
 
@@ -6,34 +6,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domains.record_checks.spf import (
-    Mechanism,
-    SpfInvalid,
+from domains.record_checks.spf_evaluation import SpfEvaluation
+from domains.record_checks.spf_syntax import (
+    InvalidSpf,
+    SpfMechanism,
+    build_spf_record,
+    find_uncovered,
     is_spf,
-    merged,
-    not_covered,
+    merge_records,
     parse_mechanisms,
     parse_spf,
-    spf_record,
 )
-from domains.record_checks.spf_evaluation import Walk
-from lib.resolver import DnsTrouble, Resolver
+from lib.resolver import DnsError, Resolver
 from tests.domains.conftest import quoted
 from tests.lib.nameserver import SERVFAIL, NameServer
 
-OURS = parse_mechanisms("include:_spf.service.example")
+REQUIRED = parse_mechanisms("include:_spf.service.example")
 
 
-def walk(texts: dict[str, str | list[str]], *, name: str = "example.com", rows: dict | None = None) -> Walk:
-    """Walk the record of a name; texts: SPF records by name, rows: other rows."""
+def evaluate(
+    texts: dict[str, str | list[str]], *, name: str = "example.com", rows: dict | None = None
+) -> SpfEvaluation:
+    """Evaluate the record of a name. texts: SPF records by name; rows: other zone data."""
     zones = {other: {"TXT": [quoted(text) for text in _list(value)]} for other, value in texts.items()}
     for other, kinds in (rows or {}).items():
         zones[other] = kinds if not isinstance(kinds, dict) else {**zones.get(other, {}), **kinds}
     first = _list(texts[name])[0]
     with NameServer(zones) as server:
-        found = Walk(Resolver([server.address]).look_up)
-        asyncio.run(found.run(parse_spf(first), name=name))
-        found.asked = len(server.questions)  # type: ignore[attr-defined]
+        found = SpfEvaluation(Resolver([server.address]).look_up)
+        asyncio.run(found.run(parse_spf(first), domain=name))
+        found.query_count = len(server.questions)  # type: ignore[attr-defined]
     return found
 
 
@@ -42,126 +44,129 @@ def _list(value: str | list[str]) -> list[str]:
 
 
 def includes(count: int) -> dict[str, str]:
-    """A record with so many includes, all of which exist."""
+    """Return a record with `count` includes, and the included records."""
     names = [f"spf{number}.example" for number in range(count)]
     own = " ".join(f"include:{name}" for name in names)
     return {"example.com": f"v=spf1 {own} -all", **dict.fromkeys(names, "v=spf1 ip4:192.0.2.1 -all")}
 
 
-def test_ten_look_ups_pass_and_eleven_do_not():
-    assert (walk(includes(10)).problem, walk(includes(10)).lookups) == (None, 10)
-    assert "needs at least 11 DNS look-ups" in walk(includes(11)).problem
+def test_ten_lookups_pass_and_eleven_fail():
+    assert (evaluate(includes(10)).error, evaluate(includes(10)).lookups) == (None, 10)
+    assert "needs at least 11 DNS lookups" in evaluate(includes(11)).error
 
 
-def test_look_ups_are_counted_through_includes():
+def test_lookups_are_counted_through_includes():
     chain = {f"n{number}.example.com": f"v=spf1 include:n{number + 1}.example.com -all" for number in range(10)}
     chain["n10.example.com"] = "v=spf1 -all"
-    assert walk(chain, name="n0.example.com").lookups == 10
+    assert evaluate(chain, name="n0.example.com").lookups == 10
     chain["n10.example.com"] = "v=spf1 a -all"
-    assert "at least 11" in walk(chain, name="n0.example.com").problem
+    assert "at least 11" in evaluate(chain, name="n0.example.com").error
 
 
-def test_every_kind_that_asks_the_dns_counts_and_no_other_does():
+def test_only_mechanisms_that_query_dns_are_counted():
     rows = {"example.com": {"A": ["192.0.2.1"], "MX": ["10 mx.example."]}, "there.example": {"A": ["127.0.0.2"]}}
     text = (
         "v=spf1 ip4:192.0.2.1 ip6:2001:db8::/32 a mx ptr exists:there.example exists:%{i}.x.example exp=e.example -all"
     )
-    found = walk({"example.com": text}, rows=rows)
-    assert (found.lookups, found.voids, found.problem) == (5, 0, None)
+    found = evaluate({"example.com": text}, rows=rows)
+    assert (found.lookups, found.void_lookups, found.error) == (5, 0, None)
 
 
-def test_a_redirect_counts_and_only_without_all():
+def test_a_redirect_is_counted_only_without_all():
     other = {"other.example": "v=spf1 include:_spf.service.example -all", "_spf.service.example": "v=spf1 -all"}
-    found = walk({"example.com": "v=spf1 redirect=other.example", **other})
-    assert (found.lookups, not_covered(OURS, found.passing)) == (2, [])
-    found = walk({"example.com": "v=spf1 -all redirect=other.example", **other})
-    assert (found.lookups, not_covered(OURS, found.passing)) == (0, list(OURS))
+    found = evaluate({"example.com": "v=spf1 redirect=other.example", **other})
+    assert (found.lookups, find_uncovered(REQUIRED, published=found.passing)) == (2, [])
+    found = evaluate({"example.com": "v=spf1 -all redirect=other.example", **other})
+    assert (found.lookups, find_uncovered(REQUIRED, published=found.passing)) == (0, list(REQUIRED))
 
 
-def test_what_stands_behind_all_never_counts():
-    found = walk({"example.com": "v=spf1 -all include:a.example mx a ptr"})
-    assert (found.lookups, found.problem) == (0, None)
+def test_terms_after_all_are_ignored():
+    found = evaluate({"example.com": "v=spf1 -all include:a.example mx a ptr"})
+    assert (found.lookups, found.error) == (0, None)
 
 
 @pytest.mark.parametrize("outer", ["include:", "?include:", "-include:", "~include:"])
-def test_we_pass_by_way_of_an_include_that_passes(outer):
+def test_an_include_with_a_pass_qualifier_passes(outer):
     texts = {
         "example.com": f"v=spf1 {outer}corp.example -all",
         "corp.example": "v=spf1 include:_spf.service.example ?all",
         "_spf.service.example": "v=spf1 ip4:192.0.2.1 -all",
     }
-    assert (not_covered(OURS, walk(texts).passing) == []) is (outer == "include:")
+    assert (find_uncovered(REQUIRED, published=evaluate(texts).passing) == []) is (outer == "include:")
 
 
-def test_two_empty_answers_pass_and_three_do_not():
-    assert walk({"example.com": "v=spf1 a:x1.example mx:x2.example -all"}).voids == 2
-    assert "name nothing" in walk({"example.com": "v=spf1 a:x1.example mx:x2.example exists:x3.example -all"}).problem
+def test_two_void_lookups_pass_and_three_fail():
+    assert evaluate({"example.com": "v=spf1 a:x1.example mx:x2.example -all"}).void_lookups == 2
+    assert (
+        "resolve to nothing"
+        in evaluate({"example.com": "v=spf1 a:x1.example mx:x2.example exists:x3.example -all"}).error
+    )
 
 
 def test_a_record_that_includes_itself():
     texts = {"example.com": "v=spf1 include:a.example -all", "a.example": "v=spf1 include:example.com -all"}
-    assert walk(texts).problem == "The record includes itself by way of example.com."
+    assert evaluate(texts).error == "The record includes itself through example.com."
 
 
 def test_a_record_that_redirects_to_itself():
-    assert "includes itself" in walk({"example.com": "v=spf1 redirect=example.com"}).problem
+    assert "includes itself" in evaluate({"example.com": "v=spf1 redirect=example.com"}).error
 
 
 @pytest.mark.parametrize(
-    ("texts", "sentence"),
+    ("texts", "message"),
     [
-        ({}, "include:a.example leads to no SPF records"),
-        ({"a.example": "hello"}, "include:a.example leads to no SPF records"),
-        ({"a.example": ["v=spf1 -all", "v=spf1 ~all"]}, "include:a.example leads to 2 SPF records"),
-        ({"a.example": "v=spf1 nonsense -all"}, "include:a.example leads to a broken record: 'nonsense'"),
+        ({}, "include:a.example has no SPF records"),
+        ({"a.example": "hello"}, "include:a.example has no SPF records"),
+        ({"a.example": ["v=spf1 -all", "v=spf1 ~all"]}, "include:a.example has 2 SPF records"),
+        ({"a.example": "v=spf1 nonsense -all"}, "The SPF record of include:a.example is invalid: 'nonsense'"),
     ],
 )
-def test_an_include_that_leads_nowhere_good(texts, sentence):
-    assert sentence in walk({"example.com": "v=spf1 include:a.example -all", **texts}).problem
+def test_an_include_without_one_valid_record(texts, message):
+    assert message in evaluate({"example.com": "v=spf1 include:a.example -all", **texts}).error
 
 
 def test_more_than_ten_mail_servers():
     rows = {"example.com": {"MX": [f"10 mx{number}.example." for number in range(11)]}}
-    assert "stands for 11 mail servers" in walk({"example.com": "v=spf1 mx -all"}, rows=rows).problem
+    assert "mx resolves to 11 mail servers" in evaluate({"example.com": "v=spf1 mx -all"}, rows=rows).error
 
 
-def test_no_answer_is_no_verdict():
-    with pytest.raises(DnsTrouble):
-        walk({"example.com": "v=spf1 include:a.example -all"}, rows={"a.example": SERVFAIL})
+def test_a_failed_lookup_raises_an_error():
+    with pytest.raises(DnsError):
+        evaluate({"example.com": "v=spf1 include:a.example -all"}, rows={"a.example": SERVFAIL})
 
 
-def test_a_hostile_record_costs_a_bounded_number_of_look_ups():
+def test_a_hostile_record_causes_a_bounded_number_of_lookups():
     many = " ".join(f"a:h{number}" for number in range(250))
-    found = walk({"example.com": f"v=spf1 {many} -all"})
-    assert "at least 250" in found.problem
-    assert found.asked == 0
+    found = evaluate({"example.com": f"v=spf1 {many} -all"})
+    assert "at least 250" in found.error
+    assert found.query_count == 0
     tree = {"example.com": "v=spf1 " + " ".join(f"include:b{n}.example" for n in range(9))}
     tree |= {f"b{n}.example": f"v=spf1 {many}" for n in range(9)}
-    assert walk(tree).asked == 9
+    assert evaluate(tree).query_count == 9
 
 
 @pytest.mark.parametrize("name", ["a..b", "-", "x" * 64 + ".example", "a_b", "é.example", "x" * 250 + ".example", ":"])
-def test_a_name_that_cannot_be_asked_is_told(name):
+def test_an_invalid_include_name_is_an_error(name):
     try:
         record = parse_spf(f"v=spf1 include:{name} -all")
-    except SpfInvalid:
+    except InvalidSpf:
         return
-    found = Walk(Resolver([("127.0.0.1", 9)]).look_up)
-    asyncio.run(found.run(record, name="example.com"))
-    assert "names no domain" in found.problem
+    found = SpfEvaluation(Resolver([("127.0.0.1", 9)]).look_up)
+    asyncio.run(found.run(record, domain="example.com"))
+    assert "does not name a valid domain" in found.error
 
 
 @given(st.text(alphabet=st.sampled_from('v=spf1 +-?~all:/.%{i}include2a6mxptrexistsredirect=\t"é\x00'), max_size=300))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_rejected(text):
     try:
         record = parse_spf("v=spf1 " + text)
-    except SpfInvalid as refusal:
+    except InvalidSpf as refusal:
         assert str(refusal).endswith(".")  # noqa: PT017
         return
-    proposed = merged(["v=spf1 " + text], OURS)
+    proposed = merge_records(["v=spf1 " + text], REQUIRED)
     assert is_spf(proposed)
-    assert not_covered(OURS, parse_spf(proposed).mechanisms) == []
-    assert Mechanism("+", "all") not in parse_spf(proposed).mechanisms
+    assert find_uncovered(REQUIRED, published=parse_spf(proposed).mechanisms) == []
+    assert SpfMechanism("+", "all") not in parse_spf(proposed).mechanisms
     assert len(record.mechanisms) <= len(text) + 1
 
 
@@ -175,14 +180,14 @@ def test_any_text_is_read_or_refused(text):
     ],
 )
 def test_records_are_merged(texts, expected):
-    assert merged(texts, OURS) == expected
+    assert merge_records(texts, REQUIRED) == expected
 
 
-def test_a_fresh_record_is_a_soft_failure_for_others():
-    assert spf_record(parse_mechanisms("a:mx.example ip4:192.0.2.1")) == "v=spf1 a:mx.example ip4:192.0.2.1 ~all"
+def test_a_new_record_ends_with_a_soft_failure():
+    assert build_spf_record(parse_mechanisms("a:mx.example ip4:192.0.2.1")) == "v=spf1 a:mx.example ip4:192.0.2.1 ~all"
 
 
 @pytest.mark.parametrize("text", ["v=spf1 mx", "mx -all", "-mx", "all", "exists:%{i}.example", "mx;", "ip6:192.0.2.1"])
-def test_settings_that_are_no_mechanisms(text):
-    with pytest.raises(SpfInvalid):
+def test_invalid_mechanisms_in_the_setting(text):
+    with pytest.raises(InvalidSpf):
         parse_mechanisms(text)

@@ -1,4 +1,4 @@
-"""The way of a domain through its states, against a real name server."""
+"""Domain statuses, with a real name server."""
 
 import time
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tests.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED,
 
 pytestmark = pytest.mark.django_db
 
-TROUBLES = [SERVFAIL, REFUSED, GARBAGE, SILENCE]
+DNS_ERRORS = [SERVFAIL, REFUSED, GARBAGE, SILENCE]
 
 
 def age(owner: Owner, **fields: timedelta) -> None:
@@ -26,20 +26,20 @@ def statuses(body: dict[str, Any]) -> dict[str, str]:
     return {one["record"]: one["status"] for one in body["records"]}
 
 
-def break_dns(owner: Owner, trouble: Any) -> None:
+def break_dns(owner: Owner, dns_error: Any) -> None:
     for record in owner.body["records"]:
-        owner.zone.server.put(record["fqdn"], trouble)
+        owner.zone.server.put(record["fqdn"], dns_error)
 
 
-def test_a_domain_without_records_stays_pending_and_says_what_to_publish(owner: Owner):
+def test_a_domain_without_records_stays_pending_and_lists_the_records_to_publish(owner: Owner):
     body = owner.verify()
     assert (body["status"], body["verifiedAt"]) == ("pending", None)
     assert body["lastCheckedAt"]
     assert set(statuses(body).values()) == {"pending"}
-    assert owner.record("DKIM")["error"] == f"There is no TXT record at {owner.record('DKIM')['fqdn']}."
-    assert owner.record("SPF")["error"] == f"There is no SPF record at {NAME}."
-    assert owner.record("DMARC")["error"] == f"There is no DMARC record at _dmarc.{NAME}."
-    assert owner.record("ReturnPath")["error"] == f"There is no CNAME at bounce.{NAME}."
+    assert owner.record("DKIM")["error"] == f"No TXT record found at {owner.record('DKIM')['fqdn']}."
+    assert owner.record("SPF")["error"] == f"No SPF record found at {NAME}."
+    assert owner.record("DMARC")["error"] == f"No DMARC record found at _dmarc.{NAME}."
+    assert owner.record("ReturnPath")["error"] == f"No CNAME record found at bounce.{NAME}."
 
 
 def test_a_domain_whose_records_are_published_is_verified(owner: Owner):
@@ -51,7 +51,7 @@ def test_a_domain_whose_records_are_published_is_verified(owner: Owner):
     assert {one["error"] for one in body["records"]} == {None}
     assert owner.record("DKIM")["found"] == owner.record("DKIM")["value"]
     assert owner.record("ReturnPath")["found"] == "bounce.service.example"
-    assert owner.record("SPF")["note"] == "It takes 1 of the 10 DNS look-ups that receivers allow."
+    assert owner.record("SPF")["note"] == "This record uses 1 of the 10 DNS lookups that receivers allow."
     assert owner.api.get(owner.path).json() == body
 
 
@@ -63,11 +63,11 @@ def test_dkim_and_spf_are_enough(owner: Owner):
 
 
 @pytest.mark.parametrize("kinds", [("DKIM",), ("SPF",), ("DMARC", "ReturnPath")])
-def test_less_is_not_enough(owner: Owner, kinds):
+def test_dkim_or_spf_alone_is_not_enough(owner: Owner, kinds):
     assert owner.publish(*kinds).verify()["status"] == "pending"
 
 
-def test_the_whole_way_from_pending_to_failed_and_back(owner: Owner, dns: NameServer):
+def test_every_status_from_pending_to_failed_and_back(owner: Owner, dns: NameServer):
     assert owner.verify()["status"] == "pending"
     verified_at = owner.publish().verify()["verifiedAt"]
     key = owner.record("DKIM")
@@ -89,7 +89,7 @@ def test_the_whole_way_from_pending_to_failed_and_back(owner: Owner, dns: NameSe
     assert body["verifiedAt"] > verified_at
 
 
-def test_three_days_without_a_record_seen_twice_only_do_not_fail_a_domain(owner: Owner, dns: NameServer):
+def test_a_record_missing_for_three_days_in_two_checks_does_not_fail_a_domain(owner: Owner, dns: NameServer):
     owner.publish().verify()
     dns.remove(owner.record("DKIM")["fqdn"])
     owner.verify()
@@ -98,7 +98,7 @@ def test_three_days_without_a_record_seen_twice_only_do_not_fail_a_domain(owner:
     assert owner.verify()["status"] == "failed"
 
 
-def test_a_record_that_comes_back_in_time_forgets_the_absence(owner: Owner, dns: NameServer):
+def test_a_record_that_is_published_again_in_time_resets_the_absence(owner: Owner, dns: NameServer):
     owner.publish().verify()
     key = owner.record("DKIM")
     dns.remove(key["fqdn"])
@@ -110,19 +110,19 @@ def test_a_record_that_comes_back_in_time_forgets_the_absence(owner: Owner, dns:
     assert [owner.verify()["status"] for _ in range(4)] == ["temporary_failure"] * 4
 
 
-@pytest.mark.usefixtures("_hasty")
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_trouble_in_the_dns_never_unverifies(owner: Owner, trouble):
+@pytest.mark.usefixtures("_short_dns_timeouts")
+@pytest.mark.parametrize("dns_error", DNS_ERRORS)
+def test_a_dns_error_never_changes_a_verified_domain(owner: Owner, dns_error):
     owner.publish().verify()
-    break_dns(owner, trouble)
+    break_dns(owner, dns_error)
     body = owner.verify()
     assert body["status"] == "verified"
     assert set(statuses(body).values()) == {"temporary_failure"}
-    assert "Nothing is decided" in owner.record("DKIM")["error"]
+    assert "The DNS lookup failed" in owner.record("DKIM")["error"]
     assert Domain.objects.get(id=body["id"]).return_path_seen_at
 
 
-def test_trouble_does_not_count_as_absence(owner: Owner, dns: NameServer):
+def test_a_dns_error_is_not_counted_as_an_absence(owner: Owner, dns: NameServer):
     owner.publish().verify()
     dns.remove(owner.record("DKIM")["fqdn"])
     owner.verify()
@@ -132,20 +132,20 @@ def test_trouble_does_not_count_as_absence(owner: Owner, dns: NameServer):
         assert owner.verify()["status"] == "temporary_failure"
 
 
-@pytest.mark.parametrize("trouble", [SERVFAIL, REFUSED])
-def test_trouble_does_not_verify_either(owner: Owner, trouble):
+@pytest.mark.parametrize("dns_error", [SERVFAIL, REFUSED])
+def test_a_dns_error_does_not_verify_a_domain(owner: Owner, dns_error):
     owner.publish()
-    break_dns(owner, trouble)
+    break_dns(owner, dns_error)
     assert owner.verify()["status"] == "pending"
 
 
-def test_a_name_server_that_is_silent_costs_less_than_five_seconds(owner: Owner):
+def test_a_check_takes_less_than_five_seconds_without_a_dns_reply(owner: Owner):
     owner.publish().verify()
     break_dns(owner, SILENCE)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert owner.verify()["status"] == "verified"
-    assert time.monotonic() - begun < 5
-    assert "Nothing is decided" in owner.record("SPF")["error"]
+    assert time.monotonic() - started < 5
+    assert "The DNS lookup failed" in owner.record("SPF")["error"]
 
 
 def test_a_pending_domain_fails_after_a_week_without_records(owner: Owner):
@@ -158,7 +158,7 @@ def test_a_pending_domain_fails_after_a_week_without_records(owner: Owner):
     assert owner.publish().verify()["status"] == "verified"
 
 
-def test_a_long_record_may_come_in_strings_and_over_tcp(owner: Owner, dns: NameServer):
+def test_a_long_record_can_have_several_strings_and_require_tcp(owner: Owner, dns: NameServer):
     owner.publish()
     key = owner.record("DKIM")
     rows = dns.zones[key["fqdn"]]
@@ -169,7 +169,7 @@ def test_a_long_record_may_come_in_strings_and_over_tcp(owner: Owner, dns: NameS
     assert (key["fqdn"], "TXT", "tcp") in dns.questions
 
 
-def test_a_chain_of_cnames_may_lead_to_the_key(owner: Owner, dns: NameServer):
+def test_a_chain_of_cnames_can_lead_to_the_key(owner: Owner, dns: NameServer):
     owner.publish()
     key = owner.record("DKIM")
     dns.put("keys.elsewhere.example", dns.zones[key["fqdn"]])
@@ -178,14 +178,14 @@ def test_a_chain_of_cnames_may_lead_to_the_key(owner: Owner, dns: NameServer):
     assert owner.verify()["status"] == "verified"
 
 
-def test_a_chain_of_cnames_may_lead_to_the_return_path(owner: Owner, dns: NameServer):
+def test_a_chain_of_cnames_can_lead_to_the_return_path(owner: Owner, dns: NameServer):
     dns.put("bounces.example.com", {"CNAME": ["Bounce.Service.Example."]})
     dns.put(f"bounce.{NAME}", {"CNAME": ["bounces.example.com."]})
-    record = owner.look("ReturnPath")
+    record = owner.verify_record("ReturnPath")
     assert (record["status"], record["found"]) == ("verified", "bounces.example.com\nbounce.service.example")
 
 
-def test_a_return_path_that_is_gone_is_given_up_at_once(owner: Owner, dns: NameServer):
+def test_a_removed_return_path_is_no_longer_used(owner: Owner, dns: NameServer):
     owner.publish().verify()
     assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at
     dns.remove(f"bounce.{NAME}")
@@ -193,9 +193,7 @@ def test_a_return_path_that_is_gone_is_given_up_at_once(owner: Owner, dns: NameS
     assert Domain.objects.get(id=owner.body["id"]).return_path_seen_at is None
 
 
-def test_a_domain_that_another_workspace_has_proven_is_pending_until_proven_with_its_own_key(
-    owner: Owner, bob: Account
-):
+def test_a_domain_verified_in_another_workspace_is_pending_until_its_own_key_is_published(owner: Owner, bob: Account):
     owner.publish().verify()
     other = Owner(Api(make_key(bob.workspace)), owner.zone, NAME)
     body = other.verify()
@@ -216,9 +214,9 @@ def test_a_null_mx_is_a_warning(owner: Owner):
     assert owner.verify()["warnings"] == []
 
 
-def test_what_the_dns_says_is_kept_without_control_characters(owner: Owner, dns: NameServer):
+def test_dns_answers_are_stored_without_control_characters(owner: Owner, dns: NameServer):
     dns.put(owner.record("DKIM")["fqdn"], {"TXT": ['"a\\000b\\027[2Jc\\255"']})
-    record = owner.look("DKIM")
+    record = owner.verify_record("DKIM")
     assert record["found"] == "a\\x00b\\x1b[2Jc\ufffd"
     assert record["status"] == "failed"
 
@@ -235,35 +233,35 @@ def test_what_the_dns_says_is_kept_without_control_characters(owner: Owner, dns:
         ("DKIM", '"\\000=1; \\000=2"'),
     ],
 )
-def test_no_text_of_a_hostile_record_breaks_the_check(owner: Owner, dns: NameServer, kind, row):
+def test_a_hostile_record_does_not_break_the_check(owner: Owner, dns: NameServer, kind, row):
     dns.put(owner.record(kind)["fqdn"], {"TXT": [row]})
-    assert "\x00" not in str(owner.look(kind))
+    assert "\x00" not in str(owner.verify_record(kind))
 
 
 @pytest.mark.parametrize("text", ["v=spf1 x={}", "v=DMARC1; p=none; x={}"])
-def test_a_record_longer_than_receivers_read(owner: Owner, text):
+def test_a_record_longer_than_receivers_accept(owner: Owner, text):
     kind = "SPF" if "spf" in text else "DMARC"
     owner.zone.set(owner.record(kind)["fqdn"], "TXT", text.format("y" * 3000))
-    record = owner.look(kind)
+    record = owner.verify_record(kind)
     assert record["status"] == "failed"
-    assert "more than receivers read" in record["error"]
+    assert "receivers read at most 2048" in record["error"]
     assert len(record["value"]) < 100
 
 
-@pytest.mark.parametrize(("length", "sentence"), [(2019, "With it the record takes"), (2020, "has no room left")])
-def test_a_record_without_room_for_ours(owner: Owner, length, sentence):
+@pytest.mark.parametrize(("length", "message"), [(2019, "It will use"), (2020, "Remove other terms first")])
+def test_a_record_near_its_maximum_length(owner: Owner, length, message):
     text = "v=spf1 x="
     owner.zone.set(NAME, "TXT", text + "y" * (length - len(text)))
-    record = owner.look("SPF")
-    assert sentence in record["error"]
+    record = owner.verify_record("SPF")
+    assert message in record["error"]
     assert len(record["value"]) in {2048, len("v=spf1 include:_spf.service.example ~all")}
 
 
-def test_what_the_dns_says_is_cut_where_it_is_long(owner: Owner):
+def test_a_long_dns_answer_is_truncated(owner: Owner):
     owner.zone.set(owner.record("DKIM")["fqdn"], "TXT", "x" * 10_000)
-    assert len(owner.look("DKIM")["found"]) == 2001
+    assert len(owner.verify_record("DKIM")["found"]) == 2001
 
 
-def test_each_name_is_asked_once(owner: Owner, dns: NameServer):
+def test_each_record_is_queried_once(owner: Owner, dns: NameServer):
     owner.publish().verify()
     assert len(dns.questions) == len(set(dns.questions))

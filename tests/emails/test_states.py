@@ -1,8 +1,8 @@
 import pytest
 
-from emails.states import MOVES, PRECEDENCE, State, sources
+from emails.states import PRECEDENCE, TRANSITIONS, EmailStatus, source_statuses
 
-CONTRACT = {
+SPECIFIED = {
     "scheduled": {"queued", "cancelled"},
     "queued": {"sent", "bounced", "failed", "opened", "clicked"},
     "sent": {"delivered", "bounced", "failed", "opened", "clicked"},
@@ -11,16 +11,16 @@ CONTRACT = {
 }
 
 
-def test_the_table_is_the_contracts():
+def test_the_transitions_match_the_specification():
     assert {
-        source.value: {target.value for target in targets} for source, targets in MOVES.items() if targets
-    } == CONTRACT
+        source.value: {target.value for target in targets} for source, targets in TRANSITIONS.items() if targets
+    } == SPECIFIED
 
 
-@pytest.mark.parametrize("state", State)
-def test_sources_are_the_table_read_backwards(state):
-    assert set(sources(state)) == {source for source, targets in CONTRACT.items() if state in targets}
+@pytest.mark.parametrize("status", EmailStatus)
+def test_source_statuses_invert_the_transitions(status):
+    assert set(source_statuses(status)) == {source for source, targets in SPECIFIED.items() if status in targets}
 
 
-def test_every_state_has_its_place_among_an_emails_recipients():
-    assert set(PRECEDENCE) == set(State)
+def test_every_status_has_a_precedence():
+    assert set(PRECEDENCE) == set(EmailStatus)

@@ -1,4 +1,4 @@
-"""`GET /v1/queue/stats`: recipients of the workspace, each counted once."""
+"""`GET /v1/queue/stats`: every recipient of the workspace is counted once."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -10,10 +10,10 @@ from django.utils import timezone
 from analytics import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
-from emails.models import Pending
-from emails.queue_stats import Stats, read_stats
+from emails.models import QueueEntry
+from emails.queue_stats import QueueStats, read_queue_stats
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from tests.conftest import mail
 from workspaces.api import authentication
@@ -30,9 +30,9 @@ FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "
 NOTHING = {"waiting": 0, "active": 0, "delayed": 0, "completed": 0, "failed": 0, "paused": 0}
 
 
-def figures(api):
-    """Return the counters that are not zero."""
-    queue_stats.recent.clear()
+def get_stats(api):
+    """Return the statistics that are not zero."""
+    queue_stats.stats_cache.clear()
     response = api.get("/queue/stats")
     assert response.status_code == 200
     assert response.json().keys() == NOTHING.keys()
@@ -43,8 +43,10 @@ def claim(limit=100):
     return queue.claim(limit, after=UUID(int=0))
 
 
-def work(*outcomes):
-    record([Result(held, outcome) for held, outcome in zip(claim(len(outcomes)), outcomes, strict=True)])
+def deliver(*outcomes):
+    record_results(
+        [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim(len(outcomes)), outcomes, strict=True)]
+    )
 
 
 def send(api, **fields):
@@ -53,7 +55,7 @@ def send(api, **fields):
     return response.json()["id"]
 
 
-def moment(**ahead):
+def later(**ahead):
     return (datetime.now(UTC) + timedelta(**ahead)).isoformat()
 
 
@@ -63,102 +65,102 @@ def test_an_empty_queue_is_all_zeros(api):
 
 def test_recipients_are_counted_not_emails(api):
     send(api, **THREE)
-    assert figures(api) == {"waiting": 3}
+    assert get_stats(api) == {"waiting": 3}
 
 
 def test_claimed_recipients_are_active(api):
     send(api, **THREE)
     claim(2)
-    assert figures(api) == {"waiting": 1, "active": 2}
+    assert get_stats(api) == {"waiting": 1, "active": 2}
 
 
-def test_what_the_server_accepted_is_completed_and_the_rest_failed(api):
+def test_accepted_recipients_are_completed_and_the_rest_failed(api):
     for _ in range(2):
         send(api, **THREE)
-    work(OK, SENT, BOUNCED, FAILED, LATER)
-    assert figures(api) == {"waiting": 1, "delayed": 1, "completed": 2, "failed": 2}
+    deliver(OK, SENT, BOUNCED, FAILED, LATER)
+    assert get_stats(api) == {"waiting": 1, "delayed": 1, "completed": 2, "failed": 2}
 
 
 def test_a_retry_is_delayed_until_it_is_due_promoted_or_not(api):
     send(api)
-    work(LATER)
-    assert figures(api) == {"delayed": 1}
-    Pending.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    assert figures(api) == {"waiting": 1}
+    deliver(LATER)
+    assert get_stats(api) == {"delayed": 1}
+    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    assert get_stats(api) == {"waiting": 1}
     promote_due()
-    assert figures(api) == {"waiting": 1}
+    assert get_stats(api) == {"waiting": 1}
 
 
-def test_a_schedule_is_delayed_and_all_its_recipients_are_due_with_it(api):
-    send(api, **THREE, scheduledFor=moment(hours=1))
-    assert figures(api) == {"delayed": 3}
+def test_a_scheduled_email_is_delayed_and_all_its_recipients_become_due_together(api):
+    send(api, **THREE, scheduledFor=later(hours=1))
+    assert get_stats(api) == {"delayed": 3}
     past = timezone.now() - timedelta(seconds=1)
-    Pending.objects.update(since=past)
-    Pending.objects.filter(recipient__position=0).update(due_at=past)
-    assert figures(api) == {"waiting": 3}
+    QueueEntry.objects.update(since=past)
+    QueueEntry.objects.filter(recipient__position=0).update(due_at=past)
+    assert get_stats(api) == {"waiting": 3}
     promote_due()
-    assert figures(api) == {"waiting": 3}
+    assert get_stats(api) == {"waiting": 3}
 
 
-def test_a_moved_schedule_moves_all_its_recipients(api):
-    email_id = send(api, **THREE, scheduledFor=moment(hours=1))
-    assert api.patch(f"/emails/{email_id}", {"scheduledFor": moment(hours=2)}).status_code == 200
-    assert len(set(Pending.objects.values_list("since"))) == 1
-    assert figures(api) == {"delayed": 3}
+def test_rescheduling_applies_to_all_recipients(api):
+    email_id = send(api, **THREE, scheduledFor=later(hours=1))
+    assert api.patch(f"/emails/{email_id}", {"scheduledFor": later(hours=2)}).status_code == 200
+    assert len(set(QueueEntry.objects.values_list("since"))) == 1
+    assert get_stats(api) == {"delayed": 3}
     assert api.patch(f"/emails/{email_id}", {"scheduledFor": None}).status_code == 200
-    assert figures(api) == {"waiting": 3}
+    assert get_stats(api) == {"waiting": 3}
 
 
-def test_cancelled_recipients_count_nowhere(api):
-    email_id = send(api, **THREE, scheduledFor=moment(hours=1))
+def test_cancelled_recipients_are_not_counted(api):
+    email_id = send(api, **THREE, scheduledFor=later(hours=1))
     for _ in range(2):
         assert api.delete(f"/emails/{email_id}").status_code == 200
-    assert figures(api) == {}
+    assert get_stats(api) == {}
 
 
-def test_a_lost_worker_leaves_its_mail_waiting(api):
+def test_recipients_of_a_lost_worker_are_waiting(api):
     send(api)
     claim()
-    Pending.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
-    assert figures(api) == {"waiting": 1}
+    assert get_stats(api) == {"waiting": 1}
 
 
-def test_while_suspended_what_is_held_is_paused_and_no_longer_waiting_or_delayed(api, alice):
+def test_in_a_suspended_workspace_waiting_and_delayed_recipients_are_paused(api, alice):
     send(api, **THREE)
-    send(api, **THREE, scheduledFor=moment(hours=1))
+    send(api, **THREE, scheduledFor=later(hours=1))
     claim(1)
     Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
     authentication.cache.clear()
-    assert figures(api) == {"paused": 5, "active": 1}
+    assert get_stats(api) == {"paused": 5, "active": 1}
     Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=None)
-    assert figures(api) == {"waiting": 2, "active": 1, "delayed": 3}
+    assert get_stats(api) == {"waiting": 2, "active": 1, "delayed": 3}
 
 
 def test_another_workspaces_queue_is_not_counted(api, bobs_api):
     send(api, **THREE)
-    assert figures(bobs_api) == {}
+    assert get_stats(bobs_api) == {}
 
 
 @pytest.mark.parametrize("folds", [0, 1, 3])
-def test_folding_changes_nothing(api, folds):
+def test_folding_does_not_change_the_stats(api, folds):
     for _ in range(3):
         send(api, **THREE)
-        work(OK, BOUNCED)
+        deliver(OK, BOUNCED)
         for _ in range(folds):
             counters.fold()
-    assert figures(api) == {"waiting": 3, "completed": 3, "failed": 3}
+    assert get_stats(api) == {"waiting": 3, "completed": 3, "failed": 3}
 
 
-def test_an_answer_is_kept_for_a_second_at_most(api, alice, monkeypatch):
-    assert read_stats(alice.workspace) == Stats(**NOTHING)
+def test_stats_are_cached_for_at_most_a_second(api, alice, monkeypatch):
+    assert read_queue_stats(alice.workspace) == QueueStats(**NOTHING)
     send(api)
-    assert read_stats(alice.workspace).waiting == 0
-    monkeypatch.setattr("lib.ttl_cache.SECONDS", 0.0)
-    assert read_stats(alice.workspace).waiting == 1
+    assert read_queue_stats(alice.workspace).waiting == 0
+    monkeypatch.setattr("lib.ttl_cache.TTL_SECONDS", 0.0)
+    assert read_queue_stats(alice.workspace).waiting == 1
 
 
-# Of recipients that nobody looks for.
+# Queue entries of recipients that do not exist.
 BACKLOG = """
 INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
 SELECT gen_random_uuid(), gen_random_uuid(), 'example.com', n % 4, now(), now(), 0, 0 FROM generate_series(1, 4000) n;
@@ -166,12 +168,12 @@ ANALYZE emails_pending
 """
 
 
-def test_no_backlog_is_counted_row_by_row(api, alice):
-    """Waiting rows, of this workspace or of others, are never touched: the counts go to small ends of their indexes."""
+def test_the_backlog_is_not_counted_row_by_row(api, alice):
+    """Waiting entries of any workspace are never read: the counts scan small ranges of their indexes."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(BACKLOG)
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-        values = {"workspace": UUID(int=1), "ever": counters.ALL_TIME}
+        values = {"workspace": UUID(int=1), "all_time": counters.ALL_TIME}
         cursor.execute(f"EXPLAIN {queue_stats.STATS}", values)
         plan = "\n".join(row for (row,) in cursor.fetchall())
         transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""A stand-in for the repository: the real launcher with small programs, in its own place."""
+"""A fake project: the real launcher with small programs, in a separate directory."""
 
 import json
 import os
@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 
 from embedded.locations import REPOSITORY, VENV
-from embedded.servers.homes import OPEN_PLACES, OWNER_FILE
 from embedded.servers.ports import choose_ports
+from embedded.servers.server_directories import OWNER_FILE, SHARED_DIRECTORIES
 
-STAND_IN = Path(__file__).parent / "fake_project"
+TEMPLATE = Path(__file__).parent / "fake_project"
 SET_BY_BIN_TEST = ("DATABASE_URL", "REDIS_URL", "MODE", "SECRET_KEY", "APP_KEYS", "DATA_DIR")
 
 
-def eventually(is_true: Callable[[], object], *, seconds: float = 20) -> bool:
-    """Return whether something came true in time."""
+def wait_until(is_true: Callable[[], object], *, seconds: float = 20) -> bool:
+    """Poll a condition; return whether it became true within the timeout."""
     deadline = time.monotonic() + seconds
     while not is_true():
         if time.monotonic() > deadline:
@@ -34,26 +34,26 @@ def eventually(is_true: Callable[[], object], *, seconds: float = 20) -> bool:
     return True
 
 
-def processes_in(*places: Path) -> list[str]:
-    """Return what runs in the places or names them: servers work in their homes."""
-    return [line for pid in _pids() for line in _if_in(pid, places)]
+def processes_in(*directories: Path) -> list[str]:
+    """Return the pid and command line of every process that runs in one of the directories or names it."""
+    return [line for pid in _pids() for line in _describe_if_in(pid, directories)]
 
 
 def _pids() -> list[str]:
     return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def _if_in(pid: str, places: tuple[Path, ...]) -> Iterator[str]:
+def _describe_if_in(pid: str, directories: tuple[Path, ...]) -> Iterator[str]:
     with suppress(OSError):
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         cwd = Path(f"/proc/{pid}/cwd").readlink()
-        if command and any(cwd.is_relative_to(place) or str(place) in command for place in places):
+        if command and any(cwd.is_relative_to(path) or str(path) in command for path in directories):
             yield f"{pid} {command}"
 
 
 @dataclass
-class StandIn:
-    """A repository with the launcher of ours and programs of its own."""
+class FakeProject:
+    """A repository with the real launcher and fake programs."""
 
     path: Path
     port: int
@@ -61,19 +61,19 @@ class StandIn:
 
     @property
     def data(self) -> Path:
-        """The DATA_DIR of every command here."""
+        """The DATA_DIR of all commands."""
         return self.path / "var"
 
     @property
-    def homes(self) -> list[Path]:
-        """Where the servers' files are when DATA_DIR is closed to the servers' account."""
-        owners = [o for place in OPEN_PLACES for o in Path(place).glob(f"postrider-*/{OWNER_FILE}")]
+    def server_directories(self) -> list[Path]:
+        """The server directories outside a DATA_DIR that the servers' account cannot enter."""
+        owners = [o for directory in SHARED_DIRECTORIES for o in Path(directory).glob(f"postrider-*/{OWNER_FILE}")]
         return [owner.parent for owner in owners if owner.read_text().strip() == str(self.data)]
 
     def environment(self, **settings: str) -> dict[str, str]:
-        """Return what a person's shell would hand over."""
+        """Return the environment of a user's shell."""
         inherited = {n: text for n, text in os.environ.items() if n not in SET_BY_BIN_TEST}
-        # The Python that runs the tests, so that no search slows each of them down.
+        # The Python that runs the tests, so that no test has to search for one.
         return inherited | {"PORT": str(self.port), "PYTHON": sys.executable} | settings
 
     def start(self, command: str, *arguments: str, **settings: str) -> subprocess.Popen[str]:
@@ -90,66 +90,64 @@ class StandIn:
         return process
 
     def start_service(self, **settings: str) -> subprocess.Popen[str]:
-        """Run bin/run and wait until it has said that all is up."""
+        """Run bin/run and wait for its welcome message."""
         process = self.start("run", **settings)
         assert process.stdout
         for line in process.stdout:
-            if line.startswith("A second start keeps"):
+            if line.startswith("Press Ctrl-C to stop."):
                 return process
         raise AssertionError(process.communicate()[1])
 
-    def finish(
-        self, command: str, *arguments: str, stdin: str = "", **settings: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command of bin/ to its end."""
+    def run(self, command: str, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of bin/ to completion."""
         process = self.start(command, *arguments, **settings)
         output, errors = process.communicate(stdin, timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
-    def answers(self) -> bool:
-        """Say whether the web process serves."""
+    def is_ready(self) -> bool:
+        """Return whether the web process serves requests."""
         with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz") as r:
             return bool(r.status == 200)
         return False
 
-    def is_empty(self) -> bool:
-        """Say whether nothing runs here any more."""
-        return not processes_in(self.path, *self.homes)
+    def has_stopped(self) -> bool:
+        """Return whether no process runs in the project."""
+        return not processes_in(self.path, *self.server_directories)
 
     def runtime(self) -> dict[str, object]:
-        """Return what the launcher says of itself."""
-        facts: dict[str, object] = json.loads((self.data / "private" / "runtime.json").read_text())
-        return facts
+        """Return the content of the runtime file."""
+        values: dict[str, object] = json.loads((self.data / "private" / "runtime.json").read_text())
+        return values
 
     def remove(self) -> None:
-        """End and remove everything, whatever state a test left it in."""
+        """Stop all processes and remove all files, in any state a test left them."""
         for process in self.started:
             with process:  # closes its pipes
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
                 process.wait(timeout=30)
-        for line in processes_in(self.path, *self.homes):
+        for line in processes_in(self.path, *self.server_directories):
             with suppress(ProcessLookupError):
                 os.kill(int(line.split()[0]), signal.SIGKILL)
-        for place in (*self.homes, self.path):
-            shutil.rmtree(place, ignore_errors=True)
+        for directory in (*self.server_directories, self.path):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
-def build_stand_in(path: Path) -> StandIn:
-    """Put the launcher and the stand-in's programs into a directory."""
-    shutil.copytree(STAND_IN, path, dirs_exist_ok=True)
+def build_fake_project(path: Path) -> FakeProject:
+    """Copy the launcher and the fake programs into a directory."""
+    shutil.copytree(TEMPLATE, path, dirs_exist_ok=True)
     for name in ("bin", "embedded"):
         shutil.copytree(REPOSITORY / name, path / name, ignore=shutil.ignore_patterns("__pycache__", "check"))
-    (path / "programs.py").replace(path / "embedded" / "programs.py")
+    (path / "programs.py").replace(path / "embedded" / "processes" / "programs.py")
     for lock_file in REPOSITORY.glob("requirements*.txt"):
         shutil.copy(lock_file, path)
     (path / ".venv").symlink_to(VENV)
-    return StandIn(path, choose_ports(1)[0])
+    return FakeProject(path, choose_ports(1)[0])
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that the servers' account can enter; pytest's own are closed."""
+def open_directory() -> Iterator[Path]:
+    """A directory that the servers' account can enter, unlike pytest's temporary directories."""
     path = Path(tempfile.mkdtemp(prefix="launcher-"))
     path.chmod(0o755)
     yield path
@@ -157,8 +155,8 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def stand_in(place: Path) -> Iterator[StandIn]:
-    """A repository to run."""
-    built = build_stand_in(place / "postrider")
+def fake_project(open_directory: Path) -> Iterator[FakeProject]:
+    """A fake project to run."""
+    built = build_fake_project(open_directory / "postrider")
     yield built
     built.remove()

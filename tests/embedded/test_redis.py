@@ -12,8 +12,8 @@ from embedded.servers.binaries import find_redis
 from embedded.servers.cluster import cluster_in
 
 
-def test_redis_answers_to_its_password_alone(place: Path) -> None:
-    server = redis.start(place)
+def test_redis_requires_its_password(open_directory: Path) -> None:
+    server = redis.start(open_directory)
     assert client.Redis.from_url(server.url).ping()
     with pytest.raises(client.AuthenticationError):
         client.Redis(port=server.port, retry=None).ping()
@@ -21,29 +21,31 @@ def test_redis_answers_to_its_password_alone(place: Path) -> None:
     assert not server.is_alive
 
 
-def test_the_password_is_on_no_command_line(place: Path) -> None:
-    server = redis.start(place, password="unheard-of")
+def test_the_password_is_not_on_the_command_line(open_directory: Path) -> None:
+    server = redis.start(open_directory, password="unheard-of")
     assert b"unheard-of" not in Path(f"/proc/{server.pid}/cmdline").read_bytes()
     server.stop()
 
 
-def test_a_throw_away_redis_leaves_nothing() -> None:
+def test_a_throw_away_redis_removes_its_files() -> None:
     server = redis.start_throw_away()
-    assert server.temporary
+    assert server.temporary_directory
     server.stop()
-    assert not server.temporary.exists()
+    assert not server.temporary_directory.exists()
 
 
-def test_without_a_redis_on_the_path_the_wheel_serves(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_is_used_without_a_redis_on_the_path(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    server = redis.start(place)
-    assert "valkey-server" in find_redis(account=account_for(cluster_in(place)), home=place)
+    server = redis.start(open_directory)
+    assert "valkey-server" in find_redis(
+        account=account_for(cluster_in(open_directory)), server_directory=open_directory
+    )
     assert client.Redis.from_url(server.url).ping()
     server.stop()
 
 
-def test_a_taken_port_is_a_sentence(place: Path) -> None:
-    first = redis.start(place)
-    with pytest.raises(CannotStart, match="Redis did not start"):
-        redis.start(place, port=first.port)
+def test_a_busy_port_is_explained(open_directory: Path) -> None:
+    first = redis.start(open_directory)
+    with pytest.raises(CannotStart, match="Redis failed to start"):
+        redis.start(open_directory, port=first.port)
     first.stop()

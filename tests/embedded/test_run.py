@@ -1,4 +1,4 @@
-"""bin/run: what it starts, says and keeps, and what it leaves behind."""
+"""bin/run: start, messages, stored data and shutdown."""
 
 import json
 import os
@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from embedded.demo import Demo
-from tests.embedded.conftest import StandIn, build_stand_in, eventually, processes_in
+from embedded.demo import DemoAccount
+from tests.embedded.conftest import FakeProject, build_fake_project, processes_in, wait_until
 
 
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
-    """Send the signal and return what was said on standard error."""
+    """Send the signal and return the standard error."""
     process.send_signal(number)
     return process.communicate(timeout=30)[1]
 
 
-def kill_with_watchdog(stand_in: StandIn, process: subprocess.Popen[str]) -> None:
-    """Leave nobody who would end the launcher's programs in order."""
-    watchdog = next(line for line in processes_in(stand_in.path) if "embedded.processes.watchdog" in line)
+def kill_with_watchdog(fake_project: FakeProject, process: subprocess.Popen[str]) -> None:
+    """Kill the launcher and its watchdog, so that nothing stops the programs in order."""
+    watchdog = next(line for line in processes_in(fake_project.path) if "embedded.processes.watchdog" in line)
     os.kill(int(watchdog.split()[0]), signal.SIGKILL)
     stop(process, signal.SIGKILL)
 
@@ -33,160 +33,160 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_run_writes_the_demo_and_a_second_start_keeps_it_with_the_data(stand_in: StandIn) -> None:
-    first = stand_in.start_service()
-    demo_file = stand_in.data / "demo.json"
+def test_run_creates_a_demo_account_that_survives_a_restart_with_the_data(fake_project: FakeProject) -> None:
+    first = fake_project.start_service()
+    demo_file = fake_project.data / "demo.json"
     demo = json.loads(demo_file.read_text())
-    base = f"http://127.0.0.1:{stand_in.port}"
+    base = f"http://127.0.0.1:{fake_project.port}"
     assert demo == {
         "baseUrl": base,
-        "apiKey": "pr_stand_in",
+        "apiKey": "pr_fake",
         "from": "Demo <hello@demo.example>",
         "dashboardEmail": "demo@demo.example",
         "dashboardPassword": "it's secret",
         "inboxUrl": f"{base}/dashboard/inbox/",
     }
     assert mode_of(demo_file) == 0o600
-    assert mode_of(stand_in.data / "private") == 0o700
-    assert mode_of(stand_in.data / "private" / "secrets.json") == 0o600
-    assert stand_in.answers()
-    seen = stand_in.finish("manage", "show").stdout
+    assert mode_of(fake_project.data / "private") == 0o700
+    assert mode_of(fake_project.data / "private" / "secrets.json") == 0o600
+    assert fake_project.is_ready()
+    settings = fake_project.run("manage", "show").stdout
     stop(first)
     assert first.returncode == 0
-    assert stand_in.is_empty()
+    assert fake_project.has_stopped()
 
-    logins = (stand_in.data / "private" / "logins.json").read_text()
-    second = stand_in.start_service()
-    assert stand_in.finish("manage", "count").stdout == "2\n"
+    logins = (fake_project.data / "private" / "logins.json").read_text()
+    second = fake_project.start_service()
+    assert fake_project.run("manage", "count").stdout == "2\n"
     assert json.loads(demo_file.read_text()) == demo
-    assert (stand_in.data / "private" / "logins.json").read_text() == logins
-    kept = ("SECRET_KEY", "APP_KEYS", "DATA_DIR", "PUBLIC_URL")
-    again = json.loads(stand_in.finish("manage", "show").stdout)
-    assert {n: again[n] for n in kept} == {n: json.loads(seen)[n] for n in kept}
+    assert (fake_project.data / "private" / "logins.json").read_text() == logins
+    kept_settings = ("SECRET_KEY", "APP_KEYS", "DATA_DIR", "PUBLIC_URL")
+    again = json.loads(fake_project.run("manage", "show").stdout)
+    assert {n: again[n] for n in kept_settings} == {n: json.loads(settings)[n] for n in kept_settings}
     stop(second, signal.SIGTERM)
     assert second.returncode == 0
-    assert stand_in.is_empty()
-    assert not (stand_in.data / "private" / "runtime.json").exists()
+    assert fake_project.has_stopped()
+    assert not (fake_project.data / "private" / "runtime.json").exists()
 
 
-def test_the_curl_is_one_that_a_shell_understands() -> None:
+def test_the_curl_command_is_valid_shell() -> None:
     logins = {"apiKey": "pr_1", "from": "Ann O'Hara <ann@demo.example>"}
-    words = shlex.split(Demo("http://127.0.0.1:8000", logins).curl())
+    words = shlex.split(DemoAccount("http://127.0.0.1:8000", logins).curl())
     assert words[:3] == ["curl", "-sS", "http://127.0.0.1:8000/v1/emails/send"]
     assert words[3:8] == ["-H", "Authorization: Bearer pr_1", "-H", "Content-Type: application/json", "-d"]
     assert json.loads(words[8])["from"] == "Ann O'Hara <ann@demo.example>"
 
 
-def test_a_closed_terminal_ends_everything(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
+def test_a_closed_terminal_stops_everything(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
     stop(process, signal.SIGHUP)
     assert process.returncode == 0
-    assert stand_in.is_empty()
+    assert fake_project.has_stopped()
 
 
-def test_a_second_signal_hurries_whoever_takes_long(stand_in: StandIn) -> None:
-    process = stand_in.start_service(STUBBORN="yes")
+def test_a_second_signal_kills_a_slow_process(fake_project: FakeProject) -> None:
+    process = fake_project.start_service(STUBBORN="yes")
     process.send_signal(signal.SIGINT)
     assert process.stderr
-    assert "Stopping … (once more to hurry)\n" in iter(process.stderr.readline, "")
+    assert "Stopping … (press Ctrl-C again to force)\n" in iter(process.stderr.readline, "")
     stop(process)
     assert process.returncode == 0
-    assert stand_in.is_empty()
+    assert fake_project.has_stopped()
 
 
-def test_killing_the_launcher_ends_everything_and_loses_nothing(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
+def test_killing_the_launcher_stops_everything_and_keeps_the_data(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
     stop(process, signal.SIGKILL)
-    # At once: the new launcher must wait for the watchdog of the old one.
-    second = stand_in.start_service()
-    assert stand_in.finish("manage", "count").stdout == "2\n"
+    # Immediately: the new launcher must wait for the watchdog of the old one.
+    second = fake_project.start_service()
+    assert fake_project.run("manage", "count").stdout == "2\n"
     stop(second, signal.SIGKILL)
-    assert eventually(stand_in.is_empty)
+    assert wait_until(fake_project.has_stopped)
 
 
-def test_killing_launcher_and_watchdog_ends_their_children(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
-    kill_with_watchdog(stand_in, process)
-    second = stand_in.start_service()
-    assert stand_in.finish("manage", "count").stdout == "2\n"
+def test_killing_launcher_and_watchdog_stops_their_children(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
+    kill_with_watchdog(fake_project, process)
+    second = fake_project.start_service()
+    assert fake_project.run("manage", "count").stdout == "2\n"
     stop(second)
-    # Of grandchildren nobody knew any more.
-    assert all(line.endswith("sleep 1000 ") for line in processes_in(stand_in.path))
+    # Only grandchildren may be left.
+    assert all(line.endswith("sleep 1000 ") for line in processes_in(fake_project.path))
 
 
-def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
-    with socket.create_connection(("127.0.0.1", stand_in.port)) as caller:
+def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
+    with socket.create_connection(("127.0.0.1", fake_project.port)) as caller:
         caller.sendall(b"GET /?seconds=6 HTTP/1.0\r\n\r\n")
         time.sleep(0.5)
-        kill_with_watchdog(stand_in, process)
-        second = stand_in.start_service()
+        kill_with_watchdog(fake_project, process)
+        second = fake_project.start_service()
         assert caller.recv(100).startswith(b"HTTP/1.0 200 OK")
-    assert f"Waiting for port {stand_in.port}: " in stop(second)
+    assert f"Waiting for port {fake_project.port}: " in stop(second)
 
 
-def test_whoever_dies_comes_back(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
-    servers = stand_in.runtime()["servers"]
+def test_a_killed_process_is_restarted(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
+    servers = fake_project.runtime()["servers"]
     assert isinstance(servers, dict)
-    programs = [line.split()[0] for line in processes_in(stand_in.path) if "manage.py worker" in line]
+    programs = [line.split()[0] for line in processes_in(fake_project.path) if "manage.py worker" in line]
     for pid in (*programs, *servers.values()):
         os.kill(int(pid), signal.SIGKILL)
-    assert eventually(lambda: stand_in.finish("manage", "count").stdout == "1\n")
-    assert eventually(lambda: any("manage.py worker" in line for line in processes_in(stand_in.path)))
-    said = stop(process)
-    assert "worker ended with code -9; starting it again in 1 s" in said
-    assert "postgres ended with code -9" in said
-    assert "redis ended with code -9" in said
+    assert wait_until(lambda: fake_project.run("manage", "count").stdout == "1\n")
+    assert wait_until(lambda: any("manage.py worker" in line for line in processes_in(fake_project.path)))
+    errors = stop(process)
+    assert "worker exited with code -9; restarting in 1 s" in errors
+    assert "postgres exited with code -9" in errors
+    assert "redis exited with code -9" in errors
 
 
-def test_a_busy_port_is_one_sentence_before_anything_starts(stand_in: StandIn) -> None:
-    with socket.create_server(("127.0.0.1", stand_in.port)):
-        done = stand_in.finish("run")
+def test_a_busy_port_is_explained_before_anything_starts(fake_project: FakeProject) -> None:
+    with socket.create_server(("127.0.0.1", fake_project.port)):
+        done = fake_project.run("run")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Port {stand_in.port} is in use by another program")
+    assert done.stderr.startswith(f"Port {fake_project.port} is already in use.")
     assert done.stderr.count("\n") == 1
-    assert not (stand_in.data / "servers").exists()
+    assert not (fake_project.data / "servers").exists()
 
 
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])
-def test_a_senseless_port_is_one_sentence(stand_in: StandIn, port: str) -> None:
-    done = stand_in.finish("run", PORT=port)
+def test_an_invalid_port_is_explained(fake_project: FakeProject, port: str) -> None:
+    done = fake_project.run("run", PORT=port)
     assert done.returncode == 1
-    assert done.stderr == f"PORT={port} is not a port: choose a number from 1 to 65535.\n"
+    assert done.stderr == f"PORT={port} is invalid. Use a number from 1 to 65535.\n"
 
 
-def test_a_second_launcher_on_the_same_data_is_refused(stand_in: StandIn) -> None:
-    process = stand_in.start_service()
-    done = stand_in.finish("run")
+def test_a_second_launcher_on_the_same_data_is_refused(fake_project: FakeProject) -> None:
+    process = fake_project.start_service()
+    done = fake_project.run("run")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Postrider already runs on {stand_in.data} at")
+    assert done.stderr.startswith(f"Postrider is already running on {fake_project.data} at")
     assert done.stderr.count("\n") == 1
-    assert stand_in.answers()
+    assert fake_project.is_ready()
     stop(process)
 
 
-def test_a_program_that_cannot_start_is_a_sentence_with_its_words(stand_in: StandIn) -> None:
-    (stand_in.path / "config" / "wsgi.py").write_text("raise SystemExit('a setting is wrong')")
-    done = stand_in.finish("run")
+def test_a_program_that_cannot_start_is_shown_with_its_log(fake_project: FakeProject) -> None:
+    (fake_project.path / "config" / "wsgi.py").write_text("raise SystemExit('a setting is invalid')")
+    done = fake_project.run("run")
     assert done.returncode == 1
-    assert "web does not start" in done.stderr
-    assert "a setting is wrong" in done.stderr
-    assert stand_in.is_empty()
+    assert "web failed to start" in done.stderr
+    assert "a setting is invalid" in done.stderr
+    assert fake_project.has_stopped()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
-def test_roots_closed_directory_is_no_obstacle(place: Path) -> None:
-    closed = place / "closed"
+@pytest.mark.skipif(os.geteuid() != 0, reason="only servers started by root run as another user")
+def test_a_directory_that_only_root_can_enter_is_supported(open_directory: Path) -> None:
+    closed = open_directory / "closed"
     closed.mkdir(mode=0o700)
-    stand_in = build_stand_in(closed / "postrider")
+    fake_project = build_fake_project(closed / "postrider")
     try:
-        stop(stand_in.start_service())
-        (home,) = stand_in.homes
-        assert (home / "postgres" / "PG_VERSION").exists()
-        assert (stand_in.data / "servers-are-in").read_text() == f"{home}\n"
-        stop(stand_in.start_service())
-        assert stand_in.finish("manage", "count").stdout == "2\n"
-        assert stand_in.homes == [home]
+        stop(fake_project.start_service())
+        (server_directory,) = fake_project.server_directories
+        assert (server_directory / "postgres" / "PG_VERSION").exists()
+        assert (fake_project.data / "servers-are-in").read_text() == f"{server_directory}\n"
+        stop(fake_project.start_service())
+        assert fake_project.run("manage", "count").stdout == "2\n"
+        assert fake_project.server_directories == [server_directory]
     finally:
-        stand_in.remove()
+        fake_project.remove()

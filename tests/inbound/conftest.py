@@ -1,7 +1,7 @@
 import pytest
 
 from tests.conftest import make_account, make_domain
-from tests.inbound import stage
+from tests.inbound import fixtures
 
 
 @pytest.fixture
@@ -13,5 +13,5 @@ def workspace(db):
 
 @pytest.fixture
 def port():
-    with stage.receiver() as port:
+    with fixtures.run_receiver() as port:
         yield port

@@ -1,10 +1,10 @@
-"""Reports that say what a test wants; knows no Django, so that a storm may send them, too."""
+"""DSNs with given fields; independent of Django, so that the chaos run can send them too."""
 
 
 def dsn(
     address="ada@example.com", *, action="failed", status="5.1.1", code="550", text="No such user", extra=""
 ) -> bytes:
-    """Return a report as RFC 3464 wants it."""
+    """Return a DSN of RFC 3464."""
     lines = f"""From: MAILER-DAEMON@mx.example.com
 Subject: Undelivered Mail Returned to Sender
 Auto-Submitted: auto-replied

@@ -1,4 +1,4 @@
-"""The samples: each a message, and what it is; written after the formats that the programs document."""
+"""Sample reports with the expected result of each, written from the documented formats of mail programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ MARK = "===== "
 
 @dataclass(frozen=True)
 class Sample:
-    """reason: a word of delivery.bounces.reasons; empty where only the verdict counts."""
+    """reason: a value of delivery.bounces.reasons; empty if the test does not check it."""
 
     name: str
     kind: str
@@ -20,20 +20,20 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Read all samples, with the line ends of SMTP."""
+    """Read all samples, with CRLF line endings."""
     texts = [path.read_text() for path in sorted(FOLDER.glob("*.txt"))]
     return [_sample(piece) for text in texts for piece in ("\n" + text).split("\n" + MARK)[1:]]
 
 
 def _sample(piece: str) -> Sample:
     first, _, source = piece.partition("\n")
-    name, kind, recipients, reason, weight = (field.strip() for field in first.split("|"))
+    name, kind, recipients, reason, hardness = (field.strip() for field in first.split("|"))
     ends = b"\r" if "mac line ends" in name else b"\r\n"
     return Sample(
         name=name,
         kind=kind,
         recipients=() if recipients == "-" else tuple(recipients.split()),
         reason="" if reason == "-" else reason,
-        is_hard=weight == "hard",
+        is_hard=hardness == "hard",
         source=source.encode().replace(b"\n", ends) + ends,
     )

@@ -1,4 +1,4 @@
-"""Raw sockets that speak SMTP as no honest host does."""
+"""Hostile SMTP clients over raw sockets."""
 
 import contextlib
 import socket
@@ -7,79 +7,79 @@ import time
 import pytest
 
 from inbound.models import MailReport
-from inbound.protocol import Limits
+from inbound.protocol import SessionLimits
 from tests.inbound.dsns import dsn
-from tests.inbound.stage import path_of, receiver, sent
+from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def path(workspace):
-    return path_of(sent(workspace)).encode()
+    return return_path_of(sent_recipient(workspace)).encode()
 
 
-def opened(line, path: bytes) -> None:
-    """Bring a session to where the data goes."""
-    line.say(b"MAIL FROM:<>\r\n")
-    line.say(b"RCPT TO:<" + path + b">\r\n")
-    assert line.say(b"DATA\r\n").startswith("354")
+def start_data(session, path: bytes) -> None:
+    """Advance a session to the reply 354."""
+    session.exchange(b"MAIL FROM:<>\r\n")
+    session.exchange(b"RCPT TO:<" + path + b">\r\n")
+    assert session.exchange(b"DATA\r\n").startswith("354")
 
 
-def send_on(line, piece: bytes, *, seconds: float) -> None:
-    """Send a piece again and again."""
+def send_repeatedly(session, piece: bytes, *, seconds: float) -> None:
+    """Send a chunk repeatedly."""
     for _ in range(2_000):
-        line.connection.sendall(piece)
+        session.connection.sendall(piece)
         time.sleep(seconds)
 
 
 SMUGGLED = b"MAIL FROM:<eve@example.com>\r\nRCPT TO:<postmaster@bounce.localhost>\r\nDATA\r\nSmuggled\r\n.\r\n"
 
 
-def test_no_end_but_one_ends_a_message(port, path):
+def test_only_crlf_dot_crlf_ends_a_message(port, path):
     for end in (b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r.\r\n", b"\r\n.\n", b"\r\n.\r", b"\n.\r"):
-        with port.raw() as line:
-            opened(line, path)
-            line.connection.sendall(b"Subject: x\r\n\r\nHello" + end + SMUGGLED)
-            assert line.rest().startswith("521 5.5.2"), end
+        with port.open_session() as session:
+            start_data(session, path)
+            session.connection.sendall(b"Subject: x\r\n\r\nHello" + end + SMUGGLED)
+            assert session.read_all().startswith("521 5.5.2"), end
     assert not MailReport.objects.exists()
 
 
 @pytest.mark.parametrize("end", [b"\n.\n", b"\r.\r"])
-def test_nor_when_it_comes_in_pieces(port, path, end):
-    with port.raw() as line:
-        opened(line, path)
-        line.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        said = ""
+def test_a_false_end_of_message_in_single_bytes_is_rejected(port, path, end):
+    with port.open_session() as session:
+        start_data(session, path)
+        session.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        reply = ""
         with contextlib.suppress(ConnectionError):
             for byte in b"Hello" + end + b"x":
-                line.connection.sendall(bytes([byte]))
+                session.connection.sendall(bytes([byte]))
                 time.sleep(0.002)
-            said = line.rest()
-        assert not said.startswith("250")
+            reply = session.read_all()
+        assert not reply.startswith("250")
     assert not MailReport.objects.exists()
 
 
-def test_a_cr_and_an_lf_in_two_pieces_are_a_line_end(port, path):
-    with port.raw() as line:
-        opened(line, path)
+def test_a_cr_and_an_lf_in_two_chunks_are_a_line_end(port, path):
+    with port.open_session() as session:
+        start_data(session, path)
         for piece in (b"Subject: x\r", b"\n\r\nHello\r\n.\r", b"\n"):
-            line.connection.sendall(piece)
+            session.connection.sendall(piece)
             time.sleep(0.01)
-        assert line.read().startswith("250")
+        assert session.read().startswith("250")
     assert bytes(MailReport.objects.get().source) == b"Subject: x\r\n\r\nHello\r\n"
 
 
-def test_leading_dots_are_taken_off_once(port, path):
-    with port.raw() as line:
-        opened(line, path)
-        assert line.say(b"..one\r\n...two\r\n.\r\n").startswith("250")
+def test_leading_dots_are_unstuffed_once(port, path):
+    with port.open_session() as session:
+        start_data(session, path)
+        assert session.exchange(b"..one\r\n...two\r\n.\r\n").startswith("250")
     assert bytes(MailReport.objects.get().source) == b".one\r\n..two\r\n"
 
 
-def test_commands_end_with_crlf_too(port):
-    with port.raw(greeted=False) as line:
-        assert line.say(b"EHLO mx.example.com\n").startswith("521")
+def test_commands_must_end_with_crlf(port):
+    with port.open_session(greeted=False) as session:
+        assert session.exchange(b"EHLO mx.example.com\n").startswith("521")
 
 
 GARBAGE = [
@@ -94,75 +94,75 @@ GARBAGE = [
 ]
 
 
-def test_garbage_in_a_pipeline_hurts_nobody(port, path):
+def test_pipelined_garbage_leaves_the_receiver_working(port, path):
     for garbage in GARBAGE:
-        with port.raw() as line:
-            line.connection.sendall(garbage + b"QUIT\r\n")
-            said = line.rest()
-        assert "Traceback" not in said
-        assert "Error: (" not in said
+        with port.open_session() as session:
+            session.connection.sendall(garbage + b"QUIT\r\n")
+            reply = session.read_all()
+        assert "Traceback" not in reply
+        assert "Error: (" not in reply
     assert port.send(dsn(), path.decode())[0] == 250
 
 
-def test_a_thousand_recipients_are_turned_away(port):
-    with port.raw() as line:
-        line.say(b"MAIL FROM:<>\r\n")
-        line.connection.sendall(b"".join(b"RCPT TO:<u%d@bounce.localhost>\r\n" % number for number in range(1_000)))
-        replies = line.rest().splitlines()
+def test_a_session_with_a_thousand_unknown_recipients_is_closed(port):
+    with port.open_session() as session:
+        session.exchange(b"MAIL FROM:<>\r\n")
+        session.connection.sendall(b"".join(b"RCPT TO:<u%d@bounce.localhost>\r\n" % number for number in range(1_000)))
+        replies = session.read_all().splitlines()
     assert {reply[:3] for reply in replies} == {"550"}
-    assert len(replies) <= Limits().refusals + 1
+    assert len(replies) <= SessionLimits().refusals + 1
 
 
-def test_an_endless_line_ends(path):
-    with receiver(Limits(message_bytes=50_000)) as port, port.raw() as line:
-        opened(line, path)
+def test_a_session_with_an_endless_line_is_closed(path):
+    with run_receiver(SessionLimits(message_bytes=50_000)) as port, port.open_session() as session:
+        start_data(session, path)
         with pytest.raises(ConnectionError):
-            send_on(line, b"x" * 10_000, seconds=0)
+            send_repeatedly(session, b"x" * 10_000, seconds=0)
 
 
-def test_a_message_of_empty_lines_ends(path):
-    with receiver(Limits(lines=1_000)) as port, port.raw() as line:
-        opened(line, path)
-        line.connection.sendall(b"\r\n" * 1_001)
-        assert line.rest().startswith("552")
+def test_a_message_with_too_many_empty_lines_is_rejected(path):
+    with run_receiver(SessionLimits(lines=1_000)) as port, port.open_session() as session:
+        start_data(session, path)
+        session.connection.sendall(b"\r\n" * 1_001)
+        assert session.read_all().startswith("552")
 
 
-def test_a_line_that_is_too_long_is_refused_and_the_session_goes_on(port, path):
-    with port.raw() as line:
-        opened(line, path)
-        assert line.say(b"x" * 40_000 + b"\r\n.\r\n").startswith("500")
-        assert line.say(b"NOOP\r\n").startswith("250")
+def test_a_line_that_is_too_long_is_rejected_and_the_session_continues(port, path):
+    with port.open_session() as session:
+        start_data(session, path)
+        assert session.exchange(b"x" * 40_000 + b"\r\n.\r\n").startswith("500")
+        assert session.exchange(b"NOOP\r\n").startswith("250")
 
 
-def test_lines_longer_than_the_standard_allows_are_taken(port, path):
+def test_lines_longer_than_the_standard_allows_are_accepted(port, path):
     assert port.send(b"Subject: x\r\n\r\n" + b"x" * 5_000 + b"\r\n", path.decode())[0] == 250
 
 
-def test_a_silent_session_ends(path):
-    with receiver(Limits(idle_seconds=0.3)) as port, port.raw() as line:
-        assert line.rest() == ""
+def test_an_idle_session_is_closed(path):
+    with run_receiver(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
+        assert session.read_all() == ""
 
 
-def test_a_sender_of_a_byte_now_and_then_ends(path):
-    with receiver(Limits(idle_seconds=0.3)) as port, port.raw() as line:
-        opened(line, path)
+def test_a_session_that_sends_single_bytes_slowly_is_closed(path):
+    with run_receiver(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
+        start_data(session, path)
         with pytest.raises(ConnectionError):
-            send_on(line, b"x", seconds=0.02)
+            send_repeatedly(session, b"x", seconds=0.02)
 
 
-def test_a_session_that_is_always_busy_ends_too(path):
-    with receiver(Limits(session_seconds=0.5)) as port, port.raw() as line:
-        said = ""
-        while said := line.say(b"MAIL FROM:<>\r\n"):
-            if said.startswith("421"):
+def test_a_busy_session_is_closed_at_its_time_limit(path):
+    with run_receiver(SessionLimits(session_seconds=0.5)) as port, port.open_session() as session:
+        reply = ""
+        while reply := session.exchange(b"MAIL FROM:<>\r\n"):
+            if reply.startswith("421"):
                 break
-            line.say(b"RSET\r\n")
-        assert "421" in said or said == ""
+            session.exchange(b"RSET\r\n")
+        assert "421" in reply or reply == ""
 
 
-def test_a_session_that_breaks_off_stores_nothing(port, path):
-    with port.raw() as line:
-        opened(line, path)
-        line.connection.sendall(dsn())
+def test_an_aborted_session_stores_nothing(port, path):
+    with port.open_session() as session:
+        start_data(session, path)
+        session.connection.sendall(dsn())
     assert not MailReport.objects.exists()
     assert port.send(dsn(), path.decode())[0] == 250

@@ -1,4 +1,4 @@
-"""A real Postfix accepts one of our emails, cannot deliver it, and sends it back to the receiver."""
+"""A real Postfix accepts a message, cannot deliver it, and sends a DSN to the receiver."""
 
 import smtplib
 
@@ -8,7 +8,7 @@ from aiosmtpd.controller import Controller
 from emails.models import Email, Event, Recipient
 from inbound.models import MailReport
 from suppressions.models import Suppression
-from tests.inbound.stage import DOMAIN, path_of, receiver, sent
+from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient
 from tests.stack.stack import free_port, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,7 +19,7 @@ MESSAGE = b"From: hi@alice.example\r\nTo: ada@example.com\r\nSubject: Hello\r\n\
 
 
 class Refusing:
-    """The recipient's host: it answers RCPT as it is told."""
+    """The recipient's host, with a fixed reply to RCPT."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -29,7 +29,7 @@ class Refusing:
 
 
 def through_postfix(recipient, port, *, answer, settings=None):
-    """Hand a recipient's mail to Postfix, whose next host answers as given; wait for the report."""
+    """Send a recipient's message to Postfix, whose next host replies with `answer`; wait for the report."""
     host = Controller(Refusing(answer), hostname="127.0.0.1", port=free_port())
     host.start()
     try:
@@ -38,15 +38,15 @@ def through_postfix(recipient, port, *, answer, settings=None):
             postfix.Postfix(routes=routes, settings=settings) as relay,
             smtplib.SMTP("127.0.0.1", relay.port) as client,
         ):
-            client.sendmail(path_of(recipient), [recipient.address], MESSAGE)
+            client.sendmail(return_path_of(recipient), [recipient.address], MESSAGE)
             wait_for(lambda: MailReport.objects.exclude(processed_at=None).exists(), seconds=20, what="a report")
     finally:
         host.stop()
 
 
 def test_a_bounce_of_postfix_bounces_the_email_and_suppresses_the_address(workspace):
-    recipient = sent(workspace)
-    with receiver() as port:
+    recipient = sent_recipient(workspace)
+    with run_receiver() as port:
         through_postfix(recipient, port, answer="550 5.1.1 <ada@example.com>: Recipient address rejected: User unknown")
     assert MailReport.objects.get().verdict == "recorded"
     assert Recipient.objects.get().state == "bounced"
@@ -56,9 +56,9 @@ def test_a_bounce_of_postfix_bounces_the_email_and_suppresses_the_address(worksp
     assert (payload["code"], payload["enhancedCode"], payload["reason"]) == (550, "5.1.1", "unknown_user")
 
 
-def test_a_refusal_of_the_sender_bounces_and_suppresses_nobody(workspace):
-    recipient = sent(workspace)
-    with receiver() as port:
+def test_a_rejection_of_the_sender_bounces_without_suppressing(workspace):
+    recipient = sent_recipient(workspace)
+    with run_receiver() as port:
         through_postfix(
             recipient, port, answer="554 5.7.1 Service unavailable; Client host blocked using zen.spamhaus.org"
         )

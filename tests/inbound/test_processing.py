@@ -1,4 +1,4 @@
-"""Rows that were stored are read until they are settled, whatever breaks on the way."""
+"""Stored reports are processed until they are settled, despite errors."""
 
 from datetime import timedelta
 
@@ -9,9 +9,9 @@ from django.utils import timezone
 from emails.models import Email, Event, Recipient
 from inbound import matching, processing, queue
 from inbound.models import MailReport, ProviderReport
-from inbound.processing import process_all, purge_all
+from inbound.processing import process_reports, purge_reports
 from tests.inbound.dsns import dsn
-from tests.inbound.stage import sent
+from tests.inbound.fixtures import sent_recipient
 
 pytestmark = pytest.mark.django_db
 
@@ -30,18 +30,18 @@ def due_again():
     MailReport.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
-def test_what_a_receiver_left_behind_is_processed_by_the_sweep(workspace):
-    row = stored(sent(workspace))
-    process_all()
+def test_a_report_that_the_receiver_left_unprocessed_is_processed(workspace):
+    row = stored(sent_recipient(workspace))
+    process_reports()
     row.refresh_from_db()
     assert (row.verdict, row.attempts) == ("recorded", 1)
     assert row.processed_at is not None
-    process_all()
+    process_reports()
     assert Event.objects.filter(kind="bounced").count() == 1
 
 
-def test_a_crash_leaves_the_row_and_it_is_tried_again(workspace, monkeypatch):
-    row = stored(sent(workspace))
+def test_a_row_is_tried_again_after_a_database_error(workspace, monkeypatch):
+    row = stored(sent_recipient(workspace))
 
     def crash(*_):
         raise OperationalError("the connection is closed")
@@ -49,27 +49,27 @@ def test_a_crash_leaves_the_row_and_it_is_tried_again(workspace, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(processing, "record_reports", crash)
         with pytest.raises(OperationalError):
-            process_all()
+            process_reports()
     row.refresh_from_db()
     assert (row.verdict, row.processed_at) == ("", None)
     due_again()
-    process_all()
+    process_reports()
     row.refresh_from_db()
     assert row.verdict == "recorded"
 
 
-def test_a_row_that_breaks_its_reader_is_given_up_and_takes_no_other_along(workspace, monkeypatch):
-    bad, good = stored(sent(workspace), b"POISON"), stored(sent(workspace, "grace@example.com"))
-    honest = matching.read
+def test_a_row_that_breaks_processing_is_given_up_and_affects_no_other(workspace, monkeypatch):
+    bad, good = stored(sent_recipient(workspace), b"POISON"), stored(sent_recipient(workspace, "grace@example.com"))
+    original = matching.read_mail_report
 
     def read(row):
         if bytes(row.source) == b"POISON":
             raise RuntimeError("an unforeseen byte")
-        return honest(row)
+        return original(row)
 
-    monkeypatch.setattr(matching, "read", read)
-    for _ in range(queue.ATTEMPTS + 1):
-        process_all()
+    monkeypatch.setattr(matching, "read_mail_report", read)
+    for _ in range(queue.MAX_ATTEMPTS + 1):
+        process_reports()
         due_again()
     bad.refresh_from_db()
     good.refresh_from_db()
@@ -77,9 +77,9 @@ def test_a_row_that_breaks_its_reader_is_given_up_and_takes_no_other_along(works
     assert good.attempts == 1
 
 
-def test_rows_that_were_claimed_and_not_settled_come_alone(workspace):
+def test_rows_that_were_claimed_and_not_settled_are_claimed_alone(workspace):
     for number in range(3):
-        stored(sent(workspace, f"a{number}@example.com"))
+        stored(sent_recipient(workspace, f"a{number}@example.com"))
     assert len(queue.claim(MailReport)) == 3
     assert queue.claim(MailReport) == []
     due_again()
@@ -87,10 +87,10 @@ def test_rows_that_were_claimed_and_not_settled_come_alone(workspace):
 
 
 def test_a_recipient_that_retention_deleted_leaves_only_the_row(workspace):
-    recipient = sent(workspace)
+    recipient = sent_recipient(workspace)
     row = stored(recipient)
     Email.objects.all().delete()
-    process_all()
+    process_reports()
     row.refresh_from_db()
     assert row.verdict == "not_ours"
     assert not Event.objects.exists()
@@ -110,9 +110,9 @@ def test_a_recipient_that_retention_deleted_leaves_only_the_row(workspace):
         (b"", "says_nothing", "sent"),
     ],
 )
-def test_what_a_message_is_decides_what_becomes_of_it(workspace, source, verdict, state):
-    row = stored(sent(workspace), source)
-    process_all()
+def test_the_kind_of_a_message_decides_its_outcome(workspace, source, verdict, state):
+    row = stored(sent_recipient(workspace), source)
+    process_reports()
     row.refresh_from_db()
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
@@ -136,43 +136,43 @@ To: ada@example.com
     [
         ("\n    (ultimately generated from ada@example.com)", "recorded", "bounced"),
         ("\n    (ultimately generated from grace@example.com)", "somebody_else", "sent"),
-        # The mail that comes back names the recipient, always: the host has to.
+        # The returned message always names the recipient, so it does not count.
         ("", "somebody_else", "sent"),
     ],
 )
-def test_a_forwarders_report_counts_when_it_says_for_whom_it_forwarded(workspace, origin, verdict, state):
-    row = stored(sent(workspace), FORWARDED.format(origin=origin).encode())
-    process_all()
+def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(workspace, origin, verdict, state):
+    row = stored(sent_recipient(workspace), FORWARDED.format(origin=origin).encode())
+    process_reports()
     row.refresh_from_db()
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
-def test_a_delay_is_told_and_changes_nothing(workspace):
-    stored(sent(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
-    process_all()
+def test_a_delay_is_recorded_without_changing_the_email(workspace):
+    stored(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
+    process_reports()
     event = Event.objects.last()
     assert (event.kind, event.payload["enhancedCode"], event.payload["reason"]) == ("deferred", "4.4.1", "network")
     assert Email.objects.get().error_message is None
 
 
-def test_nothing_that_a_host_says_breaks_the_row(workspace):
-    stored(sent(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
-    process_all()
+def test_a_hostile_diagnostic_text_is_escaped_and_cut(workspace):
+    stored(sent_recipient(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
+    process_reports()
     message = Event.objects.last().payload["message"]
     assert "\0" not in message
     assert "\x1b" not in message
     assert len(message) < 1_100
 
 
-def test_what_was_settled_long_ago_is_deleted(workspace):
-    row, fresh = stored(sent(workspace)), stored(sent(workspace, "grace@example.com"))
-    process_all()
+def test_reports_settled_before_the_retention_period_are_deleted(workspace):
+    row, fresh = stored(sent_recipient(workspace)), stored(sent_recipient(workspace, "grace@example.com"))
+    process_reports()
     MailReport.objects.filter(number=row.number).update(processed_at=timezone.now() - timedelta(days=31))
-    purge_all()
+    purge_reports()
     assert list(MailReport.objects.values_list("number", flat=True)) == [fresh.number]
 
 
-def test_the_claims_and_the_purge_read_their_indexes(db):
+def test_claim_and_purge_use_their_indexes(db):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         for kind in (MailReport, ProviderReport):

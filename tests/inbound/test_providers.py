@@ -1,4 +1,4 @@
-"""Providers' webhooks, through django-anymail's own views: stored first, matched later, harmless when repeated."""
+"""Provider webhooks through django-anymail's views: stored first, matched later, idempotent."""
 
 import base64
 import itertools
@@ -12,9 +12,9 @@ from django.utils import timezone
 from emails.models import Email, Event, Recipient
 from inbound import processing
 from inbound.models import ProviderReport
-from inbound.processing import process_all
+from inbound.processing import process_reports
 from suppressions.models import Suppression
-from tests.inbound.stage import claimed, sent
+from tests.inbound.fixtures import claimed_recipient, sent_recipient
 
 pytestmark = pytest.mark.django_db
 
@@ -29,13 +29,13 @@ def _secret(settings):
 
 @pytest.fixture
 def recipient(workspace):
-    recipient = sent(workspace)
+    recipient = sent_recipient(workspace)
     Recipient.objects.update(provider_message_id=MESSAGE_ID)
     return recipient
 
 
 def post(body, *, secret=SECRET, provider="postmark"):
-    """Call as Postmark does; one event a call."""
+    """Call the webhook as Postmark does, with one event per call."""
     headers = {"authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"} if secret else {}
     client = Client(raise_request_exception=False)
     return client.post(f"/anymail/{provider}/tracking/", json.dumps(body), "application/json", headers=headers)
@@ -59,7 +59,7 @@ SOFT = {**HARD, "ID": 902, "Type": "SoftBounce", "TypeCode": 4096, "Details": "s
 SPAM = event("SpamComplaint", Email="ada@example.com", ID=903, Type="SpamComplaint", BouncedAt="2026-11-20T13:00:00Z")
 OPEN = event("Open", ReceivedAt="2026-11-20T14:00:00Z", UserAgent="Mail/1")
 CLICK = event("Click", ReceivedAt="2026-11-20T15:00:00Z", OriginalLink="https://alice.example/a?b=c")
-LEAVING = event(
+UNSUBSCRIBE = event(
     "SubscriptionChange", ChangedAt="2026-11-20T16:00:00Z", SuppressSending=True, SuppressionReason="ManualSuppression"
 )
 
@@ -77,65 +77,65 @@ def timeline():
         (SPAM, ["complained"], "sent", "complaint"),
         (OPEN, ["opened"], "opened", None),
         (CLICK, ["clicked"], "clicked", None),
-        (LEAVING, ["unsubscribed"], "sent", "unsubscribe"),
+        (UNSUBSCRIBE, ["unsubscribed"], "sent", "unsubscribe"),
     ],
     ids=["delivery", "hard bounce", "soft bounce", "complaint", "open", "click", "unsubscribe"],
 )
-def test_each_event_becomes_what_it_means(recipient, body, kinds, state, reason):
+def test_each_event_is_recorded_as_its_kind(recipient, body, kinds, state, reason):
     assert post(body).status_code == 200
-    process_all()
+    process_reports()
     recipient.refresh_from_db()
     assert (timeline(), recipient.state) == (kinds, state)
     assert list(Suppression.objects.values_list("reason", flat=True)) == ([reason] if reason else [])
 
 
-def test_details_are_what_the_host_said(recipient):
+def test_details_come_from_the_reply_of_the_remote_host(recipient):
     post(HARD)
-    process_all()
+    process_reports()
     payload = Event.objects.last().payload
     assert (payload["code"], payload["enhancedCode"], payload["reason"]) == (550, "5.1.1", "unknown_user")
     assert "does not exist" in payload["message"]
 
 
-def test_a_click_tells_its_target(recipient):
+def test_a_click_records_its_url(recipient):
     post(CLICK)
-    process_all()
+    process_reports()
     assert Event.objects.last().payload["url"] == "https://alice.example/a?b=c"
 
 
-def test_an_event_is_written_down_before_the_answer_and_read_after_it(recipient):
+def test_an_event_is_stored_before_the_response_and_processed_afterwards(recipient):
     assert post(HARD).status_code == 200
     assert ProviderReport.objects.get().verdict == ""
     recipient.refresh_from_db()
     assert recipient.state == "sent"
 
 
-def test_an_event_that_comes_before_our_own_record_waits_for_it(workspace):
-    recipient, _ = claimed(workspace)
+def test_an_event_before_its_message_id_is_recorded_waits(workspace):
+    recipient, _ = claimed_recipient(workspace)
     post(HARD)
-    process_all()
+    process_reports()
     row = ProviderReport.objects.get()
     assert row.processed_at is None
     assert row.due_at > timezone.now()
     Recipient.objects.update(provider_message_id=MESSAGE_ID)
     ProviderReport.objects.update(due_at=timezone.now())
-    process_all()
+    process_reports()
     recipient.refresh_from_db()
     assert recipient.state == "bounced"
 
 
-def test_an_event_about_nobody_is_given_up_after_a_day(workspace):
+def test_an_event_with_an_unknown_message_id_is_given_up_after_a_day(workspace):
     post(HARD)
-    ProviderReport.objects.update(received_at=timezone.now() - processing.PATIENCE)
-    process_all()
+    ProviderReport.objects.update(received_at=timezone.now() - processing.UNMATCHED_EVENT_LIFETIME)
+    process_reports()
     assert ProviderReport.objects.get().verdict == "not_ours"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([DELIVERY, HARD, SPAM])), ids=range(6))
-def test_repetitions_and_any_order_end_the_same(recipient, order):
+def test_repeated_and_reordered_events_have_the_same_result(recipient, order):
     for body in (*order, *order):
         assert post(body).status_code == 200
-        process_all()
+        process_reports()
     recipient.refresh_from_db()
     assert ProviderReport.objects.count() == 3
     assert recipient.state == "bounced"
@@ -148,13 +148,13 @@ def test_without_the_secret_nothing_is_stored(recipient, secret):
     assert not ProviderReport.objects.exists()
 
 
-def test_without_a_secret_in_the_settings_there_is_no_door(recipient, settings):
+def test_without_a_configured_secret_the_endpoint_is_404(recipient, settings):
     settings.ANYMAIL_WEBHOOK_SECRET = ""
     assert post(HARD).status_code == 404
     assert post(HARD, secret=None).status_code == 404
 
 
-def test_an_unknown_provider_has_no_door(recipient):
+def test_an_unknown_provider_is_404(recipient):
     assert post(HARD, provider="nobody").status_code == 404
 
 
@@ -164,20 +164,20 @@ def test_a_body_of_many_megabytes_is_refused(recipient):
 
 
 @pytest.mark.parametrize("body", [{}, [], "x", {"RecordType": "Bounce"}, {**HARD, "MessageID": None}])
-def test_nonsense_stores_nothing(recipient, body):
+def test_an_invalid_body_stores_nothing(recipient, body):
     assert post(body).status_code in {200, 400, 500}
     assert not ProviderReport.objects.exists()
 
 
-def test_what_a_provider_says_is_cut_and_made_safe(recipient):
+def test_the_text_of_a_provider_is_escaped_and_cut(recipient):
     post({**HARD, "Details": "550 5.1.1 \0\x1b[31m<script>" + "x" * 10_000, "MessageID": MESSAGE_ID})
-    process_all()
+    process_reports()
     message = Event.objects.last().payload["message"]
     assert "\0" not in message
     assert len(message) < 1_100
 
 
-def test_an_address_that_the_provider_calls_invalid_is_at_fault(recipient):
+def test_an_address_that_the_provider_calls_invalid_is_suppressed(recipient):
     body = {
         "event": "invalid_email",
         "email": "ada@example.com",
@@ -185,7 +185,7 @@ def test_an_address_that_the_provider_calls_invalid_is_at_fault(recipient):
         "ts_epoch": 1_763_640_000_000,
     }
     assert post(body, provider="brevo").status_code == 200
-    process_all()
+    process_reports()
     assert timeline() == ["bounced"]
     assert Event.objects.last().payload["reason"] == "bad_address"
     assert Suppression.objects.get().reason == "bounce"
@@ -199,16 +199,16 @@ def test_an_address_that_the_provider_calls_invalid_is_at_fault(recipient):
         (RejectReason.SPAM, "failed", False),
     ],
 )
-def test_what_a_provider_does_not_even_try(recipient, refusal, kind, suppressed):
-    told = AnymailTrackingEvent(event_type=EventType.REJECTED, message_id=MESSAGE_ID, reject_reason=refusal)
-    tracking.send(sender=None, event=told, esp_name="Test ESP")
-    process_all()
+def test_a_rejection_by_the_provider(recipient, refusal, kind, suppressed):
+    tracking_event = AnymailTrackingEvent(event_type=EventType.REJECTED, message_id=MESSAGE_ID, reject_reason=refusal)
+    tracking.send(sender=None, event=tracking_event, esp_name="Test ESP")
+    process_reports()
     assert timeline() == [kind]
     assert Event.objects.last().payload["reason"] == "provider_refused"
     assert Suppression.objects.exists() is suppressed
 
 
-def test_the_look_up_of_a_message_reads_its_index(db):
+def test_finding_a_message_id_uses_its_index(db):
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Reports as the world writes them: each is taken for what it is, and what is called hard is hard."""
+"""Reports of real mail programs: each is read as its kind, and hard bounces are recognized."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inbound.reports import reading
-from inbound.reports.classification import judge
+from inbound.reports.classification import classify_bounce
 from inbound.reports.dsn import reply_code, status_code
 from inbound.reports.mime import MAX_BYTES
 from inbound.reports.reading import read_report
@@ -20,8 +20,8 @@ MOST_SECONDS = 0.05
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _tell_what_broke():
-    """Let an error within the readers fail its test: to callers it is an unknown report and a line in the log."""
+def _raise_parser_errors():
+    """Fail the test on a parser error, which read_report logs and returns as an unknown report."""
 
     def fail(*_):
         raise sys.exc_info()[1]
@@ -32,7 +32,7 @@ def _tell_what_broke():
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-def test_a_sample_is_taken_for_what_it_is(sample):
+def test_a_sample_is_read_as_expected(sample):
     report = read_report(sample.source)
     assert report.kind.value == sample.kind
     assert set(report.recipients) == set(sample.recipients)
@@ -47,13 +47,13 @@ def test_there_are_enough_samples_of_each_kind():
 
 
 @pytest.mark.parametrize(("weight", "status", "answer"), ANSWERS, ids=[f"{row[1]} {row[2][:40]}" for row in ANSWERS])
-def test_a_hosts_answer_within_a_report(weight, status, answer):
-    judgement = judge(status=status_code(answer) or status, code=reply_code(answer), diagnostic=answer)
-    assert ("hard" if judgement.is_hard else "soft") == weight
+def test_a_reply_quoted_in_a_report_is_classified(weight, status, answer):
+    classification = classify_bounce(status=status_code(answer) or status, code=reply_code(answer), diagnostic=answer)
+    assert ("hard" if classification.is_hard else "soft") == weight
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-def test_line_ends_of_any_kind_say_the_same(sample):
+def test_all_line_endings_are_read_alike(sample):
     plain = read_report(sample.source)
     unix = sample.source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     assert read_report(unix) == plain
@@ -61,14 +61,14 @@ def test_line_ends_of_any_kind_say_the_same(sample):
     assert read_report(b"From MAILER-DAEMON Thu Apr 29 2010\n" + unix) == plain
 
 
-def test_what_comes_back_does_not_speak():
-    """The mail that a report gives back may say anything; it is not the reason why it came back."""
+def test_the_returned_message_does_not_affect_the_result():
+    """The returned message can contain any text; none of it is the reason for the bounce."""
     head, _, _ = SAMPLES_BY_NAME["postfix"].source.partition(b"Subject: Over quota")
-    for words in (
+    for text in (
         b"550 5.2.2 mailbox full",
         b"Final-Recipient: rfc822; eve@example.com\r\nAction: failed\r\nStatus: 5.1.1",
     ):
-        report = read_report(head + b"Subject: x\r\n\r\n" + words + b"\r\n")
+        report = read_report(head + b"Subject: x\r\n\r\n" + text + b"\r\n")
         assert report.recipients == ("ada@example.com",)
         assert report.reason == "unknown_user"
 
@@ -120,8 +120,8 @@ HOSTILE = [
 ]
 
 
-def quickest(raw: bytes) -> float:
-    """Return the processor's time for a reading, the best of three: what others do on the machine is not counted."""
+def fastest_seconds(raw: bytes) -> float:
+    """Return the CPU time of reading, the best of three, so that other processes do not matter."""
     times = []
     for _ in range(3):
         started = time.thread_time()
@@ -131,19 +131,19 @@ def quickest(raw: bytes) -> float:
 
 
 @pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_input_takes_no_longer(raw):
-    assert quickest(raw) < MOST_SECONDS
+def test_hostile_input_is_read_in_bounded_time(raw):
+    assert fastest_seconds(raw) < MOST_SECONDS
 
 
 @pytest.mark.parametrize("sample", [*SAMPLES[::10], SAMPLES_BY_NAME["gmail"]], ids=lambda sample: sample.name)
-def test_mail_of_a_megabyte_takes_no_longer(sample):
+def test_a_message_of_a_megabyte_is_read_in_bounded_time(sample):
     head, separator, body = sample.source.partition(b"\r\n\r\n")
-    assert quickest(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < MOST_SECONDS
+    assert fastest_seconds(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < MOST_SECONDS
 
 
 @st.composite
 def mutated(draw) -> bytes:
-    """A sample that was cut, flipped, nested, repeated or grafted."""
+    """Return a sample that was cut, overwritten, nested, repeated or spliced."""
     source = draw(st.sampled_from(SAMPLES)).source
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, max(len(source) - 1, 0)))
@@ -179,13 +179,13 @@ def _graft(source, place, piece):
 @given(mutated())
 def test_no_input_raises_or_takes_long(source):
     report = read_report(source)
-    # The best of three: a full collection of all that the tests hold takes 120 ms, and falls into any of them.
-    assert quickest(source) < MOST_SECONDS
+    # The best of three, because a full garbage collection in the test process takes 120 ms.
+    assert fastest_seconds(source) < MOST_SECONDS
     assert len(report.diagnostic) <= 1_000
     assert all("@" in address for address in report.recipients)
 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=2_000))
-def test_noise_is_nothing(source):
+def test_random_bytes_are_no_hard_bounce(source):
     assert not read_report(source).is_hard

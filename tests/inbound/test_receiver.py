@@ -1,4 +1,4 @@
-"""The receiver over real SMTP: what it takes, what it refuses, and that a 250 is a row."""
+"""The receiver over real SMTP: the addresses it accepts and rejects, and a stored row for each 250."""
 
 import smtplib
 import ssl
@@ -10,19 +10,17 @@ from emails.models import Email, Event, Recipient
 from emails.sending.return_path import return_path
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
-from inbound.protocol import Limits
+from inbound.protocol import SessionLimits
 from lib.ids import new_id
 from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
-from tests.inbound.stage import DOMAIN, path_of, receiver, sent
+from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-VERDICT = "told"
 
-
-def settled():
+def wait_until_settled():
     return wait_for(
         lambda: not MailReport.objects.filter(processed_at=None).exists() and MailReport.objects.last(),
         seconds=10,
@@ -31,29 +29,29 @@ def settled():
 
 
 def test_a_report_bounces_the_email_and_suppresses_the_address(port, workspace):
-    recipient = sent(workspace)
-    assert port.send(dsn(), path_of(recipient))[0] == 250
-    assert settled().verdict == "recorded"
+    recipient = sent_recipient(workspace)
+    assert port.send(dsn(), return_path_of(recipient))[0] == 250
+    assert wait_until_settled().verdict == "recorded"
     assert Email.objects.get().status == "bounced"
     assert Suppression.objects.get().email == "ada@example.com"
     assert Event.objects.last().payload["reason"] == "unknown_user"
 
 
 def test_the_same_report_twice_is_one_event(port, workspace):
-    recipient = sent(workspace)
+    recipient = sent_recipient(workspace)
     for _ in range(2):
-        assert port.send(dsn(), path_of(recipient))[0] == 250
-    settled()
+        assert port.send(dsn(), return_path_of(recipient))[0] == 250
+    wait_until_settled()
     assert sorted(MailReport.objects.values_list("verdict", flat=True)) == ["recorded", "repeated"]
     assert Event.objects.filter(kind="bounced").count() == 1
 
 
-def test_case_does_not_matter_to_a_token(port, workspace):
-    assert port.send(dsn(), path_of(sent(workspace)).upper())[0] == 250
+def test_a_token_is_case_insensitive(port, workspace):
+    assert port.send(dsn(), return_path_of(sent_recipient(workspace)).upper())[0] == 250
 
 
-def test_the_domains_own_bounce_name_is_taken_for_its_own_mail_only(port, workspace):
-    recipient = sent(workspace)
+def test_a_domains_own_bounce_name_is_accepted_for_its_own_email_only(port, workspace):
+    recipient = sent_recipient(workspace)
     assert port.send(dsn(), return_path(recipient.id, domain="bounce.alice.example"))[0] == 250
     assert port.send(dsn(), return_path(recipient.id, domain="bounce.bob.example"))[0] == 550
     assert port.send(dsn(), return_path(recipient.id, domain="alice.example"))[0] == 550
@@ -71,33 +69,33 @@ def test_the_domains_own_bounce_name_is_taken_for_its_own_mail_only(port, worksp
         "ada@example.com",
     ],
 )
-def test_anything_else_is_refused_at_rcpt(port, workspace, address):
+def test_any_other_address_is_rejected_at_rcpt(port, workspace, address):
     assert port.send(dsn(), address)[0] in {500, 550, 553}
     assert not MailReport.objects.exists()
 
 
-def test_a_token_that_was_tampered_with_is_refused(port, workspace):
-    good = path_of(sent(workspace))
+def test_a_forged_token_is_rejected(port, workspace):
+    good = return_path_of(sent_recipient(workspace))
     for place in (0, 10, 52):
-        letter = "b" if good[place] == "a" else "a"
-        assert port.send(dsn(), good[:place] + letter + good[place + 1 :])[0] == 550
+        character = "b" if good[place] == "a" else "a"
+        assert port.send(dsn(), good[:place] + character + good[place + 1 :])[0] == 550
 
 
-def test_mail_for_people_is_kept_for_staff(port, workspace):
+def test_mail_to_postmaster_and_abuse_is_kept_for_review(port, workspace):
     for address in (f"postmaster@{DOMAIN}", "abuse@bounce.alice.example", f"Abuse@{DOMAIN}"):
         assert port.send(b"Subject: Hello\r\n\r\nWho are you?\r\n", address, sender="<eve@example.com>")[0] == 250
-    assert settled().verdict == "for_people"
+    assert wait_until_settled().verdict == "for_people"
     assert set(MailReport.objects.values_list("sender", "recipient_id")) == {("eve@example.com", None)}
 
 
-def test_mail_for_people_has_an_end(port, workspace, monkeypatch):
-    monkeypatch.setattr(receiver_module, "FOR_PEOPLE_A_DAY", 1)
+def test_mail_to_postmaster_and_abuse_has_a_daily_limit(port, workspace, monkeypatch):
+    monkeypatch.setattr(receiver_module, "MAX_ROLE_MESSAGES_PER_DAY", 1)
     assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 250
     assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 452
 
 
-def test_a_complaint_to_abuse_finds_its_recipient_by_what_it_encloses(port, workspace):
-    recipient = sent(workspace)
+def test_a_complaint_to_abuse_finds_its_recipient_by_the_enclosed_message(port, workspace):
+    recipient = sent_recipient(workspace)
     complaint = f"""From: fbl@provider.example
 MIME-Version: 1.0
 Content-Type: multipart/report; report-type=feedback-report; boundary="b"
@@ -122,76 +120,76 @@ redacted
 --b--
 """.replace("\n", "\r\n").encode()
     assert port.send(complaint, f"abuse@{DOMAIN}", sender="<fbl@provider.example>")[0] == 250
-    assert settled().verdict == "recorded"
+    assert wait_until_settled().verdict == "recorded"
     assert Suppression.objects.get().reason == "complaint"
 
 
-def test_only_one_recipient_a_message(port, workspace):
-    first, second = sent(workspace), sent(workspace, "grace@example.com")
-    with port.raw() as line:
-        line.say(b"MAIL FROM:<>\r\n")
-        assert line.say(f"RCPT TO:<{path_of(first)}>\r\n".encode()).startswith("250")
-        assert line.say(f"RCPT TO:<{path_of(second)}>\r\n".encode()).startswith("452 4.5.3")
+def test_a_message_has_one_recipient_only(port, workspace):
+    first, second = sent_recipient(workspace), sent_recipient(workspace, "grace@example.com")
+    with port.open_session() as session:
+        session.exchange(b"MAIL FROM:<>\r\n")
+        assert session.exchange(f"RCPT TO:<{return_path_of(first)}>\r\n".encode()).startswith("250")
+        assert session.exchange(f"RCPT TO:<{return_path_of(second)}>\r\n".encode()).startswith("452 4.5.3")
 
 
-def test_the_database_down_is_451_and_nothing_is_lost(port, workspace, monkeypatch):
+def test_a_database_error_is_451_and_loses_no_report(port, workspace, monkeypatch):
     from django.db import OperationalError
 
-    recipient = sent(workspace)
+    recipient = sent_recipient(workspace)
 
     def fail(**_):
         raise OperationalError("the connection is closed")
 
     with monkeypatch.context() as patch:
         patch.setattr(MailReport.objects, "create", fail)
-        assert port.send(dsn(), path_of(recipient))[0] == 451
-    assert port.send(dsn(), path_of(recipient))[0] == 250
-    assert settled().verdict == "recorded"
+        assert port.send(dsn(), return_path_of(recipient))[0] == 451
+    assert port.send(dsn(), return_path_of(recipient))[0] == 250
+    assert wait_until_settled().verdict == "recorded"
 
 
-def test_a_report_about_somebody_else_changes_nothing(port, workspace):
-    recipient = sent(workspace)
-    port.send(dsn("grace@example.com"), path_of(recipient))
-    assert settled().verdict == "somebody_else"
+def test_a_report_about_another_recipient_changes_nothing(port, workspace):
+    recipient = sent_recipient(workspace)
+    port.send(dsn("grace@example.com"), return_path_of(recipient))
+    assert wait_until_settled().verdict == "somebody_else"
     assert Recipient.objects.get().state == "sent"
 
 
-def test_a_forwarders_report_counts_when_it_names_the_original_recipient(port, workspace):
-    recipient = sent(workspace)
+def test_a_forwarders_report_is_recorded_when_it_names_the_original_recipient(port, workspace):
+    recipient = sent_recipient(workspace)
     extra = "Original-Recipient: rfc822;Ada@Example.com\n"
-    port.send(dsn("ada@new-home.example", extra=extra), path_of(recipient))
-    assert settled().verdict == "recorded"
+    port.send(dsn("ada@new-home.example", extra=extra), return_path_of(recipient))
+    assert wait_until_settled().verdict == "recorded"
 
 
-def test_size_is_offered_and_kept_to(workspace):
-    recipient = sent(workspace)
-    with receiver(Limits(message_bytes=2_000)) as port:
-        with port.raw(greeted=False) as line:
-            assert "250-SIZE 2000\r\n" in line.say(b"EHLO mx.example.com\r\n")
-            assert line.say(b"MAIL FROM:<> SIZE=2001\r\n").startswith("552")
-        assert port.send(b"x" * 1_990 + b"\r\n", path_of(recipient))[0] == 250
-        assert port.send(b"x" * 990 + b"\r\n" + b"x" * 1_010 + b"\r\n", path_of(recipient))[0] == 552
+def test_size_is_offered_and_enforced(workspace):
+    recipient = sent_recipient(workspace)
+    with run_receiver(SessionLimits(message_bytes=2_000)) as port:
+        with port.open_session(greeted=False) as session:
+            assert "250-SIZE 2000\r\n" in session.exchange(b"EHLO mx.example.com\r\n")
+            assert session.exchange(b"MAIL FROM:<> SIZE=2001\r\n").startswith("552")
+        assert port.send(b"x" * 1_990 + b"\r\n", return_path_of(recipient))[0] == 250
+        assert port.send(b"x" * 990 + b"\r\n" + b"x" * 1_010 + b"\r\n", return_path_of(recipient))[0] == 552
 
 
-def test_a_peer_has_so_many_sessions_and_leaves_make_room(workspace):
-    with receiver(Limits(sessions_of_a_peer=2)) as port:
-        with port.raw() as first, port.raw():
-            with port.raw(greeted=False) as third:
+def test_sessions_per_peer_are_limited_until_one_closes(workspace):
+    with run_receiver(SessionLimits(sessions_per_peer=2)) as port:
+        with port.open_session() as first, port.open_session():
+            with port.open_session(greeted=False) as third:
                 assert third.read() == ""
-            assert first.say(b"QUIT\r\n").startswith("221")
-        wait_for(lambda: _answers(port), seconds=5, what="a place is free")
+            assert first.exchange(b"QUIT\r\n").startswith("221")
+        wait_for(lambda: _answers(port), seconds=5, what="a session is free")
 
 
-def test_all_sessions_together_have_a_limit(workspace):
-    with receiver(Limits(sessions=1)) as port:
-        with port.raw(), smtplib.SMTP() as late:
+def test_total_sessions_are_limited_until_one_closes(workspace):
+    with run_receiver(SessionLimits(sessions=1)) as port:
+        with port.open_session(), smtplib.SMTP() as late:
             assert late.connect("127.0.0.1", port.number)[0] == 421
-        wait_for(lambda: _answers(port), seconds=5, what="a place is free")
+        wait_for(lambda: _answers(port), seconds=5, what="a session is free")
 
 
 def _answers(port) -> bool:
-    with port.raw(greeted=False) as line:
-        return line.say(b"NOOP\r\n").startswith("250")
+    with port.open_session(greeted=False) as session:
+        return session.exchange(b"NOOP\r\n").startswith("250")
 
 
 def test_starttls_with_a_certificate(workspace, settings, tmp_path):
@@ -203,33 +201,33 @@ def test_starttls_with_a_certificate(workspace, settings, tmp_path):
         blob.write_to_path(settings.INBOUND_TLS_CERT, append=number > 0)
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    recipient = sent(workspace)
-    with receiver() as port, smtplib.SMTP("localhost", port.number) as client:
+    recipient = sent_recipient(workspace)
+    with run_receiver() as port, smtplib.SMTP("localhost", port.number) as client:
         client.starttls(context=context)
         client.ehlo()
         assert "auth" not in client.esmtp_features
-        client.sendmail("", path_of(recipient), dsn())
-    assert settled().verdict == "recorded"
+        client.sendmail("", return_path_of(recipient), dsn())
+    assert wait_until_settled().verdict == "recorded"
 
 
 def test_without_a_certificate_tls_is_not_offered(port):
-    with port.raw(greeted=False) as line:
-        assert "STARTTLS" not in line.say(b"EHLO mx.example.com\r\n")
+    with port.open_session(greeted=False) as session:
+        assert "STARTTLS" not in session.exchange(b"EHLO mx.example.com\r\n")
 
 
-def test_it_relays_for_nobody_and_shows_nobody(port):
-    with port.raw() as line:
-        assert line.say(b"AUTH PLAIN AGEAYg==\r\n").startswith("502")
-        assert line.say(b"VRFY postmaster\r\n").startswith("252")
-        assert line.say(b"EXPN list\r\n").startswith("502")
-        assert line.say(b"TURN\r\n").startswith("500")
+def test_auth_expn_and_vrfy_reveal_nothing(port):
+    with port.open_session() as session:
+        assert session.exchange(b"AUTH PLAIN AGEAYg==\r\n").startswith("502")
+        assert session.exchange(b"VRFY postmaster\r\n").startswith("252")
+        assert session.exchange(b"EXPN list\r\n").startswith("502")
+        assert session.exchange(b"TURN\r\n").startswith("500")
 
 
-def test_an_error_of_ours_lets_the_host_come_again(port, workspace, monkeypatch):
-    recipient = sent(workspace)
+def test_an_internal_error_is_451_so_that_the_host_retries(port, workspace, monkeypatch):
+    recipient = sent_recipient(workspace)
     with monkeypatch.context() as broken:
         broken.setattr(receiver_module, "safe_text", lambda _: 1 / 0)
-        code, text = port.send(dsn(), path_of(recipient))
+        code, text = port.send(dsn(), return_path_of(recipient))
         assert (code, b"division" in text) == (451, False)
     assert not MailReport.objects.exists()
-    assert port.send(dsn(), path_of(recipient))[0] == 250
+    assert port.send(dsn(), return_path_of(recipient))[0] == 250

@@ -1,4 +1,4 @@
-"""What reports do to a recipient: along the table of states, once, and in whatever order they come."""
+"""Reports change a recipient along the transition table, once, in any order."""
 
 import itertools
 
@@ -6,24 +6,24 @@ import pytest
 from django.db import connection
 
 from analytics import counters
-from analytics.models import Tally
-from emails.events.reports import Reported, record_reports
-from emails.models import Email, Event, Pending, Recipient
-from emails.sending.outcomes import Result, record
+from analytics.models import HourlyCounter
+from emails.events.reports import ReportedEvent, record_reports
+from emails.models import Email, Event, QueueEntry, Recipient
+from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
 from suppressions.models import Suppression
-from tests.inbound.stage import DELIVERED, SENT, claimed, sent
+from tests.inbound.fixtures import DELIVERED, SENT, claimed_recipient, sent_recipient
 
 pytestmark = pytest.mark.django_db
 
 HARD = {"code": 550, "enhancedCode": "5.1.1", "message": "No such user", "reason": "unknown_user"}
 SPAM = {"code": 554, "enhancedCode": "5.7.1", "message": "Looks like spam", "reason": "spam"}
 GIVEN_UP = {"code": 451, "enhancedCode": "4.4.1", "message": "No answer", "reason": "network"}
-Kind = Event.Kind
+Kind = Event.EventKind
 
 
-def tell(recipient, kind, details=None, *, fault=False):
-    return record_reports([Reported(recipient.id, kind, details or {}, is_recipient_fault=fault)])
+def report_event(recipient, kind, details=None, *, fault=False):
+    return record_reports([ReportedEvent(recipient.id, kind, details or {}, is_recipient_fault=fault)])
 
 
 def timeline(email=None):
@@ -33,13 +33,13 @@ def timeline(email=None):
 def counter_values():
     while counters.fold():
         pass
-    return {key: count for key, count in Tally.objects.values_list("key", "count") if count}
+    return {key: count for key, count in HourlyCounter.objects.values_list("key", "count") if count}
 
 
 @pytest.mark.parametrize("outcome", [SENT, DELIVERED])
 def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
-    recipient = sent(workspace, outcome=outcome)
-    assert tell(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
+    recipient = sent_recipient(workspace, outcome=outcome)
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
     recipient.refresh_from_db()
     email = Email.objects.get()
     assert (recipient.state, email.status, email.error_message) == ("bounced", "bounced", "No such user")
@@ -53,24 +53,24 @@ def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
 
 
 def test_the_same_report_twice_is_one_event(workspace):
-    recipient = sent(workspace)
-    assert tell(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
-    assert tell(recipient, Kind.BOUNCED, HARD, fault=True) == [False]
-    twice = [Reported(recipient.id, Kind.COMPLAINED)] * 2
+    recipient = sent_recipient(workspace)
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [False]
+    twice = [ReportedEvent(recipient.id, Kind.COMPLAINED)] * 2
     assert record_reports(twice) == [True, False]
     assert timeline() == ["queued", "sent", "bounced", "complained"]
     assert Suppression.objects.count() == 1
 
 
-def test_a_bounce_that_comes_before_the_250_was_recorded_ends_the_same(workspace):
-    recipient, held = claimed(workspace)
-    tell(recipient, Kind.BOUNCED, HARD, fault=True)
-    record([Result(held, SENT)])
+def test_a_bounce_recorded_before_the_250_has_the_same_result(workspace):
+    recipient, claim = claimed_recipient(workspace)
+    report_event(recipient, Kind.BOUNCED, HARD, fault=True)
+    record_results([SendResult(claim, SENT)])
     recipient.refresh_from_db()
     assert recipient.state == "bounced"
     assert recipient.sent_at is not None
     assert timeline() == ["queued", "sent", "bounced"]
-    assert not Pending.objects.exists()
+    assert not QueueEntry.objects.exists()
     assert Suppression.objects.exists()
     assert counter_values() == {
         "status.bounced": 1,
@@ -82,14 +82,14 @@ def test_a_bounce_that_comes_before_the_250_was_recorded_ends_the_same(workspace
     }
 
 
-def test_a_delivery_report_ends_a_retry_whose_first_copy_had_arrived(workspace):
-    recipient, _ = claimed(workspace)
-    Pending.objects.update(stage=Pending.Stage.WAITING)
-    tell(recipient, Kind.DELIVERED)
+def test_a_delivery_report_ends_the_retries_of_a_delivered_message(workspace):
+    recipient, _ = claimed_recipient(workspace)
+    QueueEntry.objects.update(stage=QueueEntry.QueueStage.WAITING)
+    report_event(recipient, Kind.DELIVERED)
     recipient.refresh_from_db()
     assert recipient.state == "delivered"
     assert timeline() == ["queued", "sent", "delivered"]
-    assert not Pending.objects.exists()
+    assert not QueueEntry.objects.exists()
     assert counter_values()["recipients.completed"] == 1
 
 
@@ -113,10 +113,10 @@ def test_a_delivery_report_ends_a_retry_whose_first_copy_had_arrived(workspace):
         ("clicked", Kind.UNSUBSCRIBED, "clicked"),
     ],
 )
-def test_states_move_along_the_table_and_everything_is_told(workspace, before, kind, after):
-    recipient = sent(workspace)
+def test_states_follow_the_transition_table_and_every_report_is_an_event(workspace, before, kind, after):
+    recipient = sent_recipient(workspace)
     Recipient.objects.update(state=before)
-    tell(recipient, kind, HARD if kind in {Kind.BOUNCED, Kind.FAILED, Kind.DEFERRED} else {}, fault=True)
+    report_event(recipient, kind, HARD if kind in {Kind.BOUNCED, Kind.FAILED, Kind.DEFERRED} else {}, fault=True)
     recipient.refresh_from_db()
     assert recipient.state == after
     assert timeline()[-1] == kind.value
@@ -128,41 +128,41 @@ def test_states_move_along_the_table_and_everything_is_told(workspace, before, k
     ("setting", "fault", "suppressed"),
     [("recipient_fault", True, True), ("recipient_fault", False, False), ("every_bounce", False, True)],
 )
-def test_the_setting_says_which_bounces_suppress(workspace, settings, setting, fault, suppressed):
+def test_the_setting_decides_which_bounces_suppress(workspace, settings, setting, fault, suppressed):
     settings.SUPPRESS_ON = setting
-    tell(sent(workspace), Kind.BOUNCED, SPAM, fault=fault)
+    report_event(sent_recipient(workspace), Kind.BOUNCED, SPAM, fault=fault)
     assert Suppression.objects.exists() is suppressed
 
 
-def test_giving_up_fails_and_never_suppresses(workspace, settings):
+def test_giving_up_fails_the_recipient_and_never_suppresses(workspace, settings):
     settings.SUPPRESS_ON = "every_bounce"
-    tell(sent(workspace), Kind.FAILED, GIVEN_UP)
+    report_event(sent_recipient(workspace), Kind.FAILED, GIVEN_UP)
     assert Email.objects.get().status == "failed"
     assert not Suppression.objects.exists()
     assert counter_values()["recipients.failed"] == 1
 
 
 def test_a_complaint_suppresses_and_changes_no_state(workspace):
-    recipient = sent(workspace, outcome=DELIVERED)
-    tell(recipient, Kind.COMPLAINED)
+    recipient = sent_recipient(workspace, outcome=DELIVERED)
+    report_event(recipient, Kind.COMPLAINED)
     assert Suppression.objects.get().reason == "complaint"
     assert Email.objects.get().status == "delivered"
     assert timeline()[-1] == "complained"
 
 
-def test_what_was_told_of_one_workspace_suppresses_in_no_other(workspace, bob):
-    tell(sent(workspace), Kind.COMPLAINED)
+def test_a_complaint_suppresses_in_its_own_workspace_only(workspace, bob):
+    report_event(sent_recipient(workspace), Kind.COMPLAINED)
     assert not Suppression.objects.filter(workspace=bob.workspace).exists()
 
 
-def test_a_recipient_that_retention_deleted_is_nobody(workspace):
-    assert tell(sent(workspace), Kind.BOUNCED, HARD) == [True]
+def test_a_report_about_a_deleted_recipient_records_nothing(workspace):
+    assert report_event(sent_recipient(workspace), Kind.BOUNCED, HARD) == [True]
     events = Event.objects.count()
-    assert record_reports([Reported(new_id(), Kind.BOUNCED, HARD)]) == [None]
+    assert record_reports([ReportedEvent(new_id(), Kind.BOUNCED, HARD)]) == [None]
     assert Event.objects.count() == events
 
 
-FACTS = [
+REPORTS = [
     (Kind.DELIVERED, {}),
     (Kind.BOUNCED, HARD),
     (Kind.DEFERRED, GIVEN_UP),
@@ -170,32 +170,36 @@ FACTS = [
 ]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(len(FACTS)))))
-def test_any_order_ends_the_same(workspace, order):
-    recipient = sent(workspace)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(len(REPORTS)))))
+def test_any_order_has_the_same_result(workspace, order):
+    recipient = sent_recipient(workspace)
     for number in (*order, *order):
-        tell(recipient, *FACTS[number])
+        report_event(recipient, *REPORTS[number])
     recipient.refresh_from_db()
     assert (recipient.state, Email.objects.get().status) == ("bounced", "bounced")
     assert sorted(timeline()) == sorted(["queued", "sent", "complained", "deferred", "delivered", "bounced"])
 
 
 def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max_num_queries):
-    recipients = [sent(workspace, f"a{number}@example.com") for number in range(30)]
-    reports = [Reported(recipient.id, Kind.BOUNCED, HARD, is_recipient_fault=True) for recipient in recipients]
+    recipients = [sent_recipient(workspace, f"a{number}@example.com") for number in range(30)]
+    reports = [ReportedEvent(recipient.id, Kind.BOUNCED, HARD, is_recipient_fault=True) for recipient in recipients]
     with django_assert_max_num_queries(14):
         assert record_reports(reports) == [True] * 30
     assert Email.objects.filter(status="bounced").count() == 30
     assert Suppression.objects.count() == 30
 
 
-def test_the_look_ups_have_their_indexes(workspace):
+def test_the_queries_use_their_indexes(workspace):
     from emails.events import reports
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         plans = []
-        for statement, values in [(reports.LOCK, [[]]), (reports.TOLD, [[], []]), (reports.LOCK_PENDING, [[]])]:
+        for statement, values in [
+            (reports.LOCK, [[]]),
+            (reports.RECORDED_EVENTS, [[], []]),
+            (reports.LOCK_PENDING, [[]]),
+        ]:
             cursor.execute("EXPLAIN " + statement.replace("%s", "%s::uuid[]"), values)
             plans.append("\n".join(row[0] for row in cursor.fetchall()))
     assert not any("Seq Scan" in plan for plan in plans), plans

@@ -3,11 +3,11 @@
     with NameServer({"example.com": {"MX": ["10 mx.example.com."], "TXT": ['"v=spf1 -all"']}}) as server:
         resolver = Resolver([server.address])
 
-A name with rows has other types as NODATA, a name above one too (an empty non-terminal), every other name is
-NXDOMAIN. A CNAME is followed as far as the zones know it. Trouble stands in place of the rows of a type, or of
-a whole name: SERVFAIL, REFUSED, SILENCE (no answer ever), GARBAGE (bytes that are no message), TRUNCATED (UDP
-says so and TCP answers: give the rows beside it in `server.over_tcp`). Zones may be changed at any time;
-`server.questions` has what was asked, as (name, type, "udp" or "tcp").
+A name with rows returns NODATA for other types, as does a name above one (an empty non-terminal); every other name is
+NXDOMAIN. A CNAME is followed within the zones. A DnsFailure replaces the rows of a type or of a whole name: SERVFAIL,
+REFUSED, SILENCE (no answer), GARBAGE (bytes that are not a message), TRUNCATED (over UDP; the rows for TCP go into
+`server.over_tcp`). Zones may be changed at any time; `server.questions` lists the queries as (name, type, "udp" or
+"tcp").
 """
 
 import contextlib
@@ -26,10 +26,10 @@ import dns.rdatatype
 import dns.rrset
 
 TTL = 60
-CHAIN = 16
+MAX_CNAME_CHAIN = 16
 
 
-class Trouble(Enum):
+class DnsFailure(Enum):
     SERVFAIL = "servfail"
     REFUSED = "refused"
     SILENCE = "silence"
@@ -37,14 +37,14 @@ class Trouble(Enum):
     TRUNCATED = "truncated"
 
 
-SERVFAIL, REFUSED, SILENCE, GARBAGE, TRUNCATED = Trouble
+SERVFAIL, REFUSED, SILENCE, GARBAGE, TRUNCATED = DnsFailure
 
-Rows = Sequence[str] | Trouble
-Zones = dict[str, dict[str, Rows] | Trouble]
+Rows = Sequence[str] | DnsFailure
+Zones = dict[str, dict[str, Rows] | DnsFailure]
 
 
 class NameServer:
-    """Answers from threads of its own, so that any loop and any blocking client can ask it."""
+    """Serves from separate threads, so that event loops and blocking clients can query it."""
 
     def __init__(self, zones: Mapping[str, Any] | None = None) -> None:
         self.zones: Zones = {_key(name): rows for name, rows in (zones or {}).items()}
@@ -61,25 +61,25 @@ class NameServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # A thread that waits in a system call wakes up for a shutdown, not for a close.
-        for one in (self._udp, self._tcp):
+        # A thread blocked in a system call wakes up for a shutdown, not for a close.
+        for sock in (self._udp, self._tcp):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
         self._udp.close()
         self._tcp.close()
 
-    def put(self, name: str, rows: dict[str, Rows] | Trouble) -> None:
+    def put(self, name: str, rows: dict[str, Rows] | DnsFailure) -> None:
         """Replace all rows of a name."""
         self.zones[_key(name)] = rows
 
     def remove(self, name: str) -> None:
-        """Let the name be NXDOMAIN."""
+        """Make the name NXDOMAIN."""
         self.zones.pop(_key(name), None)
 
     def count(self, name: str, kind: str) -> int:
-        """Return how often a name was asked for a type."""
+        """Return the number of queries for a name and type."""
         return sum(asked[:2] == (_key(name), kind) for asked in self.questions)
 
     def _serve_udp(self) -> None:
@@ -110,47 +110,47 @@ class NameServer:
                 if answer:
                     connection.sendall(len(answer).to_bytes(2, "big") + answer)
 
-    def _answer(self, data: bytes, way: str) -> bytes | None:
+    def _answer(self, data: bytes, protocol: str) -> bytes | None:
         try:
             query = dns.message.from_wire(data)
         except dns.exception.DNSException:
             return None
         question = query.question[0]
         name, kind = question.name.to_text().lower(), dns.rdatatype.to_text(question.rdtype)
-        self.questions.append((_key(name), kind, way))
+        self.questions.append((_key(name), kind, protocol))
         response = dns.message.make_response(query)
         response.flags |= dns.flags.RA
-        trouble = self._fill(response, name, kind, {**self.zones, **self.over_tcp} if way == "tcp" else self.zones)
-        match trouble:
-            case Trouble.SILENCE:
+        failure = self._fill(response, name, kind, {**self.zones, **self.over_tcp} if protocol == "tcp" else self.zones)
+        match failure:
+            case DnsFailure.SILENCE:
                 return None
-            case Trouble.GARBAGE:
+            case DnsFailure.GARBAGE:
                 return data[:2] + b"\xff" * 9
-            case Trouble.TRUNCATED:
+            case DnsFailure.TRUNCATED:
                 response.flags |= dns.flags.TC
-            case Trouble.SERVFAIL | Trouble.REFUSED:
-                response.set_rcode(dns.rcode.from_text(trouble.name))
+            case DnsFailure.SERVFAIL | DnsFailure.REFUSED:
+                response.set_rcode(dns.rcode.from_text(failure.name))
         return response.to_wire()
 
-    def _fill(self, response: dns.message.Message, name: str, kind: str, zones: Zones) -> Trouble | None:
-        for _ in range(CHAIN):
+    def _fill(self, response: dns.message.Message, name: str, kind: str, zones: Zones) -> DnsFailure | None:
+        for _ in range(MAX_CNAME_CHAIN):
             rows = zones.get(_key(name))
-            if isinstance(rows, Trouble):
+            if isinstance(rows, DnsFailure):
                 return rows
             if rows is None:
                 if not _has_names_below(name, zones):
                     response.set_rcode(dns.rcode.NXDOMAIN)
                 return None
-            found = rows.get(kind) or rows.get("CNAME") or ()
-            if isinstance(found, Trouble):
-                return found
-            if not found:
+            records = rows.get(kind) or rows.get("CNAME") or ()
+            if isinstance(records, DnsFailure):
+                return records
+            if not records:
                 return None
             answered = kind if rows.get(kind) else "CNAME"
-            response.answer.append(dns.rrset.from_text(dns.name.from_text(name), TTL, "IN", answered, *found))
+            response.answer.append(dns.rrset.from_text(dns.name.from_text(name), TTL, "IN", answered, *records))
             if answered == kind:
                 return None
-            name = found[0]
+            name = records[0]
         return None
 
 

@@ -1,17 +1,17 @@
-"""Targets a stranger may name, as tables: what is refused and what is not.
+"""Tables of refused and allowed connection targets.
 
-The edges of every refused network stand in one table, their neighbours outside in the other.
+The first and last addresses of each refused network are in one table, their neighbours outside in the other.
 """
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Split a table into its words; a line that begins with # is a heading."""
+    """Split a table into its entries; lines that begin with # are headings."""
     rows = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     return tuple(" ".join(rows).split())
 
 
 REFUSED_ADDRESSES = _words("""
-    # this network, and the shortest way to reach ourselves
+    # this network, which connects to this machine
     0.0.0.0 0.0.0.1 0.255.255.255
     # loopback
     127.0.0.0 127.0.0.1 127.0.0.53 127.1.2.3 127.255.255.255
@@ -71,7 +71,7 @@ REFUSED_ADDRESSES = _words("""
     # link local, site local, multicast
     fe00::1 fe80:: fe80::1 fe80::a9fe:a9fe febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff fec0::1
     feff::1 ff00:: ff02::1 ff02::fb ff05::2 ff0e::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff
-    # a zone picks an interface of ours
+    # a zone selects a local interface
     2606:4700:4700::1111%eth0 fe80::1%1
 """)
 
@@ -90,7 +90,7 @@ ALLOWED_ADDRESSES = _words("""
     2a00:1450:4001:81b:5efe:0:808:808 3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff 3fff:1000::
 """)
 
-# What inet_aton(), getaddrinfo() or a browser would read as an address, and names of our inside.
+# Hosts that inet_aton(), getaddrinfo() or a browser accept as an address, and internal names.
 REFUSED_HOSTS = (
     # short forms
     "127.1",
@@ -148,7 +148,7 @@ REFUSED_HOSTS = (
     "[IPv6:2606:4700:4700::1111]",
     "foo.0x7f",
     "example.123",
-    # other digits and dots, by code point so that they can be told apart here
+    # other digits and dots, by code point so that they are distinguishable here
     "\uff11\uff12\uff17.0.0.1",
     "\uff18.\uff18.\uff18.\uff18",
     "\u2460\u2461\u2466.0.0.1",
@@ -213,7 +213,7 @@ REFUSED_HOSTS = (
     "\u00fc" * 60 + ".example.com",
     "a" * 100_000,
     "\u00fc" * 100_000,
-    # names of our inside
+    # internal names
     "localhost",
     "LOCALHOST",
     "LocalHost.",
@@ -238,7 +238,7 @@ REFUSED_HOSTS = (
     "com.",
 )
 
-# Literals in a plain spelling of an address that is refused for what it is.
+# Literals in normal form of refused addresses.
 REFUSED_LITERALS = (
     "127.0.0.1",
     "169.254.169.254",
@@ -267,7 +267,7 @@ ALLOWED_HOSTS = (
     ("\u4f8b\u3048.\u30c6\u30b9\u30c8", "xn--r8jz45g.xn--zckzah"),
     ("\u043f\u043e\u0447\u0442\u0430.\u0440\u0444", "xn--80a1acny.xn--p1ai"),
     ("\u0645\u062b\u0627\u0644.example", "xn--mgbh0fb.example"),
-    # The Kelvin sign is a capital k; Arabic digits stay what they are, and no address.
+    # The Kelvin sign is a capital k; Arabic digits are kept and do not form an address.
     ("\u212aelvin.example", "kelvin.example"),
     ("\u0661\u0662\u0667.\u0660.\u0660.\u0661", "xn--9hbcp.xn--8hb.xn--8hb.xn--9hb"),
     ("mail_out.example.com", "mail_out.example.com"),
@@ -293,7 +293,7 @@ ALLOWED_LITERALS = (
     ("[::ffff:8.8.8.8]", "8.8.8.8"),
 )
 
-# What a trial on one machine opens, and what it leaves shut.
+# Targets that a trial on one machine allows, and targets that it still refuses.
 PRIVATE_TARGETS = (
     "127.0.0.1",
     "127.255.255.255",
@@ -310,7 +310,7 @@ PRIVATE_TARGETS = (
     "db.internal",
     "nas.home.arpa",
 )
-NEVER_TARGETS = (
+ALWAYS_REFUSED_TARGETS = (
     "0.0.0.0",
     "169.254.169.254",
     "[::ffff:169.254.169.254]",

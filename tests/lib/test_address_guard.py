@@ -1,4 +1,4 @@
-"""The guard for outbound connections, against the tables in `targets` and arbitrary addresses."""
+"""Guard for outbound connections, against the tables in `targets` and arbitrary addresses."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lib.address_guard import (
-    ISATAP_WORDS,
+    ISATAP_IDENTIFIERS,
     PRIVATE_NETWORKS,
     REFUSED_NETWORKS,
     Address,
@@ -53,13 +53,13 @@ def test_address_is_allowed(text: str) -> None:
 
 
 @pytest.mark.parametrize("host", targets.REFUSED_HOSTS, ids=lambda host: ascii(host)[:40])
-def test_odd_host_is_refused(host: str) -> None:
+def test_malformed_or_internal_host_is_refused(host: str) -> None:
     with pytest.raises(HostRefused):
         guard.check_host(host)
 
 
 @pytest.mark.parametrize("host", targets.REFUSED_LITERALS)
-def test_plain_literal_is_refused_for_its_address(host: str) -> None:
+def test_literal_is_refused_for_its_address(host: str) -> None:
     with pytest.raises(AddressRefused):
         guard.check_host(host)
 
@@ -70,24 +70,24 @@ def test_name_is_returned_in_a_labels(host: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "address"), targets.ALLOWED_LITERALS)
-def test_plain_literal_is_returned_as_an_address(host: str, address: str) -> None:
+def test_literal_is_returned_as_an_address(host: str, address: str) -> None:
     assert guard.check_host(host) == ip_address(address)
 
 
 @pytest.mark.parametrize("host", targets.PRIVATE_TARGETS)
-def test_private_target_is_open_on_a_trial_only(host: str) -> None:
+def test_private_target_is_allowed_on_a_trial_only(host: str) -> None:
     assert trial.check_host(host)
     with pytest.raises(TargetRefused):
         guard.check_host(host)
 
 
-@pytest.mark.parametrize("host", targets.NEVER_TARGETS)
-def test_trial_keeps_the_rest_shut(host: str) -> None:
+@pytest.mark.parametrize("host", targets.ALWAYS_REFUSED_TARGETS)
+def test_trial_refuses_all_other_targets(host: str) -> None:
     with pytest.raises(TargetRefused):
         trial.check_host(host)
 
 
-def test_table_is_as_large_as_the_threat_asks() -> None:
+def test_tables_have_at_least_120_entries() -> None:
     refused = targets.REFUSED_ADDRESSES + targets.REFUSED_HOSTS + targets.REFUSED_LITERALS
     assert len(set(refused)) >= 120
 
@@ -101,7 +101,7 @@ def test_mapped_answer_is_returned_as_the_address_connected_to() -> None:
 
 
 @pytest.mark.parametrize("answers", [[INSIDE, PUBLIC], [PUBLIC, INSIDE], [PUBLIC, PUBLIC_V6, INSIDE]])
-def test_one_refused_answer_spoils_all(answers: list[Address]) -> None:
+def test_one_refused_answer_refuses_all(answers: list[Address]) -> None:
     with pytest.raises(AddressRefused):
         guard.check_addresses(answers)
 
@@ -129,7 +129,7 @@ def test_own_address_stays_refused_on_a_trial() -> None:
     assert ours.refusal_reason(ip_address("10.0.0.2")) is None
 
 
-def test_refusal_tells_a_stranger_nothing_about_the_address() -> None:
+def test_refusal_does_not_reveal_the_address() -> None:
     with pytest.raises(AddressRefused) as refused:
         guard.check_addresses([INSIDE])
     assert str(refused.value) == "address not allowed"
@@ -137,9 +137,9 @@ def test_refusal_tells_a_stranger_nothing_about_the_address() -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_mapped_address_gets_the_verdict_of_its_ipv4_address(address: IPv4Address) -> None:
-    for one in (guard, trial):
-        assert one.refusal_reason(mapped(address)) == one.refusal_reason(address)
+def test_mapped_address_is_checked_as_its_ipv4_address(address: IPv4Address) -> None:
+    for checker in (guard, trial):
+        assert checker.refusal_reason(mapped(address)) == checker.refusal_reason(address)
 
 
 @given(addresses_inside([network for network in EVERY_NETWORK if network.version == 4]))
@@ -163,7 +163,7 @@ def test_ipv6_outside_global_unicast_is_refused(address: IPv6Address) -> None:
     assert guard.refusal_reason(address) or not is_outside
 
 
-@given(st.integers(0, 2**64 - 1), st.sampled_from(sorted(ISATAP_WORDS)), st.ip_addresses(v=4))
+@given(st.integers(0, 2**64 - 1), st.sampled_from(sorted(ISATAP_IDENTIFIERS)), st.ip_addresses(v=4))
 def test_isatap_is_refused_under_any_prefix(prefix: int, word: int, inner: IPv4Address) -> None:
     address = IPv6Address(prefix << 64 | word << 32 | int(inner))
     assert guard.refusal_reason(address)
@@ -171,7 +171,7 @@ def test_isatap_is_refused_under_any_prefix(prefix: int, word: int, inner: IPv4A
 
 
 @given(st.ip_addresses())
-def test_literal_gets_the_verdict_of_its_address(address: Address) -> None:
+def test_literal_is_checked_as_its_address(address: Address) -> None:
     host = f"[{address}]" if isinstance(address, IPv6Address) else str(address)
     if guard.refusal_reason(address):
         with pytest.raises(AddressRefused):
@@ -181,7 +181,7 @@ def test_literal_gets_the_verdict_of_its_address(address: Address) -> None:
 
 
 @given(st.text())
-def test_any_text_is_refused_or_becomes_a_target_that_stays_as_it_is(host: str) -> None:
+def test_any_text_is_refused_or_normalized_to_a_stable_target(host: str) -> None:
     try:
         target = guard.check_host(host)
     except TargetRefused:

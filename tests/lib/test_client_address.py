@@ -1,4 +1,4 @@
-"""Whose address counts: nothing that a client writes itself is believed."""
+"""Client address: headers written by the client itself are not trusted."""
 
 from ipaddress import ip_address, ip_network
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.client_address import client_address, network_of
+from lib.client_address import client_address, client_network
 
 PROXIES = [ip_network(text) for text in ("10.0.0.0/8", "2001:db8:aaaa::/48")]
 
@@ -46,7 +46,7 @@ def address(peer: str, forwarded: str | None = None) -> str:
         ("unix:", "198.51.100.1", "None"),
     ],
 )
-def test_the_right_most_address_that_no_proxy_has_is_the_clients(peer, forwarded, client):
+def test_the_right_most_address_that_is_no_proxy_is_the_client(peer, forwarded, client):
     assert address(peer, forwarded) == client
 
 
@@ -67,11 +67,11 @@ def test_without_trusted_proxies_the_peer_is_the_client(settings):
     ],
 )
 def test_an_ipv6_subscriber_is_one_client(text, network):
-    assert network_of(ip_address(text)) == network
+    assert client_network(ip_address(text)) == network
 
 
 @given(st.text(max_size=60), st.ip_addresses(v=4))
-def test_what_a_client_writes_to_the_left_changes_nothing(spoofed, client):
+def test_entries_to_the_left_of_the_client_change_nothing(spoofed, client):
     meta = {"REMOTE_ADDR": "10.0.0.1"}
     honest = client_address({**meta, "HTTP_X_FORWARDED_FOR": str(client)})
     if honest is not None and not any(honest in proxy for proxy in PROXIES):

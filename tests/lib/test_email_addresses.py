@@ -1,4 +1,4 @@
-"""Reading addresses: the short way says what the library says."""
+"""Address parsing: the fast regular expression agrees with email_validator."""
 
 import email_validator
 import pytest
@@ -13,16 +13,16 @@ DOMAIN = st.text(alphabet="abzAZ09-.", min_size=1, max_size=80)
 TLD = st.sampled_from(["com", "example", "test", "local", "invalid", "c", "museum", "x1"])
 
 
-def by_the_library(text: str) -> str | None:
+def parse_with_library(text: str) -> str | None:
     try:
-        found = email_validator.validate_email(text, **email_addresses.RULES)
+        validated = email_validator.validate_email(text, **email_addresses.VALIDATOR_OPTIONS)
     except email_validator.EmailNotValidError:
         return None
-    domain = (found.ascii_domain or found.domain).lower()
-    return f"{found.local_part}@{domain}" if "." in domain else None
+    domain = (validated.ascii_domain or validated.domain).lower()
+    return f"{validated.local_part}@{domain}" if "." in domain else None
 
 
-def ours(text: str) -> str | None:
+def parse_ours(text: str) -> str | None:
     try:
         return parse_address(text).spec
     except InvalidAddress:
@@ -30,9 +30,9 @@ def ours(text: str) -> str | None:
 
 
 @given(LOCAL, DOMAIN, TLD)
-def test_the_short_way_and_the_library_agree(local, domain, tld):
+def test_the_regular_expression_and_the_library_agree(local, domain, tld):
     text = f"{local}@{domain}.{tld}"
-    assert ours(text) == by_the_library(text)
+    assert parse_ours(text) == parse_with_library(text)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_short_way_and_the_library_agree(local, domain, tld):
     ],
 )  # fmt: skip
 def test_they_agree_at_the_edges(text):
-    assert ours(text) == by_the_library(text)
+    assert parse_ours(text) == parse_with_library(text)
 
 
 def test_a_hostile_text_is_refused_in_linear_time():
@@ -53,6 +53,6 @@ def test_a_hostile_text_is_refused_in_linear_time():
 
     started = time.perf_counter()
     for text in ("a." * 250, "a" * 500, "a@" + "a-" * 250, "a@" + "a." * 250, "!" * 64 + "@" + "a" * 440):
-        ours(text)
+        parse_ours(text)
         PLAIN.fullmatch(text * 100)
     assert time.perf_counter() - started < 0.5

@@ -1,6 +1,6 @@
-"""The guarded HTTP session against the tables in `targets`: as literals, as DNS answers, rebound, and redirected to.
+"""Guarded HTTP against the tables in `targets`: as literals, as DNS answers, after DNS rebinding, and as redirects.
 
-A refused target must not be dialled: `dialled` has every address that a socket was asked for.
+A refused target must not be connected to: `dialled` lists every address of a connection attempt.
 """
 
 import asyncio
@@ -13,61 +13,61 @@ import pytest
 
 from lib import guarded_http
 from lib.address_guard import AddressRefused, Guard, HostRefused, TargetRefused, unwrap
-from lib.guarded_http import GuardedSession, NoAddress, Rules, UrlRefused, check_now, read_target
-from lib.resolver import Answer, DnsTrouble, Resolver, Status
+from lib.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, check_url, parse_target
+from lib.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib import targets
 from tests.lib.nameserver import SERVFAIL, NameServer
 from tests.stack.stack import wait_for
 from tests.webhooks.receiver import Receiver, status
 
-RULES = Rules(guard=Guard())
-TRIAL = Rules(guard=Guard(allow_private=True))
+RULES = UrlRules(guard=Guard())
+TRIAL = UrlRules(guard=Guard(allow_private=True))
 NAME = "hooks.example.com"
 REFUSED = tuple(text for text in targets.REFUSED_ADDRESSES if "%" not in text)
-# Without what is odd for a host, but has a meaning of its own in a URL: a port, a path, a query.
-SPELLED = tuple(
+# Without hosts that are valid as parts of a URL: with a port, a path, a query.
+MALFORMED_HOSTS = tuple(
     host
     for host in (*targets.REFUSED_HOSTS, *targets.REFUSED_LITERALS)
     if not host.endswith((":443", "/32", "/path", "?x"))
 )
 
 
-class Names(Resolver):
-    """Answers from a table; what a name server could say, and what none could (a zone id)."""
+class FakeResolver(Resolver):
+    """Answers from a table, including answers that no name server can give (a zone id)."""
 
     def __init__(self, *rounds: dict[str, list[str]]) -> None:
         self.rounds = list(rounds)
 
-    async def look_up(self, name: str, kind: str) -> Answer:
-        found = self.rounds[0].get(kind, [])
+    async def look_up(self, name: str, kind: str) -> DnsAnswer:
+        records = self.rounds[0].get(kind, [])
         if kind == "AAAA" and len(self.rounds) > 1:
             self.rounds.pop(0)
-        return Answer(Status.FOUND, tuple(found)) if found else Answer(Status.NO_DATA)
+        return DnsAnswer(LookupStatus.FOUND, tuple(records)) if records else DnsAnswer(LookupStatus.NO_DATA)
 
 
-def kind_of(text: str) -> str:
+def record_type(text: str) -> str:
     return "A" if ip_address(text).version == 4 else "AAAA"
 
 
 @pytest.fixture
 def dialled(monkeypatch) -> Iterator[list[str]]:
-    """Every address that a connection is begun to; the packet never leaves."""
-    found: list[str] = []
+    """The addresses of all connection attempts; no packet is sent."""
+    addresses: list[str] = []
 
     async def dial(addr_infos, **_):
-        found.extend(address[4][0] for address in addr_infos)
+        addresses.extend(address[4][0] for address in addr_infos)
         raise ConnectionRefusedError
 
     monkeypatch.setattr("aiohappyeyeballs.start_connection", dial)
-    return found
+    return addresses
 
 
-def get(url: str, rules: Rules = RULES, resolver: Resolver | None = None, times: int = 1) -> list[int]:
-    """Check and call a URL, as an attempt does; return the statuses."""
+def get(url: str, rules: UrlRules = RULES, resolver: Resolver | None = None, times: int = 1) -> list[int]:
+    """Check and call a URL as a webhook attempt does; return the status codes."""
 
     async def run() -> list[int]:
         session = GuardedSession(
-            rules, resolver=resolver or Names({}), timeout=aiohttp.ClientTimeout(total=2), headers={}
+            rules, resolver=resolver or FakeResolver({}), timeout=aiohttp.ClientTimeout(total=2), headers={}
         )
         try:
             return [await call(session) for _ in range(times)]
@@ -97,36 +97,36 @@ def test_a_refused_address_is_not_dialled_as_a_literal(dialled, text):
 def test_a_refused_address_is_not_dialled_as_a_dns_answer(dialled, text):
     for answers in ([text], [text, text]):
         with pytest.raises(AddressRefused) as refused:
-            get(f"https://{NAME}/", resolver=Names({kind_of(text): answers}))
+            get(f"https://{NAME}/", resolver=FakeResolver({record_type(text): answers}))
         assert str(refused.value) == "address not allowed"
     assert dialled == []
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_one_refused_answer_beside_public_ones_spoils_all(dialled, text):
+def test_one_refused_answer_among_public_ones_refuses_all(dialled, text):
     answers = {"A": ["8.8.8.8"], "AAAA": ["2001:4860:4860::8888"]}
-    answers[kind_of(text)] = [*answers[kind_of(text)], text]
+    answers[record_type(text)] = [*answers[record_type(text)], text]
     with pytest.raises(AddressRefused):
-        get(f"https://{NAME}/", resolver=Names(answers))
+        get(f"https://{NAME}/", resolver=FakeResolver(answers))
     assert dialled == []
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_a_name_that_is_rebound_after_the_check_is_dialled_where_it_was_checked(dialled, text):
-    """The resolver is asked once: what the next answer would be does not matter."""
+def test_a_name_rebound_after_the_check_is_dialled_at_its_checked_address(dialled, text):
+    """The resolver is queried once: a different second answer has no effect."""
     with pytest.raises(aiohttp.ClientConnectorError):
-        get(f"https://{NAME}/", resolver=Names({"A": ["8.8.8.8"]}, {kind_of(text): [text]}))
+        get(f"https://{NAME}/", resolver=FakeResolver({"A": ["8.8.8.8"]}, {record_type(text): [text]}))
     assert dialled == ["8.8.8.8"]
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_a_name_that_is_rebound_between_two_attempts_is_refused(dialled, monkeypatch, text):
-    monkeypatch.setattr(guarded_http, "KEEP_SECONDS", 0)
+def test_a_name_rebound_between_two_attempts_is_refused(dialled, monkeypatch, text):
+    monkeypatch.setattr(guarded_http, "CACHE_SECONDS", 0)
 
     async def run() -> None:
         session = GuardedSession(
             RULES,
-            resolver=Names({"A": ["8.8.8.8"]}, {kind_of(text): [text]}),
+            resolver=FakeResolver({"A": ["8.8.8.8"]}, {record_type(text): [text]}),
             timeout=aiohttp.ClientTimeout(total=2),
             headers={},
         )
@@ -141,24 +141,24 @@ def test_a_name_that_is_rebound_between_two_attempts_is_refused(dialled, monkeyp
     assert dialled == []
 
 
-@pytest.mark.parametrize("spelled", SPELLED, ids=lambda host: ascii(host)[:40])
-def test_an_odd_spelling_is_refused(dialled, spelled):
+@pytest.mark.parametrize("host", MALFORMED_HOSTS, ids=lambda host: ascii(host)[:40])
+def test_a_malformed_host_is_refused(dialled, host):
     with pytest.raises(TargetRefused):
-        get(f"https://{spelled}/")
+        get(f"https://{host}/")
     assert dialled == []
 
 
-def test_the_tables_are_as_large_as_the_threat_asks():
+def test_the_tables_have_at_least_120_entries():
     assert len(set(REFUSED)) >= 120
-    assert len(set(SPELLED)) >= 120
+    assert len(set(MALFORMED_HOSTS)) >= 120
 
 
 @pytest.mark.parametrize("text", targets.ALLOWED_ADDRESSES)
-def test_an_allowed_address_is_dialled_and_no_other(dialled, text):
+def test_only_an_allowed_address_is_dialled(dialled, text):
     address = str(unwrap(ip_address(text)))
     for url, resolver in (
         (f"https://{literal(text)}/", None),
-        (f"https://{NAME}/", Names({kind_of(text): [text]})),
+        (f"https://{NAME}/", FakeResolver({record_type(text): [text]})),
     ):
         with pytest.raises(aiohttp.ClientConnectorError):
             get(url, resolver=resolver)
@@ -176,37 +176,37 @@ def test_on_a_trial_a_private_server_is_reached(host):
 def test_a_name_is_reached_over_real_dns():
     with (
         Receiver() as receiver,
-        NameServer({NAME: {"CNAME": ["www.example.net."]}, "www.example.net": {"A": ["127.0.0.1"]}}) as names,
+        NameServer({NAME: {"CNAME": ["www.example.net."]}, "www.example.net": {"A": ["127.0.0.1"]}}) as server,
     ):
-        assert get(f"http://{NAME}:{receiver.port}/", TRIAL, Resolver([names.address])) == [200]
+        assert get(f"http://{NAME}:{receiver.port}/", TRIAL, Resolver([server.address])) == [200]
         assert receiver.received[0].header("host") == f"{NAME}:{receiver.port}"
 
 
-def test_one_of_two_questions_may_fail():
-    with Receiver() as receiver, NameServer({NAME: {"A": ["127.0.0.1"], "AAAA": SERVFAIL}}) as names:
-        assert get(f"http://{NAME}:{receiver.port}/", TRIAL, Resolver([names.address])) == [200]
+def test_one_of_two_queries_may_fail():
+    with Receiver() as receiver, NameServer({NAME: {"A": ["127.0.0.1"], "AAAA": SERVFAIL}}) as server:
+        assert get(f"http://{NAME}:{receiver.port}/", TRIAL, Resolver([server.address])) == [200]
 
 
-def test_when_both_fail_it_is_trouble_and_no_answer():
-    with NameServer({NAME: SERVFAIL}) as names, pytest.raises(DnsTrouble):
-        get(f"http://{NAME}/", TRIAL, Resolver([names.address], lifetime_seconds=1))
-    with NameServer() as names, pytest.raises(NoAddress):
-        get(f"http://{NAME}/", TRIAL, Resolver([names.address]))
+def test_two_failed_queries_are_a_dns_error_not_a_missing_address():
+    with NameServer({NAME: SERVFAIL}) as server, pytest.raises(DnsError):
+        get(f"http://{NAME}/", TRIAL, Resolver([server.address], lifetime_seconds=1))
+    with NameServer() as server, pytest.raises(NoAddress):
+        get(f"http://{NAME}/", TRIAL, Resolver([server.address]))
 
 
 @pytest.mark.parametrize("text", targets.REFUSED_ADDRESSES[::9])
-def test_a_redirect_is_an_answer_and_nothing_more(text):
+def test_a_redirect_is_returned_and_not_followed(text):
     with Receiver() as receiver:
         receiver.answer = status(302, f"Location: http://{literal(text.partition('%')[0])}/latest/meta-data/")
         assert get(receiver.url(), TRIAL) == [302]
         assert receiver.connections == 1
 
 
-def test_a_connection_that_ended_up_elsewhere_is_never_written_to():
-    """Should the kernel or a library lead astray: the far end is looked at before the request is written."""
+def test_a_connection_to_a_refused_peer_is_never_written_to():
+    """The peer is checked before the request is written, in case the kernel or a library connects elsewhere."""
 
     async def run(url: str) -> None:
-        session = GuardedSession(TRIAL, resolver=Names({}), timeout=aiohttp.ClientTimeout(total=2), headers={})
+        session = GuardedSession(TRIAL, resolver=FakeResolver({}), timeout=aiohttp.ClientTimeout(total=2), headers={})
         session.client.connector._guard = Guard()
         try:
             with pytest.raises(AddressRefused):
@@ -220,18 +220,18 @@ def test_a_connection_that_ended_up_elsewhere_is_never_written_to():
         assert receiver.received == []
 
 
-def test_an_answer_is_kept_for_a_moment_only(monkeypatch):
-    with Receiver() as receiver, NameServer({NAME: {"A": ["127.0.0.1"]}}) as names:
-        resolver = Resolver([names.address])
+def test_dns_answers_are_cached_briefly(monkeypatch):
+    with Receiver() as receiver, NameServer({NAME: {"A": ["127.0.0.1"]}}) as server:
+        resolver = Resolver([server.address])
         assert get(f"http://{NAME}:{receiver.port}/", TRIAL, resolver, times=5) == [200] * 5
-        assert names.count(NAME, "A") == 1
-        monkeypatch.setattr(guarded_http, "KEEP_SECONDS", 0)
+        assert server.count(NAME, "A") == 1
+        monkeypatch.setattr(guarded_http, "CACHE_SECONDS", 0)
         get(f"http://{NAME}:{receiver.port}/", TRIAL, resolver, times=2)
-        assert names.count(NAME, "A") >= 3
+        assert server.count(NAME, "A") >= 3
 
 
 @pytest.mark.parametrize(
-    ("url", "called"),
+    ("url", "normalized"),
     [
         ("https://example.com", "https://example.com/"),
         ("HTTPS://EXAMPLE.com:443/Hook?a=b&c=%20", "https://example.com/Hook?a=b&c=%20"),
@@ -243,8 +243,8 @@ def test_an_answer_is_kept_for_a_moment_only(monkeypatch):
         ("https://example.com/" + "a" * 2028, "https://example.com/" + "a" * 2028),
     ],
 )
-def test_a_url_is_read_into_the_one_that_is_called(url, called):
-    assert str(read_target(url, rules=RULES).url) == called
+def test_a_url_is_normalized(url, normalized):
+    assert str(parse_target(url, rules=RULES).url) == normalized
 
 
 @pytest.mark.parametrize(
@@ -295,27 +295,29 @@ def test_a_url_is_read_into_the_one_that_is_called(url, called):
 )
 def test_a_url_that_is_not_plain_https_is_refused(url):
     with pytest.raises(TargetRefused):
-        read_target(url, rules=RULES)
+        parse_target(url, rules=RULES)
 
 
 @pytest.mark.parametrize("port", [443, 8443])
 def test_the_ports_are_a_setting(port):
-    assert read_target(f"https://example.com:{port}/", rules=Rules(guard=Guard(), ports=(443, 8443))).url.port == port
+    assert (
+        parse_target(f"https://example.com:{port}/", rules=UrlRules(guard=Guard(), ports=(443, 8443))).url.port == port
+    )
 
 
-def test_on_a_trial_http_and_any_port_are_open():
-    assert str(read_target("http://localhost:9000/x", rules=TRIAL).url) == "http://localhost:9000/x"
+def test_on_a_trial_http_and_any_port_are_allowed():
+    assert str(parse_target("http://localhost:9000/x", rules=TRIAL).url) == "http://localhost:9000/x"
     with pytest.raises(UrlRefused):
-        read_target("http://localhost:0/", rules=TRIAL)
+        parse_target("http://localhost:0/", rules=TRIAL)
     with pytest.raises(HostRefused):
-        read_target("http://metadata.google.internal/", rules=TRIAL)
+        parse_target("http://metadata.google.internal/", rules=TRIAL)
 
 
-def test_a_url_can_be_checked_once_and_for_now():
+def test_a_url_is_checked_with_its_current_addresses():
     def check(zones) -> None:
-        with NameServer(zones) as names:
-            resolver = Resolver([names.address], lifetime_seconds=0.5)
-            asyncio.run(check_now(f"https://{NAME}/", rules=RULES, resolver=resolver))
+        with NameServer(zones) as server:
+            resolver = Resolver([server.address], lifetime_seconds=0.5)
+            asyncio.run(check_url(f"https://{NAME}/", rules=RULES, resolver=resolver))
 
     check({NAME: {"A": ["8.8.8.8"]}})
     check({})
@@ -326,13 +328,15 @@ def test_a_url_can_be_checked_once_and_for_now():
         check({NAME: {"CNAME": ["inside.example."]}, "inside.example": {"A": ["10.0.0.1"]}})
 
 
-def test_the_resolver_hands_over_numeric_addresses_only():
+def test_the_resolver_returns_numeric_addresses_only():
     async def run():
-        resolver = guarded_http.CheckedResolver(Names({"A": ["8.8.8.8"], "AAAA": ["2606:4700::1111"]}), guard=Guard())
+        resolver = guarded_http.CheckedResolver(
+            FakeResolver({"A": ["8.8.8.8"], "AAAA": ["2606:4700::1111"]}), guard=Guard()
+        )
         return await resolver.resolve(NAME, 443)
 
-    found = asyncio.run(run())
-    assert [(one["host"], one["family"]) for one in found] == [
+    results = asyncio.run(run())
+    assert [(result["host"], result["family"]) for result in results] == [
         ("8.8.8.8", socket.AF_INET),
         ("2606:4700::1111", socket.AF_INET6),
     ]

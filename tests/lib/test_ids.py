@@ -1,3 +1,5 @@
+"""Ids: randomness, order, round trips, and refusal of other texts."""
+
 import uuid
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from lib.ids import InvalidId, from_uuid, new_id, to_uuid
 
 
-def test_an_id_has_96_random_bits_behind_its_second():
+def test_an_id_has_96_random_bits_after_its_seconds():
     numbers = {to_uuid(new_id()).int for _ in range(1000)}
     assert len({number & ((1 << 96) - 1) for number in numbers}) == 1000
 
@@ -18,7 +20,7 @@ def test_ids_of_a_later_second_sort_later():
 
 
 @given(st.uuids())
-def test_an_id_is_read_back_as_it_was_written(value):
+def test_an_id_survives_a_round_trip(value):
     assert to_uuid(from_uuid(value, prefix="tpl_"), prefix="tpl_") == value
 
 
@@ -34,6 +36,6 @@ def test_any_other_text_is_refused(text):
 @pytest.mark.parametrize(
     "text", ["", "tpl_", "wh_" + "0" * 22, "tpl_" + "0" * 21, "tpl_" + "z" * 22, "tpl_" + "0" * 21 + "é"]
 )
-def test_a_text_that_is_no_id_of_the_kind_is_refused(text):
+def test_a_text_without_the_prefix_or_length_is_refused(text):
     with pytest.raises(InvalidId):
         to_uuid(text, prefix="tpl_")

@@ -1,4 +1,4 @@
-"""The resolver against a real name server: facts are told from trouble."""
+"""The resolver against a real name server: authoritative answers are distinguished from errors."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.resolver import Answer, DnsTrouble, Resolver, Status
+from lib.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
 
 ZONES = {
@@ -39,7 +39,7 @@ def server() -> Iterator[NameServer]:
         yield server
 
 
-def look_up(server: NameServer, name: str, kind: str, *, seconds: float = 2.0) -> Answer:
+def look_up(server: NameServer, name: str, kind: str, *, seconds: float = 2.0) -> DnsAnswer:
     return asyncio.run(Resolver([server.address], lifetime_seconds=seconds).look_up(name, kind))
 
 
@@ -58,7 +58,7 @@ def look_up(server: NameServer, name: str, kind: str, *, seconds: float = 2.0) -
 )
 def test_records_are_found(server, name, kind, records):
     answer = look_up(server, name, kind)
-    assert (answer.status, set(answer.records)) == (Status.FOUND, records)
+    assert (answer.status, set(answer.records)) == (LookupStatus.FOUND, records)
     assert answer.ttl_seconds == 60
 
 
@@ -68,32 +68,32 @@ def test_a_chain_of_aliases_is_followed(server):
 
 
 def test_a_name_without_such_records_exists(server):
-    assert look_up(server, "a.example.com", "MX").status is Status.NO_DATA
-    assert look_up(server, "_domainkey.example.com", "TXT").status is Status.NO_DATA
+    assert look_up(server, "a.example.com", "MX").status is LookupStatus.NO_DATA
+    assert look_up(server, "_domainkey.example.com", "TXT").status is LookupStatus.NO_DATA
 
 
 @pytest.mark.parametrize("name", ["nowhere.example", "dangling.example.com", "x.a.example.com"])
-def test_a_name_that_is_not_there_is_a_fact(server, name):
-    assert look_up(server, name, "MX").status is Status.NO_NAME
+def test_a_missing_name_is_an_answer(server, name):
+    assert look_up(server, name, "MX").status is LookupStatus.NO_NAME
 
 
 @pytest.mark.parametrize("name", ["broken.example", "shut.example", "silent.example", "odd.example", "half.example"])
-def test_a_server_that_cannot_say_is_trouble(server, name):
-    with pytest.raises(DnsTrouble):
+def test_a_failing_server_is_a_dns_error(server, name):
+    with pytest.raises(DnsError):
         look_up(server, name, "MX", seconds=0.3)
 
 
 @pytest.mark.parametrize("name", ["loop.example.com", "a" * 64 + ".example", "a..example", "x." * 128])
-def test_a_name_that_cannot_be_asked_for_is_trouble(server, name):
-    with pytest.raises(DnsTrouble):
+def test_a_name_that_cannot_be_queried_is_a_dns_error(server, name):
+    with pytest.raises(DnsError):
         look_up(server, name, "A", seconds=0.3)
 
 
-def test_trouble_with_one_type_leaves_the_others(server):
+def test_an_error_of_one_type_leaves_the_others(server):
     assert look_up(server, "half.example", "A").records == ("192.0.2.3",)
 
 
-def test_a_truncated_answer_is_asked_for_again_over_tcp(server):
+def test_a_truncated_answer_is_queried_again_over_tcp(server):
     assert len(look_up(server, "large.example", "TXT").records) == 40
     assert ("large.example", "TXT", "tcp") in server.questions
 
@@ -105,8 +105,8 @@ def test_a_second_server_answers_for_a_silent_one(server):
         assert silent.count("example.com", "A") == 1
 
 
-def test_a_look_up_ends_within_its_lifetime(server):
-    began = time.monotonic()
-    with pytest.raises(DnsTrouble):
+def test_a_lookup_ends_within_its_lifetime(server):
+    started = time.monotonic()
+    with pytest.raises(DnsError):
         look_up(server, "silent.example", "A", seconds=0.4)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - started < 1.5

@@ -1,3 +1,5 @@
+"""Sealed values: bound to row and purpose, readable after key rotation."""
+
 import base64
 
 import pytest
@@ -21,20 +23,20 @@ def ring(settings):
     keyring._derived.cache_clear()
 
 
-def test_what_is_sealed_opens_for_its_row_and_purpose(ring):
+def test_a_sealed_value_is_decrypted_for_its_row_and_purpose(ring):
     sealed = seal(b"secret", purpose="p", row="row_1")
     assert b"secret" not in base64.b64decode(sealed.partition(".")[2])
     assert unseal(sealed, purpose="p", row="row_1") == b"secret"
 
 
 @pytest.mark.parametrize(("purpose", "row"), [("p", "row_2"), ("q", "row_1")])
-def test_a_sealed_value_does_not_open_elsewhere(ring, purpose, row):
+def test_a_sealed_value_is_invalid_for_another_row_or_purpose(ring, purpose, row):
     sealed = seal(b"secret", purpose="p", row="row_1")
     with pytest.raises(InvalidTag):
         unseal(sealed, purpose=purpose, row=row)
 
 
-def test_one_flipped_bit_keeps_it_shut(ring):
+def test_one_flipped_bit_makes_it_invalid(ring):
     key_id, _, encoded = seal(b"secret", purpose="p", row="r").partition(".")
     data = bytearray(base64.b64decode(encoded))
     for position in range(len(data)):
@@ -44,14 +46,14 @@ def test_one_flipped_bit_keeps_it_shut(ring):
         data[position] ^= 1
 
 
-def test_an_older_entry_opens_what_it_sealed_after_a_rotation(ring):
+def test_an_older_key_decrypts_its_values_after_a_rotation(ring):
     sealed = seal(b"secret", purpose="p", row="r")
     ring(NEW, OLD)
     assert unseal(sealed, purpose="p", row="r") == b"secret"
     assert seal(b"x", purpose="p", row="r").startswith("new.")
 
 
-def test_an_entry_that_has_left_the_ring_is_named(ring):
+def test_a_removed_key_is_named_in_the_error(ring):
     sealed = seal(b"secret", purpose="p", row="r")
     ring(NEW)
     with pytest.raises(UnknownKey, match="old"):

@@ -1,4 +1,4 @@
-"""What schemathesis is told about this service beyond its document; read by the run of test_schemathesis."""
+"""Schemathesis hooks with knowledge that the OpenAPI document lacks; used by test_schemathesis."""
 
 import itertools
 import json
@@ -13,16 +13,16 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.core.parameters import ParameterLocation
 
-# A request may follow its schema and still be refused: for a fact of the workspace, which has a code of its own,
-# or by one of these rules, which JSON Schema cannot tell.
+# A request may match its schema and still be refused: because of the workspace's data, with a specific code, or by one
+# of these rules, which JSON Schema cannot express.
 RULES = {
-    "duplicate_header": "two names that differ in case alone",
-    "reserved_header": "names, compared without case, and prefixes",
+    "duplicate_header": "two names that differ only in case",
+    "reserved_header": "names, compared case-insensitively, and prefixes",
     "invalid_range": "from is later than to",
-    "too_large": "metadata is counted in bytes of JSON",
-    "unsafe": "a file name of dots alone",
+    "too_large": "metadata is limited in bytes of JSON",
+    "unsafe": "a file name with only dots",
     "invalid_domain": "the grammar of IDNA",
-    "forbidden_target": "where a URL may lead",
+    "forbidden_target": "allowed targets of a URL",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},
@@ -32,28 +32,28 @@ CREATED = {
 }
 ADDRESSES = st.from_regex(r"[a-z][a-z0-9]{0,12}@demo\.example", fullmatch=True)
 NAMED = ADDRESSES.map(lambda address: f"Demo <{address}>")
-TURNS = itertools.count()
-LONGEST_LINE = 6000
+CALL_NUMBERS = itertools.count()
+MAX_LINE_LENGTH = 6000
 
 
-def moment(minutes: int) -> str:
+def minutes_from_now(minutes: int) -> str:
     return (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat(timespec="seconds")
 
 
 schemathesis.openapi.format("mailbox", ADDRESSES | NAMED)
 schemathesis.openapi.format("idn-hostname", st.from_regex(r"[a-z]{3,12}\.(example|test)", fullmatch=True))
 # scheduledFor is later than now, and at most 30 days ahead.
-schemathesis.openapi.format("date-time", st.integers(10, 29 * 24 * 60).map(moment))
+schemathesis.openapi.format("date-time", st.integers(10, 29 * 24 * 60).map(minutes_from_now))
 
 
 @schemathesis.check
-def refused_by_a_rule_alone(ctx, response, case):
-    """positive_data_acceptance, for an API whose rules reach further than JSON Schema."""
+def refused_only_by_a_known_rule(ctx, response, case):
+    """positive_data_acceptance for an API with rules that JSON Schema cannot express."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     problem = response.json() if response.status_code in REFUSED else {}
     codes = {error["code"] for error in problem.get("errors", ())}
-    # Two idempotency keys that differ are one more rule between two values.
+    # Different idempotency keys in header and body are refused by another such rule.
     assert problem.get("code") != "invalid_json", problem
     assert problem.get("code") != "validation_error" or codes <= RULES.keys(), problem
 
@@ -63,58 +63,63 @@ REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Leave out what gunicorn answers, which takes no longer line (limit_request_line), before the service sees it."""
+    """Skip requests that gunicorn refuses because of their line length (limit_request_line)."""
     parts = [*(case.path_parameters or {}).values(), *(case.query or {}).items()]
-    return len(urllib.parse.quote_plus(str(parts))) < LONGEST_LINE
+    return len(urllib.parse.quote_plus(str(parts))) < MAX_LINE_LENGTH
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Let requests get further than to the first fact that only this workspace knows."""
-    turn = next(TURNS)
+    """Insert ids and keys of this workspace, so that requests pass the first checks."""
+    number = next(CALL_NUMBERS)
     resource = case.operation.path.split("/")[2]
-    if turn % 2 and resource in CREATED and "id" in case.path_parameters and follows(case, ParameterLocation.PATH):
+    if (
+        number % 2
+        and resource in CREATED
+        and "id" in case.path_parameters
+        and matches_schema(case, ParameterLocation.PATH)
+    ):
         case.path_parameters["id"] = new_id(resource)
-    if turn % 2 and "webhook_id" in case.path_parameters and follows(case, ParameterLocation.PATH):
+    if number % 2 and "webhook_id" in case.path_parameters and matches_schema(case, ParameterLocation.PATH):
         case.path_parameters["webhook_id"] = new_id(resource)
     if isinstance(case.body, dict):
-        settle_keys(case, turn)
-    if isinstance(case.body, dict) and follows(case, ParameterLocation.BODY):
-        settle_body(case.body)
+        set_idempotency_key(case, number)
+    if isinstance(case.body, dict) and matches_schema(case, ParameterLocation.BODY):
+        adapt_body(case.body)
 
 
-def settle_keys(case: Any, turn: int) -> None:
-    """Give an idempotency key in one place, and a new one: a used one is answered before the fields are read."""
-    if "idempotencyKey" in case.body and follows(case, ParameterLocation.HEADER):
+def set_idempotency_key(case: Any, number: int) -> None:
+    """Use a new idempotency key in one place; a used one is answered before the fields are validated."""
+    if "idempotencyKey" in case.body and matches_schema(case, ParameterLocation.HEADER):
         case.headers.pop("Idempotency-Key", None)
-    if turn % 8 == 0 and follows(case, ParameterLocation.BODY):
+    if number % 8 == 0 and matches_schema(case, ParameterLocation.BODY):
         return
-    if "Idempotency-Key" in case.headers and follows(case, ParameterLocation.HEADER):
-        case.headers["Idempotency-Key"] = f"key-{turn}"
+    if "Idempotency-Key" in case.headers and matches_schema(case, ParameterLocation.HEADER):
+        case.headers["Idempotency-Key"] = f"key-{number}"
     given = case.body.get("idempotencyKey")
     if isinstance(given, str) and 1 <= len(given) <= 255:
-        case.body["idempotencyKey"] = f"key-{turn}"
+        case.body["idempotencyKey"] = f"key-{number}"
 
 
-def settle_body(body: dict[str, Any]) -> None:
+def adapt_body(body: dict[str, Any]) -> None:
     if body.get("templateId"):
         body["templateId"] = "hello"
     if "from" in body and not body["from"].rstrip(">").endswith("@demo.example"):
         body["from"] = "hello@demo.example"
     if body.get("scheduledFor"):
-        body["scheduledFor"] = moment(60)
-    # Nobody listens there.
+        body["scheduledFor"] = minutes_from_now(60)
+    # No server listens there.
     if "url" in body:
         body["url"] = CREATED["webhooks"]["url"]
-    # A blocked address would be refused in every email after.
+    # A suppressed address would be refused in all later emails.
     if "email" in body:
         body["email"] = "nobody@example.com"
     if "emails" in body:
         body["emails"] = [f"nobody{place}@example.com" for place in range(len(body["emails"]))]
 
 
-def follows(case: Any, location: ParameterLocation) -> bool:
-    """Tell whether this part of a request follows its schema; ids of a chain of calls are the chain's."""
+def matches_schema(case: Any, location: ParameterLocation) -> bool:
+    """Return whether this part of a request matches its schema; stateful tests set the ids of the path."""
     if case.meta is None or case.meta.phase.name.value == "stateful":
         return location is not ParameterLocation.PATH
     part = case.meta.components.get(location)
@@ -122,11 +127,11 @@ def follows(case: Any, location: ParameterLocation) -> bool:
 
 
 def new_id(resource: str) -> str:
-    # A workspace has 20 of them at most.
+    # A workspace can have at most 20 webhook endpoints.
     if resource == "webhooks" and (existing := call("webhooks?limit=1")["data"]):
         return existing[0]["id"]
     path = "emails/send" if resource == "emails" else resource
-    later = {"scheduledFor": moment(24 * 60)} if resource == "emails" else {}
+    later = {"scheduledFor": minutes_from_now(24 * 60)} if resource == "emails" else {}
     return call(path, {**CREATED[resource], **later})["id"]
 
 

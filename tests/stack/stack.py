@@ -1,4 +1,4 @@
-"""The service as it really runs, for tests that break it: own database, own Redis, own processes."""
+"""Stack of the real processes with a separate database and Redis, for tests that break them."""
 
 import atexit
 import functools
@@ -43,11 +43,11 @@ def free_port() -> int:
 
 
 def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
-    """Poll until the condition holds. Raises AssertionError with what was waited for."""
+    """Poll until the condition is true. Raises AssertionError with the description `what`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if found := condition():
-            return found
+        if result := condition():
+            return result
         time.sleep(0.05)
     raise AssertionError(f"not within {seconds} s: {what}")
 
@@ -61,7 +61,7 @@ class Reply:
 
 @dataclass
 class Stack:
-    """Processes by name; `url` is the web's, `key` a full-access key of the demo workspace."""
+    """Processes by name; `url`: of the web process, `key`: a full-access key of the demo workspace."""
 
     logs: Path
     environment: dict[str, str]
@@ -144,15 +144,15 @@ class Stack:
             try:
                 return connection.execute(sql, parameters).fetchall()
             except psycopg.errors.AdminShutdown:
-                # What breaks the connections of the service breaks this one with them, and undoes the statement.
+                # The connections of the service and this one were terminated together; the statement was rolled back.
                 return self.query(sql, *parameters)
 
     def drop_connections(self) -> None:
-        """Break every connection that the processes have to the database."""
+        """Terminate all connections of the processes to the database."""
         self.query(TERMINATE)
 
     def caught(self) -> dict[str, int]:
-        """Return how many copies of each email's recipient the inbox has, by the envelope's return path."""
+        """Return the number of messages in the inbox per recipient, by return path."""
         return dict(self.query("SELECT envelope_from, count(*) FROM inbox_caughtmail GROUP BY 1"))
 
     def all_delivered(self) -> bool:
@@ -161,7 +161,7 @@ class Stack:
 
 @functools.cache
 def _template(server: str) -> tuple[str, str]:
-    """Make a migrated database with the demo account, once for all stacks of this run; return it with the key."""
+    """Create a migrated database with the demo account, once per test run; return its name and the API key."""
     name = f"stack_template_{uuid4().hex[:12]}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -173,25 +173,25 @@ def _template(server: str) -> tuple[str, str]:
 
 
 def _drop(server: str, name: str) -> None:
-    # A server of the tests' own may be gone by now, with all that it held.
+    # A server started by a test may have been stopped and removed.
     with suppress(psycopg.OperationalError), psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @contextmanager
 def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
-    """Yield a stack with a migrated database and the demo account; nothing runs yet but Redis."""
+    """Yield a stack with a migrated database, the demo account and Redis, without other processes."""
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
     template, key = _template(server)
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-    own_redis = redis.start_throw_away()
+    redis_server = redis.start_throw_away()
     port = free_port()
     environment = {
         **os.environ,
         "MODE": "embedded",
         "DATABASE_URL": f"{server}/{name}",
-        "REDIS_URL": own_redis.url,
+        "REDIS_URL": redis_server.url,
         "PORT": str(port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "INBOX_PORT": str(free_port()),
@@ -199,14 +199,14 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
         "RATE_LIMIT": "off",
         **variables,
     }
-    stack = Stack(logs=logs, environment=environment, redis=own_redis)
+    stack = Stack(logs=logs, environment=environment, redis=redis_server)
     try:
         stack.key = key
         yield stack
     finally:
         stack.stop_all()
         with suppress(ProcessLookupError):
-            # A storm may have put another in its place.
+            # A chaos run may have stopped or replaced Redis.
             os.kill(stack.redis.pid, signal.SIGCONT)
         stack.redis.stop()
         with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:

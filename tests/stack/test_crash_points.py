@@ -1,4 +1,4 @@
-"""Every named point of lib/worker/failpoints.py, struck in a real stack; then the auditor. A new point is tested unasked."""
+"""Every failpoint of lib/worker/failpoints.py, injected in a real stack and audited; new points are included."""
 
 import re
 import threading
@@ -6,23 +6,23 @@ import threading
 import pytest
 
 from lib.worker.failpoints import POINTS
-from tests.stack.scenario import LEASE_SECONDS, mend, running_scene
+from tests.stack.scenario import LEASE_SECONDS, recover_after_failpoint, running_scenario
 from tests.stack.stack import REPOSITORY, wait_for
 
-# What is done there; who sleeps for longer than his lease finds his work taken over.
+# A process that sleeps for longer than its lease loses its claimed entries to another worker.
 ACTIONS = ("kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
-# The sharpest of each room run every time, the others with --long.
+# The most critical points of each app run every time, the others with --long.
 ALWAYS = {
     "emails.before_accept_commit", "emails.after_accept_commit", "emails.after_cancel_commit", "emails.after_claim",
     "delivery.after_dot", "emails.before_record", "webhooks.after_post", "inbound.after_store",
 }  # fmt: skip
-CALL = re.compile(r"\bfault\(\"([a-z_.]+)\"\)")
-ROOMS = (
+CALL = re.compile(r"\bfailpoint\(\"([a-z_.]+)\"\)")
+PACKAGES = (
     "emails",
     "webhooks",
     "inbound",
     "delivery",
-    "drain",
+    "lib",
     "suppressions",
     "workspaces",
     "tracking",
@@ -34,7 +34,7 @@ ROOMS = (
 )
 
 
-# Between what a transport returns and its result stands nothing but the point: no error can come from there.
+# Nothing else between the transport and its result can raise.
 CANNOT_RAISE = {"emails.after_hand_over"}
 
 
@@ -48,64 +48,66 @@ def cases():
             yield pytest.param(point, action, id=f"{point}-{action.partition('=')[0]}", marks=marks)
 
 
-def test_the_registry_knows_every_point_of_the_source_and_no_other():
-    sources = [path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py")]
+def test_the_registry_lists_exactly_the_failpoints_of_the_source():
+    sources = [path for package in PACKAGES for path in (REPOSITORY / package).rglob("*.py")]
     found = [point for path in sources for point in CALL.findall(path.read_text())]
     assert set(found) == set(POINTS)
-    assert len(found) == len(set(found)), "a name belongs to one place"
+    assert len(found) == len(set(found)), "each name is used once"
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory):
-    with running_scene(tmp_path_factory.mktemp("scene")) as scene:
-        yield scene
+def scenario(tmp_path_factory):
+    with running_scenario(tmp_path_factory.mktemp("scene")) as scenario:
+        yield scenario
 
 
-def play(scene):
-    """Do a little of everything that the points lie on."""
-    demo, other = scene.tenants
-    later = scene.send(demo, scene.address(), seconds=600)
-    soon = scene.send(other, scene.address(), seconds=2)
+def exercise_all_points(scenario):
+    """Use every feature that has a failpoint."""
+    demo, other = scenario.tenants
+    later = scenario.send(demo, scenario.address(), seconds=600)
+    soon = scenario.send(other, scenario.address(), seconds=2)
     assert later
     assert soon
-    assert scene.cancel(later)
-    scene.send(demo, scene.address(), scene.address())
-    first = scene.send(other, scene.address())
-    scene.batch(demo, scene.address(), scene.address(), scene.address())
-    scene.send(demo, scene.address("simulator.test", "clicked"))
-    blocked = scene.address()
-    scene.suppress(other, blocked)
-    assert scene.send(other, blocked) is None
+    assert scenario.cancel(later)
+    scenario.send(demo, scenario.address(), scenario.address())
+    first = scenario.send(other, scenario.address())
+    scenario.batch(demo, scenario.address(), scenario.address(), scenario.address())
+    scenario.send(demo, scenario.address("simulator.test", "clicked"))
+    suppressed = scenario.address()
+    scenario.suppress(other, suppressed)
+    assert scenario.send(other, suppressed) is None
     assert first
     (address,) = first.addresses
-    arrived = wait_for(
-        lambda: [copy for copy in scene.ledger.copies if copy.recipient == address], seconds=120, what="a first copy"
+    received = wait_for(
+        lambda: [one for one in scenario.ledger.messages if one.recipient == address],
+        seconds=120,
+        what="a message",
     )
-    wait_for(lambda: is_sent(scene, address), seconds=120, what="its outcome")
-    # Hosts tell a bounce twice; the second finds whatever a dead receiver has left.
-    scene.report_bounce(arrived[0])
-    scene.expire_leases()
-    scene.report_bounce(arrived[0])
-    scene.stack.query("UPDATE domains_domain SET check_due_at = now() RETURNING 1")
-    scene.sweep("analytics.tasks.fold", "domains.tasks.verify_due")
+    wait_for(lambda: is_sent(scenario, address), seconds=120, what="its delivery status")
+    # The bounce is sent twice; the second one covers the state that a killed receiver left.
+    scenario.report_bounce(received[0])
+    scenario.expire_leases()
+    scenario.report_bounce(received[0])
+    scenario.stack.query("UPDATE domains_domain SET check_due_at = now() RETURNING 1")
+    scenario.enqueue_tasks("analytics.tasks.fold", "domains.tasks.verify_due")
 
 
-def is_sent(scene, address):
-    return scene.stack.query("SELECT state FROM emails_recipient WHERE address = %s", address) == [("sent",)]
+def is_sent(scenario, address):
+    return scenario.stack.query("SELECT state FROM emails_recipient WHERE address = %s", address) == [("sent",)]
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("point", "action"), list(cases()))
-def test_a_fault_at_any_point_breaks_no_promise(scene, point, action):
+def test_every_guarantee_holds_after_a_fault_at_any_failpoint(scenario, point, action):
     name = POINTS[point][0]
     for other in ("web", "worker", "inbound"):
-        scene.run(other, f"{point}:1:{action}" if other == name else "")
-    struck = mend(scene, name, point, is_deadly=action == "kill")
-    play(scene)
-    struck.result()
-    # What beat would do a while later: a dead receiver's claims are taken over.
-    scene.expire_leases()
-    scene.sweep("inbound.tasks.process")
-    scene.settle()
-    assert scene.findings() == []
+        scenario.run(other, f"{point}:1:{action}" if other == name else "")
+    recovery = recover_after_failpoint(scenario, name, point, is_deadly=action == "kill")
+    exercise_all_points(scenario)
+    recovery.result()
+    # Like beat later: take over the claims of a killed receiver.
+    scenario.expire_leases()
+    scenario.enqueue_tasks("inbound.tasks.process")
+    scenario.wait_until_idle()
+    assert scenario.find_violations() == []
     assert threading.active_count() < 50

@@ -20,7 +20,7 @@ def timeline(stack, email_id):
 
 
 def lines(text):
-    """Line ends are CRLF in every mail (RFC 2045, section 2.8)."""
+    """Split lines; line ends are CRLF in every message (RFC 2045, section 2.8)."""
     return re.split("\r\n|\r|\n", text)
 
 
@@ -28,48 +28,48 @@ def delivered(stack, email_id):
     return stack.call("GET", f"/emails/{email_id}").body["status"] == "delivered"
 
 
-def test_an_email_is_delivered_within_two_seconds(whole_stack):
-    whole_stack.send()
-    wait_for(whole_stack.all_delivered, seconds=20, what="a warm worker")
+def test_an_email_is_delivered_within_two_seconds(full_stack):
+    full_stack.send()
+    wait_for(full_stack.all_delivered, seconds=20, what="a warm worker")
     started = time.monotonic()
-    email_id = whole_stack.send().body["id"]
-    wait_for(lambda: delivered(whole_stack, email_id), seconds=5, what="the delivery")
+    email_id = full_stack.send().body["id"]
+    wait_for(lambda: delivered(full_stack, email_id), seconds=5, what="the delivery")
     assert time.monotonic() - started < 2
-    assert timeline(whole_stack, email_id) == ["queued", "sent", "delivered"]
+    assert timeline(full_stack, email_id) == ["queued", "sent", "delivered"]
 
 
-def test_each_recipient_gets_a_copy_with_the_common_headers(whole_stack):
-    sent = whole_stack.send(
+def test_each_recipient_gets_a_separate_message_with_the_common_headers(full_stack):
+    sent = full_stack.send(
         to=["Ada <a@x.example>", "b@x.example"], cc=["c@x.example"], bcc=["d@x.example"], replyTo="r@x.example"
     )
-    wait_for(lambda: delivered(whole_stack, sent.body["id"]), seconds=10, what="the delivery")
-    rows = whole_stack.query(
+    wait_for(lambda: delivered(full_stack, sent.body["id"]), seconds=10, what="the delivery")
+    rows = full_stack.query(
         "SELECT c.recipient, c.source FROM inbox_caughtmail c JOIN emails_email e ON e.id = c.email_id "
         "JOIN emails_recipient r ON r.email_id = e.id WHERE r.address = 'd@x.example'"
     )
-    copies = {address: email.message_from_bytes(source, policy=policy.default) for address, source in rows}
-    assert copies.keys() == {"a@x.example", "b@x.example", "c@x.example", "d@x.example"}
-    assert len({copy["Message-ID"] for copy in copies.values()}) == 4
+    messages = {address: email.message_from_bytes(source, policy=policy.default) for address, source in rows}
+    assert messages.keys() == {"a@x.example", "b@x.example", "c@x.example", "d@x.example"}
+    assert len({message["Message-ID"] for message in messages.values()}) == 4
     for address, source in rows:
-        copy = copies[address]
-        assert (copy["To"], copy["Cc"], copy["Reply-To"]) == (
+        message = messages[address]
+        assert (message["To"], message["Cc"], message["Reply-To"]) == (
             "Ada <a@x.example>, b@x.example",
             "c@x.example",
             "r@x.example",
         )
         assert b"d@x.example" not in source
-        assert copy["Bcc"] is None
+        assert message["Bcc"] is None
 
 
 @pytest.mark.parametrize("real", emails(), ids=lambda real: real.name)
-def test_real_emails_arrive_as_they_were_written(whole_stack, real):
+def test_realistic_emails_arrive_unchanged(full_stack, real):
     """Latin, CJK, Arabic, Indic, emoji; 100 kB; long lines, odd line ends, conditional comments."""
-    sent = whole_stack.send(
+    sent = full_stack.send(
         subject=real.subject, html=real.html, to=f"{real.name}@corpus.example", trackOpens=False, trackClicks=False
     )
     assert sent.status == 202
-    wait_for(lambda: delivered(whole_stack, sent.body["id"]), seconds=10, what="the delivery")
-    ((source,),) = whole_stack.query(
+    wait_for(lambda: delivered(full_stack, sent.body["id"]), seconds=10, what="the delivery")
+    ((source,),) = full_stack.query(
         "SELECT source FROM inbox_caughtmail WHERE recipient = %s", f"{real.name}@corpus.example"
     )
     message = email.message_from_bytes(source, policy=policy.default)
@@ -78,7 +78,7 @@ def test_real_emails_arrive_as_they_were_written(whole_stack, real):
     assert lines(before + after) == lines(real.html)
     assert "/u/" in footer
     assert message["Subject"] == real.subject
-    assert whole_stack.call("GET", f"/emails/{sent.body['id']}").body["htmlContent"] == real.html
+    assert full_stack.call("GET", f"/emails/{sent.body['id']}").body["htmlContent"] == real.html
     assert text.get_content().strip()
     assert max(map(len, source.split(b"\r\n"))) <= 998
     assert source.isascii()

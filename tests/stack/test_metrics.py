@@ -1,4 +1,4 @@
-"""Figures of several processes are added up, whichever of them answers the scrape."""
+"""Metrics are summed over all web processes, independent of the process that answers the scrape."""
 
 import urllib.request
 
@@ -15,12 +15,12 @@ def scrape(stack):
     return {(sample.name, *sorted(sample.labels.values())): sample.value for one in families for sample in one.samples}
 
 
-def test_every_process_tells_of_the_requests_of_all(stack):
+def test_every_process_reports_the_requests_of_all_processes(stack):
     stack.start("web", WEB_CONCURRENCY="3")
     for _ in range(30):
         assert stack.send().status == 202
     for _ in range(6):
-        found = scrape(stack)
-        assert found["postrider_request_seconds_count", "2xx", "email-send"] == 30
-        assert found["postrider_queue_recipients", "ready"] == 30
-    assert (found["postrider_up",], found["postrider_redis_up",]) == (1, 1)
+        metrics = scrape(stack)
+        assert metrics["postrider_request_seconds_count", "2xx", "email-send"] == 30
+        assert metrics["postrider_queue_recipients", "ready"] == 30
+    assert (metrics["postrider_up",], metrics["postrider_redis_up",]) == (1, 1)

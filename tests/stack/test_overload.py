@@ -1,4 +1,4 @@
-"""More requests at once than there are processes: those that waited too long are told so, early and honestly."""
+"""More concurrent requests than processes: requests that waited too long are answered with 503."""
 
 import time
 from collections import Counter
@@ -9,27 +9,27 @@ import pytest
 from tests.stack.stack import Reply
 
 pytestmark = pytest.mark.stack
-# Each holds the only process for a good while.
+# Each request occupies the only process for some time.
 RECIPIENTS = [{"to": f"r{number}@example.com"} for number in range(500)]
 MAX_WAIT_SECONDS = 0.2
 
 
-def test_beyond_its_capacity_a_service_answers_503_at_once_and_keeps_what_it_accepted(stack):
+def test_an_overloaded_service_answers_503_and_keeps_accepted_emails(stack):
     stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS=f"{MAX_WAIT_SECONDS * 1000:.0f}")
-    answers = [answer for answer in at_once(stack, 24) if answer.status != 202]
+    answers = [answer for answer in send_concurrently(stack, 24) if answer.status != 202]
     assert answers, "one process cannot accept all of these in time"
     assert {(answer.status, answer.body["code"]) for answer in answers} == {(503, "overloaded")}
     accepted = 24 - len(answers)
     assert accepted
     assert stack.query("SELECT count(*) FROM emails_pending") == [(accepted * 500,)]
-    # The queue is gone with those who stood in it.
+    # No request is waiting any more.
     assert stack.send().status == 202
 
 
-def test_a_probe_of_health_waits_and_is_answered(stack):
+def test_a_health_check_is_answered_under_overload(stack):
     stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS="50")
     with ThreadPoolExecutor(1) as pool:
-        queue = pool.submit(at_once, stack, 8)
+        queue = pool.submit(send_concurrently, stack, 8)
         time.sleep(0.1)
         assert stack.is_ready()
     statuses = Counter(answer.status for answer in queue.result())
@@ -37,7 +37,7 @@ def test_a_probe_of_health_waits_and_is_answered(stack):
     assert statuses[202]
 
 
-def at_once(stack, count: int) -> list[Reply]:
+def send_concurrently(stack, count: int) -> list[Reply]:
     stack.call("POST", "/templates", {"name": "t", "alias": "t", "subject": "s", "htmlContent": "<p>Hi</p>"})
     batch = {"from": "hello@demo.example", "templateId": "t", "recipients": RECIPIENTS}
     with ThreadPoolExecutor(count) as pool:

@@ -1,18 +1,22 @@
-"""The promise of CONTRACT section 4 against mail hosts that are slow, silent, or late with their last word."""
+"""Delivery guarantees (docs/specification.md, Delivery) with slow and silent mail hosts, and late replies."""
 
+import asyncio
 import base64
 import email
 import json
 import os
 import re
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.delivery.scripted import ScriptedServer, after, silence
 from tests.lib.nameserver import NameServer
-from tests.stack.outside import mail_hosts
 from tests.stack.stack import free_port, running_stack, wait_for
 
 pytestmark = pytest.mark.stack
@@ -21,7 +25,29 @@ GOOD = b"250 2.0.0 Queued as 1\r\n"
 GO_AHEAD = b"354 Go ahead\r\n"
 
 
-def through(server):
+@contextmanager
+def mail_hosts(*servers: ScriptedServer) -> Iterator[None]:
+    """Run scripted mail hosts in a thread; their received messages can be read at any time."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="mail hosts", daemon=True)
+    thread.start()
+
+    def run(coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout=20)
+
+    stack = AsyncExitStack()
+    try:
+        for server in servers:
+            run(stack.enter_async_context(server))
+        yield
+    finally:
+        run(stack.aclose())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=20)
+        loop.close()
+
+
+def relay_settings(server):
     return {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=none"}
 
 
@@ -37,12 +63,12 @@ def state_of(stack):
     return stack.query("SELECT state FROM emails_recipient")[0][0]
 
 
-def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_copy(tmp_path):
+def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_message(tmp_path):
     server = ScriptedServer({"data": [silence, GO_AHEAD]})
-    with mail_hosts(server), running_stack(tmp_path, **through(server)) as stack:
+    with mail_hosts(server), running_stack(tmp_path, **relay_settings(server)) as stack:
         stack.start("web", "worker-1")
         stack.send()
-        wait_for(lambda: server.said("DATA"), seconds=20, what="the host is asked for DATA")
+        wait_for(lambda: server.said("DATA"), seconds=20, what="the host receives DATA")
         stack.kill("worker-1")
         expire_leases(stack)
         stack.start("worker-2")
@@ -50,9 +76,9 @@ def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_copy(tmp_path):
         assert len(server.messages) == 1
 
 
-def test_a_worker_killed_after_the_final_dot_leaves_one_copy_more_and_tells_it(tmp_path):
+def test_a_worker_killed_after_the_final_dot_leaves_one_duplicate_and_an_event(tmp_path):
     server = ScriptedServer({"dot": [silence, GOOD]})
-    with mail_hosts(server), running_stack(tmp_path, **through(server)) as stack:
+    with mail_hosts(server), running_stack(tmp_path, **relay_settings(server)) as stack:
         stack.start("web", "worker-1")
         sent = stack.send()
         wait_for(lambda: server.messages, seconds=20, what="the host has the message")
@@ -63,14 +89,14 @@ def test_a_worker_killed_after_the_final_dot_leaves_one_copy_more_and_tells_it(t
         first, second = message_ids(server)
         assert first == second
         events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
-        told = [event["payload"].get("reason") for event in events if event["eventType"] == "deferred"]
-        assert told == ["worker_lost"]
+        reasons = [event["payload"].get("reason") for event in events if event["eventType"] == "deferred"]
+        assert reasons == ["worker_lost"]
 
 
-def test_a_final_reply_that_takes_three_leases_is_waited_for(tmp_path):
-    """Nine minutes by a clock of four-second leases: renewed all the while, and nobody else sends it."""
+def test_a_final_reply_after_three_leases_is_waited_for(tmp_path):
+    """With a lease of four seconds, the lease is renewed until the reply, and no other worker sends the message."""
     server = ScriptedServer({"dot": after(13, GOOD)})
-    with mail_hosts(server), running_stack(tmp_path, LEASE_SECONDS="4", **through(server)) as stack:
+    with mail_hosts(server), running_stack(tmp_path, LEASE_SECONDS="4", **relay_settings(server)) as stack:
         stack.start("web", "worker-1", "worker-2")
         stack.send()
         wait_for(lambda: state_of(stack) == "sent", seconds=40, what="the late reply is recorded")
@@ -100,18 +126,18 @@ def test_a_silent_destination_does_not_slow_another(tmp_path):
             stack.start("web", "worker")
             for number in range(60):
                 stack.send(to=f"u{number}@dead.example")
-            wait_for(lambda: dead.open, seconds=20, what="the silent host is called")
+            wait_for(lambda: dead.open, seconds=20, what="a connection to the silent host")
             started = time.monotonic()
             for number in range(20):
                 stack.send(to=f"u{number}@good.example")
-            wait_for(lambda: len(good.messages) == 20, seconds=20, what="the other host gets its mail")
+            wait_for(lambda: len(good.messages) == 20, seconds=20, what="the other host receives its messages")
             assert time.monotonic() - started < 5
             waiting = stack.query("SELECT count(*), max(attempts) FROM emails_pending WHERE domain = 'dead.example'")
             assert waiting == [(60, 1)]
 
 
 def test_large_attachments_at_full_concurrency_stay_within_bounds(stack):
-    """16 emails of 10 MiB at once would hold half a gigabyte composed; a worker takes three at a time."""
+    """16 emails of 10 MiB would need half a gigabyte when composed; a worker sends three at a time."""
     stack.start("inbox", "web", "worker")
     stack.send()
     wait_for(stack.all_delivered, seconds=20, what="a warm worker")
@@ -120,7 +146,7 @@ def test_large_attachments_at_full_concurrency_stay_within_bounds(stack):
     file = {"filename": "big.bin", "content": content, "contentType": "application/octet-stream"}
     first = stack.send(to=[f"u{number}@example.com" for number in range(16)], attachments=[file])
     assert first.status == 202
-    wait_for(lambda: len(stack.caught()) == 17, seconds=90, what="all copies")
+    wait_for(lambda: len(stack.caught()) == 17, seconds=90, what="all messages")
     assert peak_bytes(stack.processes["worker"].pid) - before < 300 * 2**20
 
 
@@ -181,7 +207,9 @@ def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
         assert sent.status == 202
         path = f"/emails/{sent.body['id']}"
         wait_for(
-            lambda path=path: stack.call("GET", path).body["status"] == "delivered", seconds=10, what="the other's"
+            lambda path=path: stack.call("GET", path).body["status"] == "delivered",
+            seconds=10,
+            what="the other workspace's email",
         )
         assert time.monotonic() - started < 1
-    assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the backlog is still there"
+    assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the backlog is not empty"

@@ -1,4 +1,4 @@
-"""Events over the real processes: what is announced arrives, whatever is killed on the way."""
+"""Webhook delivery by the real processes, despite killed processes and failing receivers."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from tests.webhooks.receiver import Receiver, silence, status
 
 pytestmark = pytest.mark.stack
 
-# An email whose session the stop has cut off is tried again soon, and so is a post.
+# An interrupted delivery or webhook request is retried soon.
 FAST = {"DELIVERY_RETRY_SECONDS": "1", "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 20)}
 
 
@@ -41,7 +41,7 @@ def ids_of(receiver):
     return {request.header("webhook-id") for request in receiver.received}
 
 
-def test_an_email_is_told_within_two_seconds_and_verifies(stack, receiver):
+def test_a_webhook_arrives_within_two_seconds_and_verifies(stack, receiver):
     stack.start("inbox", "web", "worker")
     webhook = register(stack, receiver, "sent", "email.delivered")
     stack.send()
@@ -53,13 +53,13 @@ def test_an_email_is_told_within_two_seconds_and_verifies(stack, receiver):
             request.body, {name.lower(): value for name, value in request.headers.items()}
         )
         assert (body["data"]["emailId"], body["data"]["to"]) == (sent.body["id"], "grace@example.com")
-    told = [("queued", False), ("sent", True), ("delivered", True)]
+    expected = [("queued", False), ("sent", True), ("delivered", True)]
 
     def timeline():
         events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
         return [(event["eventType"], event["sentToWebhook"]) for event in events]
 
-    wait_for(lambda: timeline() == told, seconds=5, what="the timeline to say so")
+    wait_for(lambda: timeline() == expected, seconds=5, what="the timeline")
 
 
 def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
@@ -70,9 +70,9 @@ def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
     wait_for(lambda: len(receiver.received) >= 4, seconds=30, what="attempts under way")
     stack.kill("worker-1")
     stack.redis.stop()
-    wait_for(lambda: unfinished(stack) > 0, seconds=5, what="something left to do")
+    wait_for(lambda: unfinished(stack) > 0, seconds=5, what="unfinished deliveries")
     receiver.answer = status(200)
-    # Let a dead worker's minute pass: rows are moved into the past, never the clock.
+    # Expire all leases by moving their rows into the past; the clock is not changed.
     for table in ("emails_pending", "webhooks_pending"):
         stack.query(f"UPDATE {table} SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
     stack.start("worker-2", "worker-3")
@@ -95,7 +95,7 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(stack, receiver):
         wait_for(
             lambda: stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 0") == [(20,)],
             seconds=10,
-            what="all of them to wait",
+            what="all deliveries to wait",
         )
         stack.query("UPDATE webhooks_pending SET due_at = now(), expires_at = expires_at - interval '2 h' RETURNING 1")
         wait_for(lambda n=round_number: len(receiver.received) == 20 * n, seconds=10, what="the next attempts")
@@ -107,14 +107,14 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(stack, receiver):
     assert len({request.body for request in receiver.received}) == 20
 
 
-def test_sigterm_ends_what_is_under_way_and_no_more(stack, receiver):
+def test_sigterm_finishes_requests_in_flight_and_starts_no_others(stack, receiver):
     stack.start("inbox", "web", "worker-1", **FAST)
     register(stack, receiver)
     send_many(stack, 100)
-    wait_for(lambda: len(receiver.received) > 10, seconds=30, what="posts")
+    wait_for(lambda: len(receiver.received) > 10, seconds=30, what="webhook requests")
     stack.processes["worker-1"].send_signal(signal.SIGTERM)
     assert stack.processes["worker-1"].wait(60) == 0
-    assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "nothing is left leased"
+    assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "no entry is leased"
     stack.start("worker-2", **FAST)
     wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
     assert len(ids_of(receiver)) == len(receiver.received) == 100

@@ -8,19 +8,19 @@ from tests.standards import shapes
 
 @pytest.fixture(scope="session")
 def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every shape, signed, as a file."""
+    """Return a file for every shape, signed."""
     return _written(tmp_path_factory.mktemp("good"), shapes.signed())
 
 
 @pytest.fixture(scope="session")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One message after each attack, as a file."""
+    """Return a file for every tampered message."""
     return _written(tmp_path_factory.mktemp("bad"), shapes.tampered())
 
 
 @pytest.fixture
 def as_json(good: dict[str, Path], bad: dict[str, Path]) -> str:
-    """What the scripts read: all the files, and the record of the key."""
+    """Return the scripts' input: all files, and the DNS record of the key."""
     files = [str(path) for path in (*good.values(), *bad.values())]
     return json.dumps({"files": files, "record": {"name": shapes.RECORD_NAME, "value": shapes.record()}})
 

@@ -1,7 +1,7 @@
-"""A throw-away Postfix on loopback: takes mail from this machine alone, and relays it to where its routes say.
+"""Temporary Postfix on loopback: accepts mail from this machine only, and relays it by its routes.
 
-It has directories of its own and no part of the system's configuration, and needs root. A message that the next host
-refuses comes back as a bounce to its return path, by the routes too.
+It has separate directories, ignores the system's configuration, and needs root. A message refused by the next host
+returns as a bounce to its return path, also by the routes.
 
     with Postfix(routes={"bounce.example": 2526, "*": 2525}) as postfix:
         smtplib.SMTP("127.0.0.1", postfix.port)…
@@ -23,7 +23,7 @@ import pytest
 from tests.standards.tools import DEBIAN, program
 
 START_SECONDS = 15.0
-# name, type, private, unprivileged, chroot, wakeup, processes, command: what relaying and bouncing need.
+# The services for relaying and bouncing: name, type, private, unprivileged, chroot, wakeup, processes, command.
 MASTER = """\
 127.0.0.1:{port} inet n - n - - smtpd
 pickup    unix n - n 60 1 pickup
@@ -56,7 +56,7 @@ class Postfix:
 
     def __init__(self, *, routes: dict[str, int], settings: dict[str, Any] | None = None) -> None:
         if os.geteuid() != 0:
-            pytest.skip("a Postfix of our own needs root")
+            pytest.skip("a separate Postfix needs root")
         self._postfix = program("postfix", package="postfix")
         self._directory = Path(tempfile.mkdtemp(prefix="postrider-postfix-"))
         self._configuration = self._directory / "conf"
@@ -76,7 +76,7 @@ class Postfix:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def start(self) -> None:
-        """Return when it answers; what it has queued before is still there."""
+        """Start Postfix, with its earlier queue, and wait until it accepts connections."""
         self._run(self._postfix, "start")
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -87,16 +87,16 @@ class Postfix:
         self._run(self._postfix, "stop")
 
     def queue(self) -> list[dict[str, Any]]:
-        """Return what waits, as postqueue(1) tells it: queue_id, queue_name, sender, recipients with delay_reason."""
+        """Return the queue in the form of postqueue(1): queue_id, queue_name, sender, recipients with delay_reason."""
         listed = self._run("postqueue", "-j").stdout
         return [json.loads(line) for line in listed.splitlines()]
 
     def flush(self) -> None:
-        """Try again at once what was deferred."""
+        """Retry deferred messages at once."""
         self._run("postqueue", "-f")
 
     def set(self, name: str, value: str) -> None:
-        """Change a line of main.cf while it runs."""
+        """Change a line of main.cf of the running Postfix."""
         self._run("postconf", "-e", f"{name} = {value}")
         self._run(self._postfix, "reload")
 
@@ -132,7 +132,7 @@ class Postfix:
             "alias_maps": "",
             "transport_maps": f"texthash:{self._configuration / 'transport'}",
             "smtpd_relay_restrictions": "permit_mynetworks, reject",
-            # A line end that is none is refused, from our own network too (Postfix 3.7.10 and newer).
+            # Refuse bare line feeds, from our own network too (Postfix 3.7.10 and newer).
             "smtpd_forbid_bare_newline": "reject",
             "smtpd_forbid_bare_newline_exclusions": "",
             "strict_7bit_headers": "yes",

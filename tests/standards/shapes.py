@@ -1,4 +1,4 @@
-"""Messages of every shape that the service can send, signed, and what an attacker would make of one."""
+"""Messages of every shape that Postrider can send, signed, and tampered versions of one."""
 
 import base64
 import functools
@@ -38,7 +38,7 @@ LONG_NAME = "The Customer Success and Wellbeing Team at Example & Company"
 FIFTY = tuple(Mailbox(f"Empfänger {number}" if number % 2 else "", f"r{number}@example.com") for number in range(50))
 
 
-def letter(**fields: Any) -> OutgoingMessage:
+def outgoing_message(**fields: Any) -> OutgoingMessage:
     values: dict[str, Any] = {
         "message_id": "<0192f0c4-6b1e-7cc3-98c4-dc0c0c07398f@alice.example>",
         "date": datetime(2025, 11, 21, 6, 20, tzinfo=UTC),
@@ -55,19 +55,19 @@ def letter(**fields: Any) -> OutgoingMessage:
     return OutgoingMessage(**{**values, **fields})
 
 
-def letters() -> dict[str, OutgoingMessage]:
-    """Return one letter for each shape; the corpus adds one for each real email."""
+def outgoing_messages() -> dict[str, OutgoingMessage]:
+    """Return one outgoing message for each shape, and one for each real email of the corpus."""
     shapes = {
-        "both": letter(),
-        "text only": letter(html=""),
-        "html only": letter(text=""),
-        "inline image": letter(html=WITH_LOGO, files=(LOGO,)),
-        "attachments": letter(files=FILES),
-        "text with attachments": letter(html="", files=FILES),
-        "all together": letter(
+        "both": outgoing_message(),
+        "text only": outgoing_message(html=""),
+        "html only": outgoing_message(text=""),
+        "inline image": outgoing_message(html=WITH_LOGO, files=(LOGO,)),
+        "attachments": outgoing_message(files=FILES),
+        "text with attachments": outgoing_message(html="", files=FILES),
+        "all together": outgoing_message(
             html=WITH_LOGO, files=(LOGO, *FILES), cc=FIFTY[:2], reply_to=Mailbox("Öffice", "o@a.co")
         ),
-        "unicode everywhere": letter(
+        "unicode everywhere": outgoing_message(
             sender=Mailbox("Ålice 😀, „Köln“", "hi@alice.example"),
             to=(Mailbox("Ада " * 30, "ada@xn--e1afmkfd.example"),),
             subject=UNICODE_TEXT.strip() * 4,
@@ -75,44 +75,48 @@ def letters() -> dict[str, OutgoingMessage]:
             html=f"<p>{UNICODE_TEXT}</p>",
             headers=(("X-Note", UNICODE_TEXT.strip()),),
         ),
-        "50 recipients": letter(to=FIFTY, cc=FIFTY),
-        "bcc copy": letter(to=(Mailbox("", "somebody.else@example.com"),)),
-        "awkward lines": letter(text=AWKWARD, html=f"<pre>{AWKWARD}</pre>"),
-        "custom headers": letter(
+        "50 recipients": outgoing_message(to=FIFTY, cc=FIFTY),
+        "bcc copy": outgoing_message(to=(Mailbox("", "somebody.else@example.com"),)),
+        "awkward lines": outgoing_message(text=AWKWARD, html=f"<pre>{AWKWARD}</pre>"),
+        "custom headers": outgoing_message(
             headers=(
                 ("X-Entity-Ref-ID", "r" * 200),
                 ("References", " ".join(f"<{'m' * 80}{number}@example.com>" for number in range(12))),
                 ("X-Blanks", "  two  and one at the end "),
             )
         ),
-        "long subject": letter(subject="every word of it " * 50),
-        "empty subject": letter(subject=""),
-        "empty text": letter(html="", text="", files=()),
-        "nobody to write back to": letter(unsubscribe_url=None, feedback_id=None),
-        "long names": letter(
+        "long subject": outgoing_message(subject="every word of it " * 50),
+        "empty subject": outgoing_message(subject=""),
+        "empty text": outgoing_message(html="", text="", files=()),
+        "no unsubscribe link": outgoing_message(unsubscribe_url=None, feedback_id=None),
+        "long names": outgoing_message(
             sender=Mailbox(LONG_NAME, "hi@alice.example"), to=(Mailbox(LONG_NAME + ", Inc.", "a@b.co"),)
         ),
-        "huge": letter(html=HTML * 100, text=TEXT * 100, files=(File("a.bin", FILES_TYPE, bytes(range(256)) * 4096),)),
+        "huge": outgoing_message(
+            html=HTML * 100, text=TEXT * 100, files=(File("a.bin", FILES_TYPE, bytes(range(256)) * 4096),)
+        ),
     }
-    return shapes | {f"corpus: {real.name}": letter(html=real.html, text="", subject=real.subject) for real in emails()}
+    return shapes | {
+        f"corpus: {real.name}": outgoing_message(html=real.html, text="", subject=real.subject) for real in emails()
+    }
 
 
 @functools.cache
 def signed() -> dict[str, bytes]:
     key = SigningKey(DOMAIN, SELECTOR, _private_key())
     envelope = Envelope("bounces@alice.example", "ada@example.com")
-    return {name: DeliveryRequest(envelope, shape, key).message() for name, shape in letters().items()}
+    return {name: DeliveryRequest(envelope, shape, key).message() for name, shape in outgoing_messages().items()}
 
 
 @functools.cache
 def record() -> str:
-    """Return what the domain publishes for the key."""
+    """Return the DNS record of the key."""
     public = _private_key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return f"v=DKIM1; k=rsa; p={base64.b64encode(public).decode()}"
 
 
 def tampered() -> dict[str, bytes]:
-    """Return one message after each attack that has to break its signature."""
+    """Return one message for each attack that must break the signature."""
     whole = signed()["attachments"]
     head, _, body = whole.partition(b"\r\n\r\n")
     added = {
@@ -129,7 +133,7 @@ def tampered() -> dict[str, bytes]:
         "added at the end of the headers": head + b"\r\nFrom: eve@eve.example\r\n\r\n" + body,
         "changed subject": whole.replace(b"left our house\r\nDate", b"left the house\r\nDate"),
         "changed recipient": whole.replace(b"ada@example.com", b"eve@example.com"),
-        "no more unsubscribing": whole.replace(b"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n", b""),
+        "removed one-click header": whole.replace(b"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n", b""),
         "appended": whole + b"<p>Send money</p>\r\n",
         "changed body": whole.replace(b"on Tuesday", b"on Monday", 1),
         "cut off": whole[:-40] + b"\r\n",

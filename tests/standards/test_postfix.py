@@ -1,4 +1,4 @@
-"""Postfix, strict, takes every shape and passes it on byte for byte, so that the signature still holds."""
+"""A strict Postfix accepts every shape and relays it unchanged, so that the signature stays valid."""
 
 import smtplib
 import time
@@ -17,7 +17,7 @@ SENDER = "bounces@alice.example"
 
 
 class Sink:
-    """What lies behind Postfix: keeps what it gets, and refuses the addresses that begin with "nobody"."""
+    """The next host after Postfix: records messages, and refuses addresses that begin with "nobody"."""
 
     def __init__(self) -> None:
         self.received: dict[str, bytes] = {}
@@ -70,7 +70,7 @@ def test_every_shape_is_relayed_unchanged_and_a_refused_one_bounces(sink):
     assert b"Action: failed" in handler.received[SENDER]
 
 
-def test_what_the_next_host_does_not_take_waits():
+def test_mail_that_the_next_host_does_not_accept_is_queued():
     nowhere = Postfix(routes={"*": 1}, settings={"minimal_backoff_time": "1000s"})
     with nowhere as postfix, smtplib.SMTP("127.0.0.1", postfix.port) as client:
         client.sendmail(SENDER, "ada@example.com", shapes.signed()["both"])

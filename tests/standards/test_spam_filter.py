@@ -1,4 +1,4 @@
-"""SpamAssassin finds nothing wrong with how a message is made."""
+"""SpamAssassin reports no problem with the composition of messages."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.standards.tools import program
 
 SPAM = Path(__file__).parent / "scripts" / "spam.pl"
-ABOUT_THE_MAKING = re.compile(r"^_*(MIME|MISSING|BASE64|MALFORMED|INVALID|BAD|CTYPE|MALF)_|_MIME")
+COMPOSITION_RULE = re.compile(r"^_*(MIME|MISSING|BASE64|MALFORMED|INVALID|BAD|CTYPE|MALF)_|_MIME")
 
 
 def hits(directory: Path, files: list[Path]) -> dict[Path, tuple[float, set[str]]]:
@@ -21,6 +21,8 @@ def hits(directory: Path, files: list[Path]) -> dict[Path, tuple[float, set[str]
 def test_no_shape_hits_a_rule_about_mime_or_about_missing_headers(tmp_path, good):
     shapes = {name: path for name, path in good.items() if not name.startswith("corpus")}
     found = hits(tmp_path, list(shapes.values()))
-    faults = {name: {rule for rule in found[path][1] if ABOUT_THE_MAKING.search(rule)} for name, path in shapes.items()}
-    assert {name: rules for name, rules in faults.items() if rules} == {}
+    problems = {
+        name: {rule for rule in found[path][1] if COMPOSITION_RULE.search(rule)} for name, path in shapes.items()
+    }
+    assert {name: rules for name, rules in problems.items() if rules} == {}
     assert found[good["both"]][0] < 1

@@ -1,7 +1,7 @@
-"""Other people's programs, which have the last word on what a message says: found, or installed where that is possible.
+"""Third-party programs that verify messages: found, or installed if possible.
 
-Debian's packages are installed when root, npm's into a cache outside of the tree. Where neither can be, the test is
-skipped and says why.
+Debian packages are installed when root, npm packages into a cache outside the tree. If neither is possible, the test
+is skipped with the reason.
 """
 
 import fcntl
@@ -19,16 +19,16 @@ import pytest
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "postrider-tests"
-# The daemons of the packages are not wanted, only their programs: no questions, and no runlevel to start them in.
+# Only the programs of the packages are needed, not their daemons: no prompts, and no runlevel to start them in.
 DEBIAN = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 INSTALL = ("apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120")
-# The last versions that run on Debian 12's Node.
+# The latest versions that run on Debian 12's Node.
 MODULES = ("mailauth@4.12.0", "mailparser@3.7.5")
 SECONDS = 300
 
 
 def _once(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Remember what was found, and a reason to skip too: without a network each attempt takes a minute."""
+    """Cache the result, and also a skip: without a network each attempt takes a minute."""
 
     @functools.cache
     def outcome(*arguments: str) -> tuple[Any, BaseException | None]:
@@ -48,19 +48,19 @@ def _once(find: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def program(name: str, *, package: str) -> str:
-    """Return the path of a program, after installing its Debian package where it is missing."""
+    """Return the path of a program, after installing its Debian package if missing."""
     return _found(name) or _installed(name, package)
 
 
 def node_modules() -> Path:
-    """Return the directory with npm's verifiers, after installing them once for this machine."""
+    """Return the directory of the npm verifiers, installed once per machine."""
     modules: Path = npm_modules(*MODULES)
     return modules
 
 
 @_once
 def npm_modules(*modules: str) -> Path:
-    """Return the directory with modules of npm, after installing them once for this machine."""
+    """Return the directory of npm modules, installed once per machine."""
     npm = program("npm", package="npm")
     directory = CACHE / "-".join(module.replace("@", "_") for module in modules)
     with _locked("npm"):
@@ -72,7 +72,7 @@ def npm_modules(*modules: str) -> Path:
 
 
 def node(script: Path, *arguments: str, given: str = "") -> str:
-    """Run a script that finds mailauth and mailparser; return what it prints."""
+    """Run a Node script with mailauth and mailparser available; return its output."""
     command = [program("node", package="nodejs"), str(script), *arguments]
     environment = {**os.environ, "NODE_PATH": str(node_modules())}
     done = subprocess.run(
@@ -102,7 +102,7 @@ def _install(package: str) -> None:
         subprocess.run(["debconf-set-selections"], input=choice, text=True, env=DEBIAN, check=False)
     first = subprocess.run([*INSTALL, package], env=DEBIAN, capture_output=True, timeout=SECONDS, check=False)
     if first.returncode:
-        # A fresh machine has no lists of packages yet.
+        # A new machine has no package lists yet.
         _run("apt-get", "update", "-q")
         _run(*INSTALL, package)
 
@@ -118,7 +118,7 @@ def _run(*command: str) -> None:
 
 @contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Let one process at a time install: apt and npm would break each other's work."""
+    """Let one process at a time install: concurrent runs of apt or npm would conflict."""
     with (Path(tempfile.gettempdir()) / f"postrider-tests-{os.geteuid()}-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""`/v1/suppressions`: an address is blocked once, whoever writes it in whatever case."""
+"""`/v1/suppressions`: an address is suppressed once, regardless of case."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -8,14 +8,14 @@ from django.db import connection
 
 from suppressions.models import Suppression
 from suppressions.services import (
-    BLOCKED,
-    Block,
-    blocked,
-    blocked_pairs,
-    blocked_values,
+    FIND_SUPPRESSED,
+    SuppressionMatch,
+    delete_suppression,
+    find_suppressed,
+    find_suppressed_pairs,
     suppress_address,
     suppress_addresses,
-    unblock_address,
+    suppressed_values,
 )
 from tests.conftest import Api, make_account, make_key
 
@@ -32,8 +32,8 @@ def error_of(response) -> tuple[int, str, str]:
 
 
 @pytest.mark.django_db
-class TestBlocking:
-    def test_an_address_is_blocked_by_hand(self, api: Api):
+class TestCreating:
+    def test_an_address_is_suppressed_manually(self, api: Api):
         response = api.post("/suppressions", {"email": "Ada@Example.com"})
         body = response.json()
         assert response.status_code == 201
@@ -44,24 +44,24 @@ class TestBlocking:
         assert api.get(f"/suppressions/{body['id']}").json() == body
 
     @pytest.mark.parametrize("again", ["ada@example.com", "ADA@EXAMPLE.COM", "Ada L <aDa@example.com>"])
-    def test_blocking_again_is_200_and_changes_nothing(self, api: Api, again):
+    def test_suppressing_again_is_200_and_changes_nothing(self, api: Api, again):
         first = api.post("/suppressions", {"email": "ada@example.com"})
         response = api.post("/suppressions", {"email": again})
         assert (response.status_code, response.json()) == (200, first.json())
         assert Suppression.objects.count() == 1
 
-    def test_a_blocked_address_keeps_its_reason(self, api: Api, alice):
+    def test_a_suppressed_address_keeps_its_reason(self, api: Api, alice):
         row, _ = suppress_address(alice.workspace, address="ada@example.com", reason=Reason.BOUNCE)
         response = api.post("/suppressions", {"email": "ada@example.com"})
         assert (response.status_code, response.json()["id"], response.json()["reason"]) == (200, row.id, "bounce")
 
-    def test_an_international_domain_is_kept_and_compared_as_its_a_label(self, api: Api):
+    def test_an_international_domain_is_stored_and_compared_as_its_a_label(self, api: Api):
         first = api.post("/suppressions", {"email": "ada@Bücher.example"})
         again = api.post("/suppressions", {"email": "ada@XN--BCHER-KVA.example"})
         assert first.json()["email"] == "ada@xn--bcher-kva.example"
         assert (again.status_code, again.json()) == (200, first.json())
 
-    def test_many_are_answered_in_the_order_in_which_they_were_given(self, api: Api):
+    def test_many_are_returned_in_the_order_of_the_request(self, api: Api):
         old = api.post("/suppressions", {"email": "old@example.com"}).json()
         given = ["c@example.com", "OLD@example.com", "a@example.com", "C@Example.com"]
         response = api.post("/suppressions", {"emails": given})
@@ -77,7 +77,7 @@ class TestBlocking:
         assert data[3] == data[0]
         assert Suppression.objects.count() == 3
 
-    def test_many_of_which_none_is_new_are_200(self, api: Api):
+    def test_many_without_a_new_one_are_200(self, api: Api):
         first = api.post("/suppressions", {"emails": many(3)})
         again = api.post("/suppressions", {"emails": many(3)})
         assert (first.status_code, again.status_code) == (201, 200)
@@ -89,9 +89,9 @@ class TestBlocking:
         assert error_of(response) == (422, "emails", "max_length")
         assert Suppression.objects.count() == 1000
 
-    def test_a_thousand_cost_as_many_statements_as_one(self, api: Api, django_assert_num_queries):
-        api.get("/me")  # the key is read and its use is noted
-        # One statement between the two of its transaction, and an entry in the audit log where something is new.
+    def test_a_thousand_take_as_many_statements_as_one(self, api: Api, django_assert_num_queries):
+        api.get("/me")  # reads the API key and records its use
+        # BEGIN, one statement and COMMIT, and an audit log entry if an address is new.
         calls = (({"email": "one@example.com"}, 4), ({"emails": many(1000)}, 4), ({"emails": many(1000)}, 3))
         for body, count in calls:
             with django_assert_num_queries(count):
@@ -113,11 +113,11 @@ class TestBlocking:
             ({"email": "ada@example.com", "reason": "bounce"}, "reason", "unknown_field"),
         ],
     )
-    def test_what_is_no_address_is_refused_by_name(self, api: Api, body, field, code):
+    def test_an_invalid_address_is_rejected_with_its_field(self, api: Api, body, field, code):
         assert error_of(api.post("/suppressions", body)) == (422, field, code)
         assert not Suppression.objects.exists()
 
-    def test_two_workspaces_block_for_themselves(self, api: Api, bobs_api: Api):
+    def test_each_workspace_has_its_own_list(self, api: Api, bobs_api: Api):
         first = api.post("/suppressions", {"email": "ada@example.com"})
         second = bobs_api.post("/suppressions", {"email": "ada@example.com"})
         assert (first.status_code, second.status_code) == (201, 201)
@@ -129,7 +129,7 @@ class TestListing:
     def test_the_newest_comes_first_50_a_page(self, api: Api):
         api.post("/suppressions", {"emails": many(50)})
         api.post("/suppressions", {"email": "last@example.com"})
-        # The rows of one statement have one time: it is moved so that last is the newest.
+        # All rows of one statement have the same time; moved back so that the last address is the newest.
         Suppression.objects.exclude(email="last@example.com").update(created_at="2026-01-01T00:00:00Z")
         body = api.get("/suppressions").json()
         assert (len(body["data"]), body["total"], body["page"], body["limit"]) == (50, 51, 1, 50)
@@ -145,7 +145,7 @@ class TestListing:
         assert error_of(api.get("/suppressions", {"limit": 0})) == (422, "limit", "invalid")
 
     @pytest.mark.parametrize("reason", list(Reason))
-    def test_a_reason_narrows_the_list(self, api: Api, alice, reason):
+    def test_a_reason_filters_the_list(self, api: Api, alice, reason):
         for each in Reason:
             suppress_address(alice.workspace, address=f"{each}@example.com", reason=each)
         body = api.get("/suppressions", {"reason": reason}).json()
@@ -170,7 +170,7 @@ class TestListing:
             ("", {"ada@example.com", "Ada_L@example.com", "x%y@example.com"}),
         ],
     )
-    def test_a_search_is_taken_literally_and_without_case(self, api: Api, search, found):
+    def test_a_search_is_literal_and_ignores_case(self, api: Api, search, found):
         api.post("/suppressions", {"emails": ["ada@example.com", "Ada_L@example.com", "x%y@example.com"]})
         body = api.get("/suppressions", {"search": search}).json()
         assert {row["email"] for row in body["data"]} == found
@@ -184,52 +184,52 @@ class TestListing:
         response = api.get("/suppressions", {"search": "a\0"})
         assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "search")
 
-    def test_all_filters_are_refused_at_once(self, api: Api):
+    def test_all_invalid_filters_are_reported_at_once(self, api: Api):
         errors = api.get("/suppressions", {"search": "x" * 201, "reason": "bored"}).json()["errors"]
         assert {error["field"] for error in errors} == {"search", "reason"}
 
-    def test_one_row_is_looked_at_without_the_lists_filters(self, api: Api):
-        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
-        assert api.get(f"/suppressions/{made['id']}", {"reason": "bored", "search": "zzz"}).json() == made
+    def test_retrieving_one_ignores_the_filters_of_the_list(self, api: Api):
+        created = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        assert api.get(f"/suppressions/{created['id']}", {"reason": "bored", "search": "zzz"}).json() == created
 
 
 @pytest.mark.django_db
-class TestRemoving:
-    def test_a_removed_address_is_gone_and_removing_again_is_404(self, api: Api):
-        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
-        response = api.delete(f"/suppressions/{made['id']}")
+class TestDeleting:
+    def test_a_deleted_suppression_is_gone_and_deleting_again_is_404(self, api: Api):
+        created = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        response = api.delete(f"/suppressions/{created['id']}")
         assert response.status_code == 200
-        assert response.json() == {"id": made["id"], "email": "ada@example.com", "deleted": True}
+        assert response.json() == {"id": created["id"], "email": "ada@example.com", "deleted": True}
         assert not Suppression.objects.exists()
-        assert api.delete(f"/suppressions/{made['id']}").status_code == 404
-        assert api.get(f"/suppressions/{made['id']}").status_code == 404
+        assert api.delete(f"/suppressions/{created['id']}").status_code == 404
+        assert api.get(f"/suppressions/{created['id']}").status_code == 404
 
-    def test_an_address_that_was_removed_can_be_blocked_again(self, api: Api):
+    def test_an_address_can_be_suppressed_again_after_deletion(self, api: Api):
         first = api.post("/suppressions", {"email": "ada@example.com"}).json()
         api.delete(f"/suppressions/{first['id']}")
         again = api.post("/suppressions", {"email": "ada@example.com"})
         assert again.status_code == 201
         assert again.json()["id"] != first["id"]
 
-    def test_of_two_that_remove_one_address_the_slower_one_gets_the_404_of_any_unknown_id(self, api: Api, monkeypatch):
-        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+    def test_the_second_of_two_concurrent_deletions_gets_the_404_of_an_unknown_id(self, api: Api, monkeypatch):
+        created = api.post("/suppressions", {"email": "ada@example.com"}).json()
 
-        def removed_twice(suppression):
-            unblock_address(suppression)
-            unblock_address(suppression)
+        def deleted_twice(suppression):
+            delete_suppression(suppression)
+            delete_suppression(suppression)
 
-        monkeypatch.setattr("suppressions.views.unblock_address", removed_twice)
-        slower = api.delete(f"/suppressions/{made['id']}")
+        monkeypatch.setattr("suppressions.views.delete_suppression", deleted_twice)
+        second = api.delete(f"/suppressions/{created['id']}")
         unknown = api.delete("/suppressions/sup_" + "0" * 22)
-        assert slower.status_code == 404
-        assert {**slower.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
+        assert second.status_code == 404
+        assert {**second.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
 
     @pytest.mark.parametrize("method", ["get", "delete"])
     def test_another_workspaces_address_does_not_exist(self, api: Api, bobs_api: Api, method):
-        made = api.post("/suppressions", {"email": "ada@example.com"}).json()
+        created = api.post("/suppressions", {"email": "ada@example.com"}).json()
         answers = [
             getattr(bobs_api, method)(f"/suppressions/{name}")
-            for name in (made["id"], "sup_" + "0" * 22, "nonsense", made["id"][4:])
+            for name in (created["id"], "sup_" + "0" * 22, "nonsense", created["id"][4:])
         ]
         assert {answer.status_code for answer in answers} == {404}
         assert len({str({**answer.json(), "requestId": ""}) for answer in answers}) == 1
@@ -262,50 +262,50 @@ class TestScopes:
 
 
 @pytest.mark.django_db
-class TestAsking:
-    def test_what_is_blocked_is_told_by_its_key_in_one_query(self, alice, bob, django_assert_num_queries):
+class TestLookup:
+    def test_suppressed_addresses_are_found_by_normalized_address_in_one_query(
+        self, alice, bob, django_assert_num_queries
+    ):
         suppress_address(bob.workspace, address="bob@example.com", reason=Reason.MANUAL)
         row, _ = suppress_address(alice.workspace, address="Ada@example.com", reason=Reason.COMPLAINT)
         with django_assert_num_queries(1):
-            found = blocked(alice.workspace.id, ["ADA@example.com", "bob@example.com", *many(1000)])
-        assert found == {"ada@example.com": Block(row.id, "Ada@example.com", "complaint")}
+            found = find_suppressed(alice.workspace.id, ["ADA@example.com", "bob@example.com", *many(1000)])
+        assert found == {"ada@example.com": SuppressionMatch(row.id, "Ada@example.com", "complaint")}
 
-    def test_pairs_of_many_workspaces_are_told_as_they_were_asked_in_one_query(
-        self, alice, bob, django_assert_num_queries
-    ):
+    def test_pairs_of_many_workspaces_are_found_as_given_in_one_query(self, alice, bob, django_assert_num_queries):
         for workspace in (alice.workspace, bob.workspace):
             suppress_address(workspace, address=f"{workspace.name}@example.com", reason=Reason.BOUNCE)
-        asked = [
+        pairs = [
             (workspace.id, address)
             for workspace in (alice.workspace, bob.workspace)
             for address in ("Alice@example.com", "alice@example.com", "BOB@example.com", *many(500))
         ]
         with django_assert_num_queries(1):
-            found = blocked_pairs(asked)
-        assert {pair: block.email for pair, block in found.items()} == {
+            found = find_suppressed_pairs(pairs)
+        assert {pair: match.email for pair, match in found.items()} == {
             (alice.workspace.id, "Alice@example.com"): "alice@example.com",
             (alice.workspace.id, "alice@example.com"): "alice@example.com",
             (bob.workspace.id, "BOB@example.com"): "bob@example.com",
         }
 
-    def test_nothing_asked_is_nothing_blocked(self, alice):
-        assert blocked(alice.workspace.id, []) == {}
-        assert blocked_pairs([]) == {}
+    def test_no_addresses_have_no_suppressions(self, alice):
+        assert find_suppressed(alice.workspace.id, []) == {}
+        assert find_suppressed_pairs([]) == {}
         assert suppress_addresses(alice.workspace, addresses=[], reason=Reason.MANUAL) == []
 
-    def test_asking_for_a_claim_uses_the_index(self, alice):
+    def test_the_lookup_of_a_claim_uses_the_index(self, alice):
         suppress_addresses(alice.workspace, addresses=many(5000), reason=Reason.BOUNCE)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE suppressions_suppression")
-            cursor.execute(f"EXPLAIN {BLOCKED}", blocked_values(alice.workspace.id, many(10)))
+            cursor.execute(f"EXPLAIN {FIND_SUPPRESSED}", suppressed_values(alice.workspace.id, many(10)))
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "one_suppression_an_address" in plan
 
 
-def in_threads(act, values) -> list:
+def in_threads(function, values) -> list:
     def run(value):
         try:
-            return act(value)
+            return function(value)
         finally:
             connection.close()
 
@@ -314,8 +314,8 @@ def in_threads(act, values) -> list:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtOnce:
-    def test_20_that_block_one_address_make_one_row_of_which_one_is_new(self):
+class TestConcurrency:
+    def test_20_concurrent_suppressions_of_one_address_create_one_row(self):
         workspace = make_account("alice").workspace
         spellings = ["ada@example.com", "ADA@example.com"] * 10
         found = in_threads(
@@ -325,9 +325,9 @@ class TestAtOnce:
         assert len({row.id for row, _ in found}) == 1
         assert sum(is_new for _, is_new in found) == 1
 
-    def test_crowds_in_any_order_do_not_wait_for_one_another_for_ever(self):
+    def test_concurrent_batches_in_any_order_do_not_deadlock(self):
         workspace = make_account("alice").workspace
-        crowds = [many(300), many(300)[::-1]] * 4
-        found = in_threads(lambda crowd: suppress_addresses(workspace, addresses=crowd, reason=Reason.MANUAL), crowds)
+        batches = [many(300), many(300)[::-1]] * 4
+        found = in_threads(lambda batch: suppress_addresses(workspace, addresses=batch, reason=Reason.MANUAL), batches)
         assert Suppression.objects.count() == 300
         assert sum(is_new for answer in found for _, is_new in answer) == 300

@@ -1,4 +1,4 @@
-"""`/v1/templates`: create, list, look at, change, delete, preview."""
+"""`/v1/templates`: create, list, retrieve, update, delete and preview."""
 
 import re
 
@@ -41,7 +41,7 @@ def code_of(response) -> tuple[int, str]:
 
 
 class TestCreating:
-    def test_a_template_is_answered_with_its_id(self, api: Api):
+    def test_the_response_has_the_id(self, api: Api):
         response = create(api)
         body = response.json()
         assert response.status_code == 201
@@ -51,7 +51,7 @@ class TestCreating:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["createdAt"])
         assert get(api, body["id"]) == body
 
-    def test_everything_is_read_back_as_it_was_given(self, api: Api):
+    def test_all_fields_are_returned_unchanged(self, api: Api):
         given = {
             "name": "Grüße 😀",
             "subject": " Hallo\n{{ name }} ",
@@ -64,7 +64,7 @@ class TestCreating:
         assert {name: body[name] for name in given} == given
 
     @pytest.mark.parametrize("text", [None, ""])
-    def test_what_was_left_out_is_empty(self, api: Api, text):
+    def test_omitted_fields_are_empty(self, api: Api, text):
         body = get(api, api.post("/templates", BODY | {"textContent": text, "alias": None}).json()["id"])
         assert (body["textContent"], body["alias"], body["strictVariables"]) == ("", None, False)
 
@@ -83,12 +83,12 @@ class TestCreating:
             ({"htmlcontent": "<p>"}, {"htmlcontent": "unknown_field"}),
         ],
     )
-    def test_a_malformed_field_is_named(self, api: Api, fields, errors):
+    def test_an_invalid_field_is_reported(self, api: Api, fields, errors):
         assert field_codes(create(api, **fields)) == errors
         assert not TemplateVersion.objects.exists()
 
     @pytest.mark.parametrize(
-        ("field", "edge", "beyond"),
+        ("field", "longest", "too_long"),
         [
             ("name", "n" * 100, "n" * 101),
             ("subject", "s" * 998, "s" * 999),
@@ -99,14 +99,14 @@ class TestCreating:
             ("textContent", "😀" * (MIB // 4), "😀" * (MIB // 4) + "e"),
         ],
     )
-    def test_a_limit_holds_at_its_edge_and_refuses_one_past_it(self, api: Api, field, edge, beyond):
-        template_id = created(api, **{field: edge})
-        assert get(api, template_id)[field] == edge
-        assert field_codes(create(api, **{field: beyond})).keys() == {field}
-        assert field_codes(api.patch(f"/templates/{template_id}", {field: beyond})).keys() == {field}
+    def test_a_limit_accepts_its_maximum_and_rejects_one_more(self, api: Api, field, longest, too_long):
+        template_id = created(api, **{field: longest})
+        assert get(api, template_id)[field] == longest
+        assert field_codes(create(api, **{field: too_long})).keys() == {field}
+        assert field_codes(api.patch(f"/templates/{template_id}", {field: too_long})).keys() == {field}
         assert Template.objects.count() == 1
 
-    def test_1000_templates_are_the_limit_and_a_deleted_one_makes_room(self, api: Api, alice: Account):
+    def test_1000_templates_are_the_limit_and_deleting_one_allows_another(self, api: Api, alice: Account):
         template_id = created(api)
         version = TemplateVersion.objects.get()
         Template.objects.bulk_create(
@@ -143,7 +143,7 @@ SYNTAX = [
 
 class TestSyntax:
     @pytest.mark.parametrize(("field", "source", "line", "column"), SYNTAX)
-    def test_an_error_names_its_field_line_and_column(self, api: Api, field, source, line, column):
+    def test_an_error_has_its_field_line_and_column(self, api: Api, field, source, line, column):
         response = create(api, **{field: source})
         body = response.json()
         assert code_of(response) == (422, "template_syntax_error")
@@ -152,7 +152,7 @@ class TestSyntax:
         assert not TemplateVersion.objects.exists()
 
     @pytest.mark.parametrize(("field", "source", "line", "column"), SYNTAX)
-    def test_a_change_is_checked_alike_and_changes_nothing(self, api: Api, field, source, line, column):
+    def test_an_invalid_change_is_rejected_and_changes_nothing(self, api: Api, field, source, line, column):
         template_id = created(api)
         before = get(api, template_id)
         response = api.patch(f"/templates/{template_id}", {"name": "New", field: source})
@@ -164,17 +164,19 @@ class TestSyntax:
 
 
 class TestAliases:
-    def test_an_alias_is_one_templates_in_a_workspace(self, api: Api, bobs_api: Api):
+    def test_an_alias_is_unique_in_a_workspace(self, api: Api, bobs_api: Api):
         first = created(api, alias="welcome")
         assert code_of(create(api, alias="welcome")) == (409, "alias_taken")
         second = created(api)
         assert code_of(api.patch(f"/templates/{second}", {"alias": "welcome"})) == (409, "alias_taken")
         assert get(api, second)["alias"] is None
-        assert api.patch(f"/templates/{first}", {"alias": "welcome"}).status_code == 200, "its own it may keep"
+        assert api.patch(f"/templates/{first}", {"alias": "welcome"}).status_code == 200, (
+            "a template may keep its alias"
+        )
         assert create(bobs_api, alias="welcome").status_code == 201
         assert Template.objects.filter(workspace__name="alice").count() == 2
 
-    def test_a_refused_change_of_the_alias_changes_nothing_else(self, api: Api):
+    def test_a_rejected_change_of_the_alias_changes_nothing_else(self, api: Api):
         created(api, alias="welcome")
         second = created(api)
         before = get(api, second)
@@ -182,21 +184,21 @@ class TestAliases:
         assert code_of(response) == (409, "alias_taken")
         assert get(api, second) == before
 
-    def test_many_have_none(self, api: Api):
+    def test_any_number_of_templates_have_no_alias(self, api: Api):
         for _ in range(3):
             created(api)
         assert Template.objects.filter(alias=None).count() == 3
 
-    @pytest.mark.parametrize("end", ["given up", "renamed", "deleted"])
-    def test_a_free_alias_can_be_taken(self, api: Api, end):
+    @pytest.mark.parametrize("end", ["removed", "renamed", "deleted"])
+    def test_a_free_alias_can_be_used(self, api: Api, end):
         first = created(api, alias="welcome")
         if end == "deleted":
             api.delete(f"/templates/{first}")
         else:
-            api.patch(f"/templates/{first}", {"alias": None if end == "given up" else "other"})
+            api.patch(f"/templates/{first}", {"alias": None if end == "removed" else "other"})
         assert create(api, alias="welcome").status_code == 201
 
-    def test_case_makes_another_alias(self, api: Api):
+    def test_aliases_are_case_sensitive(self, api: Api):
         created(api, alias="welcome")
         created(api, alias="Welcome")
 
@@ -204,13 +206,13 @@ class TestAliases:
         "alias",
         ["", " ", "1st", "-a", "_a", ".a", "a b", "a/b", "é", "a\n", "a\u2028", "tpl_x", "tpl_", "a{{b}}", 7, True],
     )
-    def test_what_is_no_alias_is_refused(self, api: Api, alias):
+    def test_an_invalid_alias_is_rejected(self, api: Api, alias):
         assert field_codes(create(api, alias=alias)).keys() == {"alias"}
         assert not Template.objects.exists()
 
 
 class TestListing:
-    def test_templates_are_listed_newest_first_without_their_texts(self, api: Api):
+    def test_templates_are_listed_newest_first_without_their_content(self, api: Api):
         ids = [created(api, name=name, alias=name) for name in ("a", "b", "c")]
         for day, template_id in enumerate(ids, start=1):
             Template.objects.filter(id=template_id).update(created_at=f"2026-01-0{day}T00:00:00Z")
@@ -220,7 +222,7 @@ class TestListing:
         detail = get(api, ids[0])
         assert body["data"][2] == {name: detail[name] for name in detail.keys() - {"htmlContent", "textContent"}}
 
-    def test_a_list_reads_no_text_and_takes_two_statements(self, api: Api):
+    def test_a_list_reads_no_content_and_takes_two_statements(self, api: Api):
         for _ in range(5):
             created(api)
         with CaptureQueriesContext(connection) as queries:
@@ -229,7 +231,7 @@ class TestListing:
         assert not any('"html"' in query["sql"] for query in queries)
 
     @pytest.mark.parametrize(
-        ("query", "served"),
+        ("query", "expected"),
         [
             ({"limit": 2}, (2, 1, 2)),
             ({"limit": 2, "page": 2}, (1, 2, 2)),
@@ -237,15 +239,15 @@ class TestListing:
             ({"limit": 101}, (3, 1, 100)),
         ],
     )
-    def test_a_page_is_what_was_asked_for(self, api: Api, query, served):
+    def test_the_requested_page_is_returned(self, api: Api, query, expected):
         for _ in range(3):
             created(api)
         body = api.get("/templates", query).json()
-        assert (len(body["data"]), body["page"], body["limit"]) == served
+        assert (len(body["data"]), body["page"], body["limit"]) == expected
         assert body["total"] == 3
 
     @pytest.mark.parametrize("query", [{"limit": 0}, {"limit": "x"}, {"page": -1}])
-    def test_a_page_that_is_no_number_from_1_is_422(self, api: Api, query):
+    def test_an_invalid_page_number_is_422(self, api: Api, query):
         assert field_codes(api.get("/templates", query)).keys() == query.keys()
 
     def test_foreign_templates_are_not_listed(self, api: Api, bobs_api: Api):
@@ -267,7 +269,7 @@ class TestChanging:
             {},
         ],
     )
-    def test_what_is_given_changes_and_the_rest_stays(self, api: Api, change):
+    def test_given_fields_change_and_the_rest_stays(self, api: Api, change):
         template_id = created(api, textContent="Hi", alias="welcome")
         before = get(api, template_id)
         response = api.patch(f"/templates/{template_id}", change)
@@ -275,31 +277,31 @@ class TestChanging:
         assert response.json() == get(api, template_id)
         assert {**response.json(), "updatedAt": ""} == {**before, **change, "updatedAt": ""}
 
-    def test_null_takes_text_and_alias_away(self, api: Api):
+    def test_null_removes_text_and_alias(self, api: Api):
         template_id = created(api, textContent="Hi", alias="welcome")
         body = api.patch(f"/templates/{template_id}", {"textContent": None, "alias": None}).json()
         assert (body["textContent"], body["alias"]) == ("", None)
 
     @pytest.mark.parametrize("field", ["name", "subject", "htmlContent", "strictVariables"])
-    def test_null_is_refused_where_something_must_be(self, api: Api, field):
+    def test_null_is_rejected_for_required_fields(self, api: Api, field):
         template_id = created(api)
         before = get(api, template_id)
         assert field_codes(api.patch(f"/templates/{template_id}", {field: None})).keys() == {field}
         assert get(api, template_id) == before
 
     @pytest.mark.parametrize("field", ["id", "createdAt", "Name"])
-    def test_an_unknown_field_is_refused(self, api: Api, field):
+    def test_an_unknown_field_is_rejected(self, api: Api, field):
         template_id = created(api)
         assert field_codes(api.patch(f"/templates/{template_id}", {field: "x"})) == {field: "unknown_field"}
 
-    def test_a_change_that_is_none_makes_no_version(self, api: Api):
+    def test_an_unchanged_content_creates_no_version(self, api: Api):
         template_id = created(api)
         api.patch(f"/templates/{template_id}", {"name": "New", "subject": BODY["subject"]})
         assert TemplateVersion.objects.count() == 1
         api.patch(f"/templates/{template_id}", {"subject": "New"})
         assert TemplateVersion.objects.count() == 2
 
-    def test_put_is_not_taken(self, api: Api):
+    def test_put_is_not_allowed(self, api: Api):
         response = api.raw("PUT", f"/templates/{created(api)}", b"{}")
         assert code_of(response) == (405, "method_not_allowed")
 
@@ -325,7 +327,7 @@ class TestDeleting:
 
 class TestPreview:
     @pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
-    def test_every_scope_may_look_at_what_it_renders_to(self, api: Api, alice: Account, scope):
+    def test_every_scope_may_preview(self, api: Api, alice: Account, scope):
         template_id = created(api, textContent="Hi {{name}} of {{city}} {{user.zip}}")
         reader = Api(make_key(alice.workspace, scope))
         response = reader.post(f"/templates/{template_id}/preview", {"data": {"name": "<Ada>"}})
@@ -340,12 +342,12 @@ class TestPreview:
         )
 
     @pytest.mark.parametrize("body", [None, {}, {"data": None}, {"data": {}}])
-    def test_data_may_be_left_out(self, api: Api, body):
+    def test_data_is_optional(self, api: Api, body):
         response = api.post(f"/templates/{created(api)}/preview", body)
         assert (response.status_code, response.json()["missingVariables"]) == (200, ["name"])
         assert response.json()["text"] == ""
 
-    def test_a_strict_template_shows_what_it_misses(self, api: Api):
+    def test_a_strict_template_reports_missing_variables(self, api: Api):
         response = api.post(f"/templates/{created(api, strictVariables=True)}/preview", {"data": {}})
         assert (response.status_code, response.json()["missingVariables"]) == (200, ["name"])
 
@@ -358,7 +360,7 @@ class TestPreview:
             ({"name": "Ada"}, "name", "unknown_field"),
         ],
     )
-    def test_a_malformed_body_is_refused(self, api: Api, body, field, code):
+    def test_an_invalid_body_is_rejected(self, api: Api, body, field, code):
         assert field_codes(api.post(f"/templates/{created(api)}/preview", body)) == {field: code}
 
     def test_an_output_that_is_too_large_is_422(self, api: Api):
@@ -368,12 +370,12 @@ class TestPreview:
         response = api.post(f"/templates/{template_id}/preview", {"data": {"a": half + "x"}})
         assert code_of(response) == (422, "template_output_too_large")
 
-    def test_it_shows_the_newest_version(self, api: Api):
+    def test_the_preview_shows_the_newest_version(self, api: Api):
         template_id = created(api)
         api.patch(f"/templates/{template_id}", {"subject": "New"})
         assert api.post(f"/templates/{template_id}/preview").json()["subject"] == "New"
 
-    def test_it_writes_nothing(self, api: Api):
+    def test_the_preview_changes_nothing(self, api: Api):
         template_id = created(api)
         before = get(api, template_id)
         api.post(f"/templates/{template_id}/preview", {"data": {"name": "x"}})

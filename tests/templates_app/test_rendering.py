@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from templates_app.language.rendering import MAX_BYTES, MAX_MISSING, Mode, OutputTooLarge, RenderTooLong, render
+from templates_app.language.rendering import MAX_BYTES, MAX_MISSING, OutputTooLarge, RenderMode, RenderTooLong, render
 from templates_app.language.syntax import TemplateSyntaxError, compile_template
 from tests.templates_app.test_syntax import SOURCES
 
@@ -20,11 +20,11 @@ JSON_VALUES = st.recursive(
 DATA = st.dictionaries(st.text() | st.sampled_from(["a", "b", "this", "0"]), JSON_VALUES)
 
 
-def rendered(source, data=None, mode=Mode.HTML):
+def rendered(source, data=None, mode=RenderMode.HTML):
     return render(compile_template(source), data or {}, mode=mode)
 
 
-def text_of(source, data=None, mode=Mode.HTML):
+def text_of(source, data=None, mode=RenderMode.HTML):
     return rendered(source, data, mode).text
 
 
@@ -54,7 +54,7 @@ def text_of(source, data=None, mode=Mode.HTML):
         (r'{{{a|"\"\\ }} {{b}}"}}}', {"b": 1}, r'"\ }} {{b}}'),
         ('{{a|"<b>"}}{{{a|"<b>"}}}', {}, "&lt;b&gt;<b>"),
         ('[{{a|""}}]', {}, "[]"),
-        # Literals and what only looks like tags
+        # Literals and text that looks like tags
         (r"\{{name}} {{name}}", {"name": "x"}, "{{name}} x"),
         (r"\{{{name}}}", {"name": "x"}, "{{{name}}}"),
         (r"C:\\{{name}}", {"name": "x"}, r"C:\x"),
@@ -84,7 +84,7 @@ def text_of(source, data=None, mode=Mode.HTML):
         ("{{#each a}}{{#each this}}{{this}}{{@index}}{{/each}}|{{/each}}", {"a": [["x"], ["y", "z"]]}, "x0|y0z1|"),
         ("{{#each a}}{{#each b}}{{n}}{{m}}{{x}}{{/each}}{{/each}}", {"a": [{"b": [{"n": 1}], "m": 2}], "x": 3}, "123"),
         ("{{#each a}}{{#each b}}{{else}}{{this.x}}{{/each}}{{/each}}", {"a": [{"x": 1}]}, "1"),
-        # Scopes: the first that has the head decides, null included
+        # Scopes: the first one with the head wins, even with null
         ("{{#each a}}[{{x}}{{u.n}}]{{/each}}", {"a": [{"x": None, "u": {}}], "x": 1, "u": {"n": 2}}, "[]"),
         ("{{#each a}}{{0}}{{this.0}}{{/each}}", {"a": [["x"]]}, "x"),
         ("{{this.a}}{{{this}}}", {"a": 1}, '1{"a":1}'),
@@ -96,24 +96,24 @@ def test_a_template_renders(source, data, text):
 
 
 @pytest.mark.parametrize("value", [None, False, 0, 0.0, "", [], {}])
-def test_what_is_empty_is_false(value):
+def test_empty_values_are_false(value):
     assert text_of("{{#if a}}yes{{else}}no{{/if}}", {"a": value}) == "no"
 
 
 @pytest.mark.parametrize("value", [True, 1, -0.1, "0", "false", " ", [0], {"a": None}])
-def test_all_else_is_true(value):
+def test_other_values_are_true(value):
     assert text_of("{{#if a}}yes{{else}}no{{/if}}", {"a": value}) == "yes"
 
 
 @pytest.mark.parametrize(
     ("mode", "text"),
     [
-        (Mode.HTML, "&amp;&lt;&gt;&quot;&#x27; &<>\"'"),
-        (Mode.TEXT, "&<>\"' &<>\"'"),
-        (Mode.SUBJECT, "&<>\"' &<>\"'"),
+        (RenderMode.HTML, "&amp;&lt;&gt;&quot;&#x27; &<>\"'"),
+        (RenderMode.TEXT, "&<>\"' &<>\"'"),
+        (RenderMode.SUBJECT, "&<>\"' &<>\"'"),
     ],
 )
-def test_two_braces_escape_in_html_alone(mode, text):
+def test_two_braces_escape_only_in_html(mode, text):
     assert text_of("{{a}} {{{a}}}", {"a": "&<>\"'"}, mode) == text
 
 
@@ -129,9 +129,9 @@ def test_two_braces_escape_in_html_alone(mode, text):
     ],
 )
 def test_a_subject_is_one_line(value, text):
-    assert text_of("{{a}}", {"a": value}, Mode.SUBJECT) == text
-    assert text_of(value, {}, Mode.SUBJECT) == text
-    assert text_of("{{a}}", {"a": value}, Mode.TEXT) == value
+    assert text_of("{{a}}", {"a": value}, RenderMode.SUBJECT) == text
+    assert text_of(value, {}, RenderMode.SUBJECT) == text
+    assert text_of("{{a}}", {"a": value}, RenderMode.TEXT) == value
 
 
 @pytest.mark.parametrize(
@@ -149,24 +149,24 @@ def test_a_subject_is_one_line(value, text):
         ("{{__class__}}", ("__class__",)),
     ],
 )
-def test_missing_names_are_told_in_order_each_once(source, missing):
+def test_missing_names_are_reported_in_order_without_duplicates(source, missing):
     data = {"null": None, "empty": "", "zero": 0, "items": [{"a": 1}, {"a": 2}]}
     assert rendered(source, data).missing == missing
 
 
-def test_no_more_than_a_hundred_missing_names_are_told():
+def test_at_most_a_hundred_missing_names_are_reported():
     missing = rendered("".join(f"{{{{v{number}}}}}" for number in range(MAX_MISSING + 1))).missing
     assert missing == tuple(f"v{number}" for number in range(MAX_MISSING))
 
 
 @pytest.mark.parametrize("character", ["x", "é", "日", "😀"])
 @pytest.mark.parametrize("place", ["text", "value"])
-def test_output_ends_at_two_mebibytes(character, place):
-    most = character * (MAX_BYTES // len(character.encode())) + "x" * (MAX_BYTES % len(character.encode()))
-    source, data = (most, {}) if place == "text" else ("{{a}}", {"a": most})
-    assert text_of(source, data, Mode.TEXT) == most
+def test_output_is_limited_to_two_mebibytes(character, place):
+    longest = character * (MAX_BYTES // len(character.encode())) + "x" * (MAX_BYTES % len(character.encode()))
+    source, data = (longest, {}) if place == "text" else ("{{a}}", {"a": longest})
+    assert text_of(source, data, RenderMode.TEXT) == longest
     with pytest.raises(OutputTooLarge):
-        text_of(source + "y", data, Mode.TEXT)
+        text_of(source + "y", data, RenderMode.TEXT)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_output_ends_at_two_mebibytes(character, place):
         ('{{#each a}}{{b|"' + "x" * 30_000 + '"}}{{/each}}', {"a": [0] * 100}),
     ],
 )
-def test_output_beyond_two_mebibytes_is_refused_while_it_grows(source, data):
+def test_output_beyond_two_mebibytes_is_rejected_while_it_grows(source, data):
     with pytest.raises(OutputTooLarge):
         text_of(source, data)
 
@@ -192,39 +192,39 @@ def test_output_beyond_two_mebibytes_is_refused_while_it_grows(source, data):
         ("{{a}}" * 30, {"a": "x" * 1_000_000}),
     ],
 )
-def test_output_that_is_refused_is_never_built(source, data):
+def test_rejected_output_is_never_built(source, data):
     compiled = compile_template(source)
     tracemalloc.start()
     try:
         with pytest.raises(OutputTooLarge):
-            render(compiled, data, mode=Mode.HTML)
+            render(compiled, data, mode=RenderMode.HTML)
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak_bytes < 3 * MAX_BYTES
 
 
-def loops(body, deep=1):
-    return "{{#each a}}" * deep + body + "{{/each}}" * deep
+def loops(body, depth=1):
+    return "{{#each a}}" * depth + body + "{{/each}}" * depth
 
 
 @pytest.mark.parametrize(
     ("source", "data"),
     [
-        (loops("", deep=3), {"a": [0] * 100_000}),
-        (loops("", deep=50), {"a": [0, 0]}),
-        (loops("{{x}}", deep=2), {"a": [{}] * 1000}),
+        (loops("", depth=3), {"a": [0] * 100_000}),
+        (loops("", depth=50), {"a": [0, 0]}),
+        (loops("{{x}}", depth=2), {"a": [{}] * 1000}),
         (loops("{{#if x}}{{/if}}" * 100), {"a": [0] * 100_000}),
         (loops("{{x" + ".x" * 19 + "}}"), {"a": [{}] * 100_000}),
-        (loops("{{x}}" * 5000, deep=45), {"a": [{}, {}]}),
+        (loops("{{x}}" * 5000, depth=45), {"a": [{}, {}]}),
         (loops("{{#each b}}{{/each}}"), {"a": [{}] * 1000, "b": {str(number): 0 for number in range(1000)}}),
     ],
 )
-def test_loops_that_write_nothing_end_all_the_same(source, data):
+def test_loops_without_output_are_limited(source, data):
     compiled = compile_template(source)
     start = time.perf_counter()
     with pytest.raises(RenderTooLong):
-        render(compiled, data, mode=Mode.HTML)
+        render(compiled, data, mode=RenderMode.HTML)
     assert time.perf_counter() - start < 2
 
 
@@ -239,7 +239,7 @@ def test_text_without_tags_renders_as_itself(source):
     assert text_of(source) == source
 
 
-@given(SOURCES, DATA, st.sampled_from(Mode))
+@given(SOURCES, DATA, st.sampled_from(RenderMode))
 def test_rendering_raises_nothing_but_output_too_large(source, data, mode):
     try:
         compiled = compile_template(source)
@@ -252,7 +252,7 @@ def test_rendering_raises_nothing_but_output_too_large(source, data, mode):
     assert len(result.missing) == len(set(result.missing))
 
 
-@given(DATA, st.sampled_from(Mode))
+@given(DATA, st.sampled_from(RenderMode))
 def test_all_features_render_any_data(data, mode):
     source = (
         '{{a}}{{{b.a}}}{{a.0|"x"}}{{#each a}}{{this}}{{a}}{{@key}}{{else}}{{b}}{{/each}}{{#if b}}{{0}}{{/if}}{{this}}'
@@ -271,10 +271,10 @@ def test_html_reads_back_as_the_value(value):
 def test_a_value_is_never_read_as_a_template(value):
     data = {"a": value, "b": "rendered twice"}
     assert text_of("{{{a}}}", data) == value
-    assert text_of("<{{a}}>", data, Mode.TEXT) == f"<{value}>"
-    assert text_of("{{#each c}}{{this}}{{/each}}", {**data, "c": [value]}, Mode.TEXT) == value
+    assert text_of("<{{a}}>", data, RenderMode.TEXT) == f"<{value}>"
+    assert text_of("{{#each c}}{{this}}{{/each}}", {**data, "c": [value]}, RenderMode.TEXT) == value
 
 
 @given(JSON_VALUES)
 def test_lists_and_objects_read_back_as_json(value):
-    assert json.loads(text_of("{{a}}", {"a": [value]}, Mode.TEXT)) == [value]
+    assert json.loads(text_of("{{a}}", {"a": [value]}, RenderMode.TEXT)) == [value]

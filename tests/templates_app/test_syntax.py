@@ -52,8 +52,8 @@ SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
         ("{{{#if a}}}", 1, 1, "is not a name"),
         ("{{" + "a" * 256 + "}}", 1, 1, "255"),
         ("{{" + "a" + ".a" * 20 + "}}", 1, 1, "20"),
-        ("{{@index}}", 1, 1, "inside of {{#each}}"),
-        ("{{#each a}}{{else}}{{@index}}{{/each}}", 1, 20, "inside of {{#each}}"),
+        ("{{@index}}", 1, 1, "inside {{#each}}"),
+        ("{{#each a}}{{else}}{{@index}}{{/each}}", 1, 20, "inside {{#each}}"),
         ("{{#each a}}{{@root}}{{/each}}", 1, 12, "@index"),
         ("{{#each a}}{{@index.a}}{{/each}}", 1, 12, "@index"),
         ("{{> partial}}", 1, 1, "Partials"),
@@ -69,24 +69,24 @@ SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
         ("{{#if (eq a b)}}{{/if}}", 1, 1, "is not a name"),
         ("{{#each a as |b|}}{{/each}}", 1, 1, "takes one name"),
         ("{{#if a}}{{else if b}}{{/if}}", 1, 10, "{{else if}}"),
-        ("{{#if a}}{{else}}{{else}}{{/if}}", 1, 18, "has one already"),
+        ("{{#if a}}{{else}}{{else}}{{/if}}", 1, 18, "already has an {{else}}"),
         ("{{else}}", 1, 1, "outside"),
-        ("a\nb{{/if}}", 2, 2, "was not opened"),
+        ("a\nb{{/if}}", 2, 2, "is not open"),
         ("{{/}}", 1, 1, "is not a section"),
-        ("{{#if a}}{{/if a}}", 1, 10, "stands alone"),
+        ("{{#if a}}{{/if a}}", 1, 10, "takes no name"),
         ("{{#if a}}\n{{#each b}}\n{{/if}}{{/each}}", 3, 1, "{{#each b}} is still open"),
         ("x{{#if a}}\n {{#unless b}}{{/unless}}", 1, 2, "{{/if}} is missing"),
         ("{{#if a}}\n {{#unless b}}", 2, 2, "{{/unless}} is missing"),
     ],
 )
-def test_a_fault_is_told_with_its_place(source, line, column, words):
+def test_an_error_has_its_position(source, line, column, words):
     with pytest.raises(TemplateSyntaxError) as caught:
         compile_template(source)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert words in str(caught.value)
 
 
-def test_a_long_name_is_not_repeated_in_the_sentence():
+def test_a_long_name_is_not_repeated_in_the_message():
     with pytest.raises(TemplateSyntaxError) as caught:
         compile_template("{{#" + "x" * MEBIBYTE + "}}")
     assert len(caught.value.message) < 200
@@ -129,13 +129,13 @@ def test_equal_sources_compile_to_equal_values():
     assert hash(compile_template(source)) == hash(compile_template(source))
 
 
-def test_each_branch_has_its_own_cost_and_size():
-    (choice,) = compile_template("{{#if a}}xx{{b.c}}{{else}}y{{/if}}").body.nodes
-    assert (choice.when_true.cost, choice.when_true.size_chars) == (3, 2)
-    assert choice.when_false == Block(("y",), cost=1, size_chars=1)
+def test_each_branch_has_a_separate_cost_and_size():
+    (node,) = compile_template("{{#if a}}xx{{b.c}}{{else}}y{{/if}}").body.nodes
+    assert (node.when_true.cost, node.when_true.size_chars) == (3, 2)
+    assert node.when_false == Block(("y",), cost=1, size_chars=1)
 
 
-def test_sections_nest_fifty_deep_and_no_deeper():
+def test_sections_nest_at_most_fifty_deep():
     compile_template("{{#if x}}" * 50 + "{{/if}}" * 50)
     with pytest.raises(TemplateSyntaxError, match="at most 50 deep") as caught:
         compile_template("{{#if x}}" * 51 + "{{/if}}" * 51)
@@ -143,7 +143,7 @@ def test_sections_nest_fifty_deep_and_no_deeper():
 
 
 @pytest.mark.parametrize("tag", ["{{x}}", "{{!x}}", "{{{x}}}"])
-def test_a_template_holds_ten_thousand_tags_and_no_more(tag):
+def test_a_template_has_at_most_ten_thousand_tags(tag):
     compile_template(tag * 10_000)
     with pytest.raises(TemplateSyntaxError, match="at most 10,000 tags") as caught:
         compile_template(tag * 10_001)
@@ -152,13 +152,13 @@ def test_a_template_holds_ten_thousand_tags_and_no_more(tag):
 
 @given(SOURCES)
 def test_any_text_compiles_or_is_a_syntax_error_at_a_tag(source):
-    error = fault_of(source)
+    error = error_of(source)
     if error is not None:
         line = source.split("\n")[error.line - 1]
         assert line[error.column - 1 :].startswith("{{")
 
 
-def fault_of(source):
+def error_of(source):
     try:
         compile_template(source)
     except TemplateSyntaxError as error:
@@ -193,8 +193,8 @@ LONG_TAGS = {
     "quotes": ('{{a|"', '\\"', '"}}'),
     "an open string": ('{{a|"', "\\\\", ""),
     "dashes": ("{{!--", "-", "}}"),
-    "lines before the fault": ("", "\n", "{{}}"),
-    "literals before the fault": ("", "\\{{", "{{}}"),
+    "lines before the error": ("", "\n", "{{}}"),
+    "literals before the error": ("", "\\{{", "{{}}"),
 }
 SOURCES_BY_NAME = {
     **{name: ("", unit, "") for name, unit in HOSTILE.items()},
@@ -203,13 +203,13 @@ SOURCES_BY_NAME = {
 
 
 @pytest.mark.parametrize("name", SOURCES_BY_NAME)
-def test_a_hostile_megabyte_costs_time_in_proportion(name):
+def test_the_time_for_a_hostile_megabyte_is_linear(name):
     head, unit, tail = SOURCES_BY_NAME[name]
     once, twice = (head + unit * (size // len(unit)) + tail for size in (MEBIBYTE, 2 * MEBIBYTE))
-    # In turn, so that busy neighbours slow down both.
+    # Interleaved, so that other load slows down both.
     short, long = map(min, zip(*[(seconds(once), seconds(twice)) for _ in range(3)], strict=True))
     assert short < 1
-    # The margin is for runs so short that the clock and the neighbours decide.
+    # The margin is for very short runs, which clock resolution and other load dominate.
     assert long < 2.6 * short + 0.05
 
 

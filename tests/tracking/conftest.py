@@ -1,4 +1,4 @@
-"""A recipient in any state, and a visitor who is nobody to us."""
+"""Fixtures for tracking: a recipient in any state, and an anonymous visitor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from workspaces.models import Workspace
 
 TARGET = "https://shop.example/offer?a=1&b=2#top"
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-HANDED_OVER = {"sent", "delivered", "opened", "clicked"}
+SENT_STATES = {"sent", "delivered", "opened", "clicked"}
 
 
 @dataclass
 class Reader:
-    """Somebody who got an email, and what he does with it."""
+    """A recipient of an email, with methods that open, click and unsubscribe."""
 
     recipient: Recipient
     workspace: Workspace
@@ -71,7 +71,7 @@ def path_of(url: str) -> str:
 
 def make_reader(workspace: Workspace, *, state: str = "delivered", **fields: Any) -> Reader:
     long_ago = datetime.now(UTC) - timedelta(hours=1)
-    times = {"sent_at": long_ago} if state in HANDED_OVER else {}
+    times = {"sent_at": long_ago} if state in SENT_STATES else {}
     times |= {f"{name}_at": long_ago for name in ("delivered", "opened", "clicked", "bounced") if name == state}
     email = Email.objects.create(
         workspace=workspace, sender="Alice <hi@alice.example>", from_domain="alice.example", to=["ada@example.com"],
@@ -83,7 +83,7 @@ def make_reader(workspace: Workspace, *, state: str = "delivered", **fields: Any
 
 @pytest.fixture
 def reader(alice: Account) -> Reader:
-    """Ada, who got an email of Alice's an hour ago."""
+    """Ada, who received an email from Alice an hour ago."""
     return make_reader(alice.workspace)
 
 

@@ -1,4 +1,4 @@
-"""The unsubscribe page as people meet it, and as the browsers of mail gateways do."""
+"""The unsubscribe page in a browser, as used by people and by mail gateways."""
 
 import pytest
 from playwright.sync_api import expect
@@ -28,7 +28,7 @@ def reader() -> Reader:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_somebody_unsubscribes_on_a_phone(browser, live_server, reader, scheme):
+def test_a_recipient_unsubscribes_on_a_phone(browser, live_server, reader, scheme):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     visit = Visit(context, live_server.url)
     page = visit.go(reader.unsubscribe_path)
@@ -58,24 +58,24 @@ def test_the_page_works_without_scripts_on_a_wide_screen(browser, live_server, r
     context.close()
 
 
-def test_a_browser_that_only_looks_changes_nothing(browser, live_server, reader):
+def test_loading_the_page_changes_nothing(browser, live_server, reader):
     context = browser.new_context()
-    asked: list[str] = []
+    requests: list[str] = []
     visit = Visit(context, live_server.url)
-    visit.page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
+    visit.page.on("request", lambda request: requests.append(f"{request.method} {request.url}"))
     page = visit.go(reader.unsubscribe_path)
     page.mouse.wheel(0, 500)
     page.wait_for_load_state("networkidle")
     page.reload()
     page.wait_for_timeout(1000)
-    assert {request.split()[0] for request in asked} == {"GET"}
-    assert all(request.split()[1].startswith(live_server.url) for request in asked)
+    assert {request.split()[0] for request in requests} == {"GET"}
+    assert all(request.split()[1].startswith(live_server.url) for request in requests)
     assert not Suppression.objects.exists()
     assert not Event.objects.exists()
     context.close()
 
 
-def test_a_broken_link_is_told_kindly(browser, live_server):
+def test_a_broken_link_shows_a_page(browser, live_server):
     context = browser.new_context(viewport={"width": 390, "height": 844})
     visit = Visit(context, live_server.url)
     page = visit.go("/t/c/nonsense")

@@ -1,4 +1,4 @@
-"""From an accepted email to what its recipient does with the message that arrives."""
+"""Tracking from an accepted email to the links in the delivered message."""
 
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -26,11 +26,11 @@ HTML = (
 )
 
 
-def arrived(api: Api, **fields: Any) -> list[EmailMessage]:
-    """Send an email; return the message of each recipient."""
+def send_and_build(api: Api, **fields: Any) -> list[EmailMessage]:
+    """Send an email and return the message of each recipient."""
     assert api.post("/emails/send", mail(html=HTML, **fields)).status_code == 202
-    parcels = sorted(load_jobs(queue.Cursor().claim(10), room=1_000_000), key=lambda parcel: parcel.address)
-    return [message_from_bytes(build_message(parcel).message(), policy=default) for parcel in parcels]
+    jobs = sorted(load_jobs(queue.EmailQueueCursor().claim(10), memory_bytes=1_000_000), key=lambda job: job.address)
+    return [message_from_bytes(build_message(job).message(), policy=default) for job in jobs]
 
 
 def html_of(message: EmailMessage) -> LexborHTMLParser:
@@ -47,8 +47,8 @@ def visit(url: str) -> Any:
     return response
 
 
-def test_the_links_of_a_message_lead_where_they_led_and_are_told(api: Api):
-    (message,) = arrived(api)
+def test_tracked_links_redirect_to_their_targets_and_are_recorded(api: Api):
+    (message,) = send_and_build(api)
     shop, write, plain, unsubscribe = hrefs(message)
     assert (write, plain) == ("mailto:hi@alice.example", "https://shop.example/plain")
     assert visit(shop)["Location"] == "https://shop.example/?a=1&b=2"
@@ -64,8 +64,8 @@ def test_the_links_of_a_message_lead_where_they_led_and_are_told(api: Api):
     assert not Suppression.objects.exists()
 
 
-def test_one_click_of_a_mail_reader_unsubscribes(api: Api):
-    (message,) = arrived(api)
+def test_a_one_click_unsubscribe_of_a_mail_client_works(api: Api):
+    (message,) = send_and_build(api)
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     url = message["List-Unsubscribe"].strip(" <>")
     assert url == hrefs(message)[-1]
@@ -77,16 +77,16 @@ def test_one_click_of_a_mail_reader_unsubscribes(api: Api):
     assert Suppression.objects.get().email == "ada@example.com"
 
 
-def test_every_recipient_has_links_of_his_own(api: Api):
-    ada, bob = arrived(api, to=["ada@example.com"], bcc=["bob@example.com"])
+def test_each_recipient_has_separate_links(api: Api):
+    ada, bob = send_and_build(api, to=["ada@example.com"], bcc=["bob@example.com"])
     assert not set(hrefs(ada)) & set(hrefs(bob)) - {"mailto:hi@alice.example", "https://shop.example/plain"}
     visit(hrefs(bob)[0])
     states = dict(Recipient.objects.values_list("address", "state"))
     assert states == {"ada@example.com": "queued", "bob@example.com": "clicked"}
 
 
-def test_a_sender_who_does_not_track_keeps_his_html(api: Api):
-    (message,) = arrived(api, trackOpens=False, trackClicks=False)
+def test_without_tracking_the_html_stays_unchanged(api: Api):
+    (message,) = send_and_build(api, trackOpens=False, trackClicks=False)
     assert hrefs(message)[:-1] == [
         "https://shop.example/?a=1&b=2",
         "mailto:hi@alice.example",
@@ -96,12 +96,12 @@ def test_a_sender_who_does_not_track_keeps_his_html(api: Api):
     assert message.get_body(["html"]).get_content().startswith(HTML)
 
 
-def test_opens_and_clicks_are_tracked_apart(api: Api):
-    (message,) = arrived(api, trackOpens=False)
+def test_opens_and_clicks_are_tracked_independently(api: Api):
+    (message,) = send_and_build(api, trackOpens=False)
     assert "/t/c/" in hrefs(message)[0]
     assert not html_of(message).css("img")
 
 
-def test_what_the_api_shows_has_neither_links_of_ours_nor_a_footer(api: Api):
-    arrived(api)
+def test_the_api_returns_the_html_without_tracked_links_and_footer(api: Api):
+    send_and_build(api)
     assert api.get(f"/emails/{Email.objects.get().id}").json()["htmlContent"] == HTML

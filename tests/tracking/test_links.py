@@ -1,11 +1,11 @@
-"""Links: what they hold, what they hide, and that nobody else can make one."""
+"""Recipient links: their content, their confidentiality, and their protection against forgery."""
 
 import base64
 
 import pytest
 from django.test import Client
 
-from delivery.message.html import LONGEST_TARGET_BYTES
+from delivery.message.html import MAX_TARGET_BYTES
 from emails.models import Event, HitCount
 from emails.sending.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
 from lib.ids import new_id
@@ -22,7 +22,7 @@ def token_of(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def test_links_begin_with_the_public_url_and_give_back_what_they_were_made_of(settings):
+def test_links_begin_with_the_public_url_and_can_be_read_back(settings):
     settings.PUBLIC_URL = "https://mail.example"
     opened, clicked = open_url(RECIPIENT), click_url(RECIPIENT, target=TARGET)
     unsubscribed = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS)
@@ -32,8 +32,8 @@ def test_links_begin_with_the_public_url_and_give_back_what_they_were_made_of(se
     assert read_open(token_of(opened)) == RECIPIENT
     link = read_click(token_of(clicked))
     assert (link.recipient_id, link.target) == (RECIPIENT, TARGET)
-    who = read_unsubscribe(token_of(unsubscribed))
-    assert (who.workspace_id, who.recipient_id, who.address) == (WORKSPACE, RECIPIENT, ADDRESS)
+    link_data = read_unsubscribe(token_of(unsubscribed))
+    assert (link_data.workspace_id, link_data.recipient_id, link_data.address) == (WORKSPACE, RECIPIENT, ADDRESS)
 
 
 def test_links_are_the_same_on_every_attempt():
@@ -58,12 +58,12 @@ def test_the_longest_unsubscribe_header_fits_one_line(settings):
 
 def test_the_longest_click_link_fits_old_mail_readers(settings):
     settings.PUBLIC_URL = "https://a-rather-long-name.of-a-mail-service.example"
-    target = "https://shop.example/".ljust(LONGEST_TARGET_BYTES, "x")
+    target = "https://shop.example/".ljust(MAX_TARGET_BYTES, "x")
     assert len(click_url(RECIPIENT, target=target)) <= 2083
 
 
 @pytest.mark.parametrize("target", ["https://ü.example/日本?q=ß", "http://a.example", "https://a.example/ b"])
-def test_any_target_survives(target):
+def test_any_target_can_be_read_back(target):
     assert read_click(token_of(click_url(RECIPIENT, target=target))).target == target
 
 
@@ -71,7 +71,7 @@ def test_any_target_survives(target):
     "target",
     ["javascript:alert(1)", "data:text/html,x", "//evil.example", "ftp://a.example", "https:a", "http://a\r\nX: y", ""],
 )
-def test_a_sealed_target_is_looked_at_again_when_it_is_read(target, visitor: Client):
+def test_a_forbidden_target_is_refused_even_in_a_valid_token(target, visitor: Client):
     url = click_url(RECIPIENT, target=target)
     with pytest.raises(InvalidToken):
         read_click(token_of(url))
@@ -79,7 +79,7 @@ def test_a_sealed_target_is_looked_at_again_when_it_is_read(target, visitor: Cli
     assert (response.status_code, response.get("Location")) == (404, None)
 
 
-def test_too_short_a_payload_is_no_token():
+def test_a_payload_that_is_too_short_is_invalid():
     for purpose, read in (("open", read_open), ("click", read_click), ("unsubscribe", read_unsubscribe)):
         with pytest.raises(InvalidToken):
             read(make_token(b"x" * 15, purpose=purpose))
@@ -92,24 +92,24 @@ def flipped(token: str) -> list[str]:
     return [base64.urlsafe_b64encode(other).rstrip(b"=").decode() for other in others]
 
 
-def mangled(token: str) -> list[str]:
-    """Return what mail readers and people make of a token, and some of its flipped bits."""
+def damaged(token: str) -> list[str]:
+    """Return a token as mail clients and people damage it, and with some bits flipped."""
     others = [token[:-1], token[1:], token + "A", token + "=", token * 2, token.swapcase(), "x", "%00", token + "/x"]
     return [*others, *flipped(token)[::37]]
 
 
-def everything() -> list[list[dict]]:
+def tracking_rows() -> list[list[dict]]:
     return [list(model.objects.order_by("pk").values()) for model in (Event, HitCount, Suppression)]
 
 
 @pytest.fixture
-def doors(reader: Reader) -> dict[str, str]:
-    """Each door's path with a good token, by the door's beginning."""
+def tokens_by_path(reader: Reader) -> dict[str, str]:
+    """A valid token for each kind of link, by the start of its path."""
     paths = (reader.pixel_path, reader.click_path(), reader.unsubscribe_path)
     return {path[: path.rindex("/") + 1]: token_of(path) for path in paths}
 
 
-def test_a_token_with_any_bit_flipped_is_none():
+def test_a_token_with_any_bit_flipped_is_invalid():
     tokens = {
         read_open: open_url(RECIPIENT),
         read_click: click_url(RECIPIENT, target=TARGET),
@@ -121,38 +121,38 @@ def test_a_token_with_any_bit_flipped_is_none():
                 read(other)
 
 
-def test_a_changed_token_does_nothing_and_leads_nowhere(reader: Reader, doors, visitor: Client):
-    before, state = everything(), reader.recipient.state
-    for door, token in doors.items():
-        for other in mangled(token):
+def test_a_changed_token_does_nothing_and_does_not_redirect(reader: Reader, tokens_by_path, visitor: Client):
+    before, state = tracking_rows(), reader.recipient.state
+    for path, token in tokens_by_path.items():
+        for other in damaged(token):
             for method in (visitor.get, visitor.post):
-                response = method(f"{door}{other}")
-                assert response.status_code in ({200, 405} if door == "/t/o/" else {404, 405}), other
+                response = method(f"{path}{other}")
+                assert response.status_code in ({200, 405} if path == "/t/o/" else {404, 405}), other
                 assert "Location" not in response
     assert not recorder._hits
     reader.recipient.refresh_from_db()
-    assert (everything(), reader.recipient.state) == (before, state)
+    assert (tracking_rows(), reader.recipient.state) == (before, state)
 
 
-def test_a_token_of_another_purpose_does_nothing_and_leads_nowhere(reader: Reader, doors, visitor: Client):
-    before = everything()
-    for door in doors:
-        for token in (token for other, token in doors.items() if other != door):
+def test_a_token_of_another_purpose_does_nothing_and_does_not_redirect(reader: Reader, tokens_by_path, visitor: Client):
+    before = tracking_rows()
+    for path in tokens_by_path:
+        for token in (token for other, token in tokens_by_path.items() if other != path):
             for method in (visitor.get, visitor.post):
-                response = method(f"{door}{token}")
-                assert response.status_code in ({200, 405} if door == "/t/o/" else {404, 405})
+                response = method(f"{path}{token}")
+                assert response.status_code in ({200, 405} if path == "/t/o/" else {404, 405})
                 assert "Location" not in response
     recorder.flush()
-    assert everything() == before
+    assert tracking_rows() == before
 
 
-def test_a_token_of_another_installation_is_none(doors, visitor: Client, settings):
+def test_a_token_of_another_installation_is_invalid(tokens_by_path, visitor: Client, settings):
     settings.APP_KEYS = [(settings.APP_KEYS[0][0] + "x", b"another key of 32 bytes, not ours")]
-    assert visitor.get(f"/t/c/{doors['/t/c/']}").status_code == 404
-    assert visitor.post(f"/u/{doors['/u/']}").status_code == 404
+    assert visitor.get(f"/t/c/{tokens_by_path['/t/c/']}").status_code == 404
+    assert visitor.post(f"/u/{tokens_by_path['/u/']}").status_code == 404
 
 
-def test_a_token_acts_in_its_own_workspace_alone(reader: Reader, bob, visitor: Client):
+def test_a_token_works_only_in_its_workspace(reader: Reader, bob, visitor: Client):
     other = make_reader(bob.workspace)
     visitor.post(reader.unsubscribe_path)
     reader.clicks()
@@ -160,5 +160,5 @@ def test_a_token_acts_in_its_own_workspace_alone(reader: Reader, bob, visitor: C
     assert other.kinds() == []
     forged = unsubscribe_url(reader.recipient.id, workspace_id=bob.workspace.id, address=reader.recipient.address)
     visitor.post(f"/u/{token_of(forged)}")
-    # Such a token is never made; even so it tells nothing on the timeline of a foreign email.
+    # Such a token is never issued; even if it were, it adds no event to the email of another workspace.
     assert reader.kinds().count("unsubscribed") == 1

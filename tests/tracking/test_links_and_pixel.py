@@ -1,4 +1,4 @@
-"""The pixel and the redirect: what they answer, to whom, and what they never do."""
+"""The tracking pixel and the click redirect: responses to valid and invalid requests."""
 
 import pytest
 from django.test import Client
@@ -15,7 +15,7 @@ PREFETCHERS = [
     {"x-purpose": "preview"},
     {"x-moz": "prefetch"},
 ]
-MACHINES = [
+BOTS = [
     "",
     "Mozilla/5.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/42.0 Safari/537.36 Edge/12.246 Mozilla/5.0",
@@ -29,7 +29,7 @@ MACHINES = [
 ]
 PEOPLE = [
     BROWSER,
-    # They fetch when a person looks.
+    # Image proxies that fetch when a person opens the message.
     "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",
     "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html",
     "Mozilla/5.0 (Windows NT 10.0; WOW64; rv:128.0) Gecko/20100101 Thunderbird/128.5.0",
@@ -39,7 +39,7 @@ PEOPLE = [
 ]
 
 
-def test_the_pixel_is_a_small_transparent_gif_that_nobody_keeps(reader: Reader):
+def test_the_pixel_is_a_small_transparent_gif_without_caching(reader: Reader):
     response = reader.loads_the_pixel()
     assert (response.status_code, response["Content-Type"], len(response.content)) == (200, "image/gif", 43)
     assert response.content.startswith(b"GIF89a\x01\x00\x01\x00")
@@ -47,15 +47,15 @@ def test_the_pixel_is_a_small_transparent_gif_that_nobody_keeps(reader: Reader):
 
 
 @pytest.mark.parametrize("token", ["x", "x/y", "%00", "é", "A" * 44, "A" * 3000, "../admin"])
-def test_the_pixel_of_a_bad_token_looks_like_any_other(db, reader: Reader, visitor: Client, token):
-    good, bad = reader.loads_the_pixel(), visitor.get(f"/t/o/{token}")
-    ours = {name: value for name, value in good.items() if name != "X-Request-Id"}
-    assert {name: value for name, value in bad.items() if name != "X-Request-Id"} == ours
-    assert (bad.status_code, bad.content) == (good.status_code, good.content)
+def test_the_pixel_of_an_invalid_token_looks_like_any_other(db, reader: Reader, visitor: Client, token):
+    valid, invalid = reader.loads_the_pixel(), visitor.get(f"/t/o/{token}")
+    ours = {name: value for name, value in valid.items() if name != "X-Request-Id"}
+    assert {name: value for name, value in invalid.items() if name != "X-Request-Id"} == ours
+    assert (invalid.status_code, invalid.content) == (valid.status_code, valid.content)
     assert len(reader.events()) == 1
 
 
-def test_a_click_redirects_to_the_target_and_nobody_keeps_that(reader: Reader):
+def test_a_click_redirects_to_the_target_without_caching(reader: Reader):
     response = reader.clicks()
     assert (response.status_code, response["Location"]) == (302, TARGET)
     assert (response["Cache-Control"], response["Referrer-Policy"]) == ("no-store", "no-referrer")
@@ -76,12 +76,12 @@ def test_a_click_redirects_to_the_target_and_nobody_keeps_that(reader: Reader):
         ("https://a.example/" + "x" * 1300, "https://a.example/" + "x" * 1300),
     ],
 )
-def test_a_target_is_told_as_it_was_written_and_redirected_to_as_browsers_would(reader: Reader, target, location):
+def test_a_target_is_recorded_as_written_and_redirected_to_as_browsers_encode_it(reader: Reader, target, location):
     assert reader.clicks(target)["Location"] == location
     assert reader.events()[0][1]["url"] == target
 
 
-def test_a_bad_link_shows_a_page_and_redirects_nowhere(db, visitor: Client):
+def test_an_invalid_link_shows_a_page_and_does_not_redirect(db, visitor: Client):
     for token in ("x", "https://evil.example/", "%2F%2Fevil.example", "A" * 60):
         response = visitor.get(f"/t/c/{token}", {"url": "https://evil.example"})
         assert (response.status_code, response.get("Location")) == (404, None)
@@ -90,12 +90,12 @@ def test_a_bad_link_shows_a_page_and_redirects_nowhere(db, visitor: Client):
         assert "evil" not in response.text
 
 
-def test_what_stands_behind_a_link_changes_nothing(reader: Reader, visitor: Client):
+def test_a_query_string_after_a_link_is_ignored(reader: Reader, visitor: Client):
     response = visitor.get(reader.click_path(), {"url": "https://evil.example", "next": "//evil.example"})
     assert response["Location"] == TARGET
 
 
-def test_a_head_request_is_answered_alike_and_is_never_an_event(reader: Reader, visitor: Client):
+def test_a_head_request_has_the_same_response_and_is_never_an_event(reader: Reader, visitor: Client):
     for path in (reader.pixel_path, reader.click_path()):
         head, get = visitor.head(path), visitor.get(path)
         recorder._hits.clear()
@@ -117,33 +117,33 @@ def test_other_methods_are_refused(reader: Reader, visitor: Client, method):
 
 
 @pytest.mark.parametrize("headers", PREFETCHERS)
-def test_a_prefetch_is_marked_and_counts(reader: Reader, headers):
+def test_a_prefetch_is_marked_as_a_bot_and_counts(reader: Reader, headers):
     assert reader.clicks(**headers)["Location"] == TARGET
     assert reader.events()[0][1]["machine"] is True
     assert reader.recipient.state == "clicked"
 
 
-@pytest.mark.parametrize("agent", MACHINES)
-def test_what_says_that_it_is_a_machine_is_marked_and_counts(reader: Reader, agent):
+@pytest.mark.parametrize("agent", BOTS)
+def test_a_bot_by_its_user_agent_is_marked_and_counts(reader: Reader, agent):
     reader.loads_the_pixel(user_agent=agent)
     assert reader.events()[0][1]["machine"] is True
     assert reader.recipient.state == "opened"
 
 
 @pytest.mark.parametrize("agent", PEOPLE)
-def test_what_people_read_with_is_not_marked(reader: Reader, agent):
+def test_mail_clients_and_browsers_of_people_are_not_marked(reader: Reader, agent):
     reader.loads_the_pixel(user_agent=agent)
     assert reader.events()[0][1]["machine"] is False
 
 
-def test_the_doors_ask_the_database_nothing(reader: Reader, visitor: Client, django_assert_num_queries):
+def test_the_pixel_and_links_use_no_database_query(reader: Reader, visitor: Client, django_assert_num_queries):
     with django_assert_num_queries(0):
         visitor.get(reader.pixel_path)
         visitor.get(reader.click_path())
         visitor.get("/t/c/broken")
 
 
-def test_a_link_leads_on_when_the_email_is_long_deleted(reader: Reader, visitor: Client):
+def test_a_link_redirects_after_the_email_is_deleted(reader: Reader, visitor: Client):
     path = reader.click_path()
     reader.email.delete()
     assert visitor.get(path)["Location"] == TARGET
@@ -151,6 +151,6 @@ def test_a_link_leads_on_when_the_email_is_long_deleted(reader: Reader, visitor:
     assert not Event.objects.exists()
 
 
-def test_no_door_is_on_another_path(db, visitor: Client):
+def test_other_paths_are_not_found(db, visitor: Client):
     for path in ("/t/", "/t/o/", "/t/x/abc", "/u/", f"/t/{new_id()}"):
         assert visitor.get(path).status_code == 404

@@ -1,4 +1,4 @@
-"""What an open or a click does to a recipient, the email, the timeline and the counters."""
+"""Effects of an open or a click on the recipient, the email, the timeline and the counters."""
 
 import functools
 import threading
@@ -12,10 +12,10 @@ from django.db import Error, connection, connections, transaction
 
 from analytics import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.events.opens_and_clicks import EVENTS_A_LINK, Hit, record_hits
-from emails.models import Email, Event, HitCount, Pending, Recipient
+from emails.events.opens_and_clicks import EVENTS_PER_LINK, Hit, record_hits
+from emails.models import Email, Event, HitCount, QueueEntry, Recipient
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
 from tests.conftest import Account, Api, mail
 from tests.tracking.conftest import TARGET, Reader, make_reader
@@ -28,11 +28,11 @@ AFTER_AN_OPEN = {
     "scheduled": "scheduled", "bounced": "bounced", "failed": "failed", "cancelled": "cancelled",
 }  # fmt: skip
 AFTER_A_CLICK = {**AFTER_AN_OPEN, **dict.fromkeys(("queued", "sent", "delivered", "opened", "clicked"), "clicked")}
-FINISHED_BADLY = ("bounced", "failed", "cancelled")
+UNDELIVERED = ("bounced", "failed", "cancelled")
 
 
 @pytest.mark.parametrize(("state", "after"), AFTER_AN_OPEN.items())
-def test_an_open_moves_a_recipient_as_the_table_says(reader_in, state, after):
+def test_an_open_changes_the_state_as_the_transitions_allow(reader_in, state, after):
     reader = reader_in(state)
     reader.loads_the_pixel()
     assert (reader.recipient.state, reader.email.status) == (after, after)
@@ -42,7 +42,7 @@ def test_an_open_moves_a_recipient_as_the_table_says(reader_in, state, after):
 
 
 @pytest.mark.parametrize(("state", "after"), AFTER_A_CLICK.items())
-def test_a_click_moves_a_recipient_as_the_table_says(reader_in, state, after):
+def test_a_click_changes_the_state_as_the_transitions_allow(reader_in, state, after):
     reader = reader_in(state)
     reader.clicks()
     assert (reader.recipient.state, reader.email.status) == (after, after)
@@ -52,7 +52,7 @@ def test_a_click_moves_a_recipient_as_the_table_says(reader_in, state, after):
 
 
 @pytest.mark.parametrize("state", ["queued", "sent"])
-def test_an_open_without_a_known_delivery_tells_of_it(reader_in, state):
+def test_an_open_without_a_known_delivery_implies_one(reader_in, state):
     reader = reader_in(state)
     reader.loads_the_pixel()
     recipient = reader.recipient
@@ -90,8 +90,8 @@ def test_the_first_times_stay_and_are_counted_once(reader: Reader):
     assert counters.total(reader.workspace.id, keys=["status.clicked"]) == 1
 
 
-@pytest.mark.parametrize("state", FINISHED_BADLY)
-def test_a_hit_on_a_mail_that_did_not_arrive_is_an_event_only(reader_in, state):
+@pytest.mark.parametrize("state", UNDELIVERED)
+def test_a_hit_of_an_undelivered_email_is_only_an_event(reader_in, state):
     reader = reader_in(state)
     before = Recipient.objects.values().get(), Email.objects.values().get()
     reader.loads_the_pixel()
@@ -112,21 +112,21 @@ def test_the_status_of_an_email_follows_its_best_recipient(alice: Account):
 
 
 def test_twenty_hits_of_a_link_are_events_and_all_are_counted(reader: Reader):
-    reader.loads_the_pixel(times=EVENTS_A_LINK)
-    assert len(reader.events()) == EVENTS_A_LINK
+    reader.loads_the_pixel(times=EVENTS_PER_LINK)
+    assert len(reader.events()) == EVENTS_PER_LINK
     reader.loads_the_pixel(times=5)
-    assert len(reader.events()) == EVENTS_A_LINK
-    assert HitCount.objects.get().hits == EVENTS_A_LINK + 5
+    assert len(reader.events()) == EVENTS_PER_LINK
+    assert HitCount.objects.get().hits == EVENTS_PER_LINK + 5
 
 
-def test_each_link_and_kind_has_twenty_of_its_own(reader: Reader):
+def test_the_limit_of_twenty_events_is_per_link_and_kind(reader: Reader):
     record_hits([Hit(reader.recipient.id, url=TARGET)] * 25)
     record_hits([Hit(reader.recipient.id, url=TARGET + "x")] * 25 + [Hit(reader.recipient.id)] * 25)
-    assert len(reader.events()) == 3 * EVENTS_A_LINK
+    assert len(reader.events()) == 3 * EVENTS_PER_LINK
     assert sorted(HitCount.objects.values_list("hits", flat=True)) == [25, 25, 25]
 
 
-def test_a_batch_is_written_in_the_order_in_which_it_came_and_in_few_statements(alice, django_assert_num_queries):
+def test_a_batch_is_recorded_in_order_and_in_few_statements(alice, django_assert_num_queries):
     readers = [make_reader(alice.workspace) for _ in range(10)]
     hits = [Hit(reader.recipient.id, url=url) for url in (None, TARGET) for reader in readers]
     with django_assert_num_queries(9):
@@ -140,7 +140,7 @@ def test_the_hits_of_a_deleted_email_leave_no_trace(reader: Reader):
     reader.loads_the_pixel()
     Event.objects.all().delete()
     with connection.cursor() as cursor:
-        # As retention does it, without the ORM: the counts go along.
+        # As in retention, without the ORM; the hit counts are deleted by cascade.
         cursor.execute("DELETE FROM emails_recipient")
         cursor.execute("DELETE FROM emails_email")
     record_hits([Hit(reader.recipient.id), Hit(reader.recipient.id, url=TARGET), Hit(new_id())])
@@ -149,36 +149,36 @@ def test_the_hits_of_a_deleted_email_leave_no_trace(reader: Reader):
     assert path.startswith("/t/c/")
 
 
-def test_a_click_while_the_mail_is_still_being_handed_over_outlives_the_outcome(api: Api, alice: Account):
+def test_a_click_while_the_message_is_being_sent_survives_the_outcome(api: Api, alice: Account):
     api.post("/emails/send", mail())
-    (claim,) = queue.Cursor().claim(10)
+    (claim,) = queue.EmailQueueCursor().claim(10)
     reader = Reader(Recipient.objects.get(), alice.workspace)
     reader.clicks()
     assert [payload["machine"] for kind, payload in reader.events() if kind == "clicked"] == [True]
-    record([Result(claim, DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK")))])
+    record_results([SendResult(claim, DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK")))])
     reader.recipient.refresh_from_db()
     assert (reader.recipient.state, reader.email.status) == ("clicked", "clicked")
     assert reader.recipient.sent_at is not None
-    assert not Pending.objects.exists()
+    assert not QueueEntry.objects.exists()
     assert counters.total(alice.workspace.id, keys=["reached.delivered"]) == 1
 
 
-@pytest.mark.parametrize(("seconds", "is_machine"), [(0, True), (1.5, True), (3, False)])
-def test_a_hit_right_after_the_mail_left_is_a_machines(reader_in, seconds, is_machine):
+@pytest.mark.parametrize(("seconds", "is_bot"), [(0, True), (1.5, True), (3, False)])
+def test_a_hit_right_after_sending_is_marked_as_a_bot(reader_in, seconds, is_bot):
     reader = reader_in("delivered", sent_at=datetime.now(UTC) - timedelta(seconds=seconds))
     reader.clicks()
-    assert reader.events()[0][1]["machine"] is is_machine
+    assert reader.events()[0][1]["machine"] is is_bot
     assert reader.recipient.state == "clicked"
 
 
-def test_a_hit_that_waited_for_the_database_is_judged_by_when_it_came(reader_in):
+def test_a_buffered_hit_is_judged_by_the_time_it_was_received(reader_in):
     reader = reader_in("delivered", sent_at=datetime.now(UTC) - timedelta(seconds=10))
     hit = Hit(reader.recipient.id)
-    record_hits([Hit(reader.recipient.id, heard_at=hit.heard_at - 9)])
+    record_hits([Hit(reader.recipient.id, received_at=hit.received_at - 9)])
     assert reader.events()[0][1]["machine"] is True
 
 
-def test_a_mail_that_is_tried_again_much_later_may_have_been_read_by_a_person(reader_in):
+def test_an_open_of_an_email_that_waits_for_a_retry_is_not_marked(reader_in):
     reader = reader_in("queued")
     reader.loads_the_pixel()
     assert reader.events()[0][1]["machine"] is False
@@ -189,24 +189,24 @@ def queued_readers(workspace: Workspace, count: int) -> list[Reader]:
     readers = [make_reader(workspace, state="queued") for _ in range(count)]
     rows = {"workspace_id": workspace.id, "domain": "example.com", "stage": 1, "due_at": now, "since": now}
     for reader in readers:
-        Pending.objects.create(recipient_id=reader.recipient.id, **rows)
+        QueueEntry.objects.create(recipient_id=reader.recipient.id, **rows)
     return readers
 
 
 @contextmanager
-def at_once(*acts: Callable[[], None]) -> Iterator[None]:
-    """Run acts, each on a connection of its own, while the block runs; an error of the database is raised here."""
+def run_concurrently(*actions: Callable[[], None]) -> Iterator[None]:
+    """Run actions on separate connections while the block runs; fail on any database error."""
     errors: list[Error] = []
 
-    def run(act: Callable[[], None]) -> None:
+    def run(action: Callable[[], None]) -> None:
         try:
-            act()
+            action()
         except Error as error:
             errors.append(error)
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=run, args=[act]) for act in acts]
+    threads = [threading.Thread(target=run, args=[action]) for action in actions]
     for thread in threads:
         thread.start()
     yield
@@ -215,16 +215,16 @@ def at_once(*acts: Callable[[], None]) -> Iterator[None]:
     assert not errors
 
 
-def wait_until_one_waits() -> None:
+def wait_for_blocked_connection() -> None:
     deadline = time.monotonic() + 4
-    while not is_one_waiting():
+    while not is_connection_blocked():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def is_one_waiting() -> bool:
+def is_connection_blocked() -> bool:
     with connection.cursor() as cursor:
-        # Within a transaction the view would show what it showed first.
+        # Within a transaction, the view keeps its first snapshot.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -233,19 +233,19 @@ def is_one_waiting() -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_hits_wait_for_the_queues_row_before_they_hold_a_recipient(alice: Account):
-    """Whoever records outcomes holds these rows; in another order the two could wait for one another."""
+def test_hits_lock_the_queue_entry_before_the_recipient(alice: Account):
+    """Recording outcomes locks these rows first; another order could deadlock."""
     readers = queued_readers(alice.workspace, 3)
-    held = threading.Event()
+    is_locked = threading.Event()
 
-    def act() -> None:
-        held.wait()
+    def action() -> None:
+        is_locked.wait()
         record_hits([Hit(reader.recipient.id) for reader in readers])
 
-    with at_once(act), transaction.atomic():
-        assert len(Pending.objects.select_for_update()) == 3
-        held.set()
-        wait_until_one_waits()
+    with run_concurrently(action), transaction.atomic():
+        assert len(QueueEntry.objects.select_for_update()) == 3
+        is_locked.set()
+        wait_for_blocked_connection()
         assert len(Recipient.objects.select_for_update(nowait=True)) == 3
     assert Event.objects.filter(kind="opened").count() == 3
 
@@ -254,12 +254,12 @@ def test_hits_wait_for_the_queues_row_before_they_hold_a_recipient(alice: Accoun
 def test_hits_and_outcomes_at_once_lose_nothing(alice: Account):
     readers = queued_readers(alice.workspace, 30)
     ids = [reader.recipient.id for reader in readers]
-    claims = queue.Cursor().claim(30)
+    claims = queue.EmailQueueCursor().claim(30)
     delivered = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK"))
-    outcomes = functools.partial(record, [Result(claim, delivered) for claim in reversed(claims)])
+    outcomes = functools.partial(record_results, [SendResult(claim, delivered) for claim in reversed(claims)])
     clicks = functools.partial(record_hits, [Hit(id_, url=TARGET) for id_ in ids])
     opens = functools.partial(record_hits, [Hit(id_) for id_ in reversed(ids)])
-    with at_once(outcomes, clicks, opens, clicks, opens):
+    with run_concurrently(outcomes, clicks, opens, clicks, opens):
         pass
     assert set(Email.objects.values_list("status", flat=True)) == {"clicked"}
     assert Event.objects.filter(kind="clicked").count() == 60

@@ -1,4 +1,4 @@
-"""Hits wait, are written down together, survive a database that is away, and never pile up."""
+"""The hit buffer: batches, an unreachable database, and the capacity limit."""
 
 import logging
 import time
@@ -11,39 +11,39 @@ from emails.events.opens_and_clicks import Hit
 from lib.ids import new_id
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module
-from tracking.recorder import BATCH, CAPACITY, Recorder
+from tracking.recorder import BATCH_SIZE, CAPACITY, HitRecorder
 
 
 @pytest.fixture
 def written(monkeypatch) -> list[list[Hit]]:
-    """The batches that would have been written down."""
+    """The recorded batches; nothing is written to the database."""
     batches: list[list[Hit]] = []
     monkeypatch.setattr(module, "record_hits", lambda hits: batches.append(list(hits)))
     return batches
 
 
-def away(_: list[Hit]) -> None:
+def raise_unreachable(_: list[Hit]) -> None:
     raise OperationalError("the server is not there")
 
 
-def test_hits_are_written_in_batches_in_their_order(written):
-    recorder = Recorder()
-    hits = [Hit(new_id()) for _ in range(2 * BATCH + 1)]
+def test_hits_are_recorded_in_batches_and_in_order(written):
+    recorder = HitRecorder()
+    hits = [Hit(new_id()) for _ in range(2 * BATCH_SIZE + 1)]
     for hit in hits:
         recorder.add(hit)
     assert recorder.flush()
-    assert [len(batch) for batch in written] == [BATCH, BATCH, 1]
+    assert [len(batch) for batch in written] == [BATCH_SIZE, BATCH_SIZE, 1]
     assert [hit for batch in written for hit in batch] == hits
     assert recorder.flush()
     assert len(written) == 3
 
 
-def test_hits_wait_while_the_database_is_away(monkeypatch, written):
-    recorder, hits = Recorder(), [Hit(new_id()) for _ in range(3)]
+def test_hits_wait_while_the_database_is_unreachable(monkeypatch, written):
+    recorder, hits = HitRecorder(), [Hit(new_id()) for _ in range(3)]
     for hit in hits:
         recorder.add(hit)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "record_hits", away)
+        patch.setattr(module, "record_hits", raise_unreachable)
         assert not recorder.flush()
     later = Hit(new_id())
     recorder.add(later)
@@ -52,7 +52,7 @@ def test_hits_wait_while_the_database_is_away(monkeypatch, written):
 
 
 def test_too_many_hits_are_dropped_and_counted(monkeypatch, written, caplog):
-    recorder = Recorder()
+    recorder = HitRecorder()
     for _ in range(CAPACITY + 7):
         recorder.add(Hit("x"))
     with caplog.at_level(logging.ERROR, "postrider.tracking"):
@@ -61,8 +61,8 @@ def test_too_many_hits_are_dropped_and_counted(monkeypatch, written, caplog):
     assert [(record.message, record.data) for record in caplog.records] == [("hits dropped", {"count": 7})]
 
 
-@pytest.mark.parametrize("error", [DataError("no such thing"), KeyError("a fault of ours")])
-def test_a_hit_that_is_refused_costs_itself_alone(monkeypatch, caplog, error):
+@pytest.mark.parametrize("error", [DataError("no such thing"), KeyError("internal error")])
+def test_only_the_hit_that_fails_is_lost(monkeypatch, caplog, error):
     good, bad, written = Hit(new_id()), Hit(new_id()), []
 
     def record(hits: list[Hit]) -> None:
@@ -71,27 +71,29 @@ def test_a_hit_that_is_refused_costs_itself_alone(monkeypatch, caplog, error):
         written.extend(hits)
 
     monkeypatch.setattr(module, "record_hits", record)
-    recorder = Recorder()
+    recorder = HitRecorder()
     for hit in (good, bad, good):
         recorder.add(hit)
     assert recorder.flush()
     assert written == [good, good]
-    assert [record.message for record in caplog.records if record.name == "postrider.tracking"] == ["a hit was refused"]
+    assert [record.message for record in caplog.records if record.name == "postrider.tracking"] == [
+        "a hit could not be recorded"
+    ]
 
 
-def test_at_the_end_of_a_process_what_waits_is_written_or_counted(monkeypatch, written, caplog):
-    recorder = Recorder()
+def test_at_process_exit_buffered_hits_are_recorded_or_counted(monkeypatch, written, caplog):
+    recorder = HitRecorder()
     recorder.add(Hit(new_id()))
     recorder._finish()
     assert len(written) == 1
-    monkeypatch.setattr(module, "record_hits", away)
+    monkeypatch.setattr(module, "record_hits", raise_unreachable)
     recorder.add(Hit(new_id()))
     recorder._finish()
     assert caplog.records[-1].data == {"count": 1}
 
 
-def test_adding_a_hit_takes_no_time(written):
-    recorder = Recorder()
+def test_adding_a_hit_does_not_block(written):
+    recorder = HitRecorder()
     started = time.perf_counter()
     for _ in range(1000):
         recorder.add(Hit("x"))
@@ -99,7 +101,7 @@ def test_adding_a_hit_takes_no_time(written):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_thread_writes_hits_down_soon(alice, monkeypatch):
+def test_the_thread_records_hits_soon(alice, monkeypatch):
     monkeypatch.undo()
     threads: list[Thread] = []
     start = Thread.start
@@ -107,16 +109,16 @@ def test_the_thread_writes_hits_down_soon(alice, monkeypatch):
     monkeypatch.setattr(module.atexit, "register", lambda _: None)
     monkeypatch.setattr(module, "IDLE_SECONDS", 0.1)
     reader: Reader = make_reader(alice.workspace)
-    recorder = Recorder()
+    recorder = HitRecorder()
     for _ in range(2):
         recorder.add(Hit(reader.recipient.id))
         deadline = time.monotonic() + 10
-        while recorder._hits or recorder._flushing.locked():
+        while recorder._hits or recorder._flush_lock.locked():
             assert time.monotonic() < deadline
             time.sleep(0.01)
     assert reader.kinds() == ["opened", "opened"]
     assert [thread.name for thread in threads] == ["hits"]
-    # The idle thread gives its connection back; the database could not be dropped with it.
+    # The idle thread closes its connection; an open one would prevent dropping the test database.
     while other_connections():
         assert time.monotonic() < deadline
         time.sleep(0.01)

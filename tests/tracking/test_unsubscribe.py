@@ -1,4 +1,4 @@
-"""Unsubscribing: only a POST acts, needs nothing but the link, and works for as long as there is a workspace."""
+"""Unsubscribing: only a POST has an effect, and the link works as long as the workspace exists."""
 
 import re
 
@@ -29,7 +29,7 @@ BODIES = {
 
 @pytest.fixture
 def strict_visitor() -> Client:
-    """A client that would be refused wherever a CSRF token is asked for."""
+    """A client that gets 403 wherever a CSRF token is required."""
     return Client(enforce_csrf_checks=True)
 
 
@@ -47,7 +47,7 @@ def test_a_post_unsubscribes(reader: Reader, strict_visitor: Client, body, conte
     assert (reader.recipient.state, reader.email.status) == ("delivered", "delivered")
 
 
-def test_no_mail_is_accepted_afterwards(api: Api, alice: Account, visitor: Client):
+def test_emails_to_the_address_are_refused_afterwards(api: Api, alice: Account, visitor: Client):
     reader = make_reader(alice.workspace)
     visitor.post(reader.unsubscribe_path)
     response = api.post("/emails/send", mail(to="Ada@Example.com"))
@@ -62,7 +62,7 @@ def test_unsubscribing_again_changes_nothing(reader: Reader, visitor: Client):
     assert reader.kinds() == ["unsubscribed"]
 
 
-def test_after_the_owner_has_removed_it_a_further_post_acts_again(reader: Reader, visitor: Client):
+def test_a_post_after_the_owner_removed_the_suppression_adds_it_again(reader: Reader, visitor: Client):
     visitor.post(reader.unsubscribe_path)
     Suppression.objects.all().delete()
     visitor.post(reader.unsubscribe_path)
@@ -70,14 +70,16 @@ def test_after_the_owner_has_removed_it_a_further_post_acts_again(reader: Reader
     assert reader.kinds() == ["unsubscribed"]
 
 
-def test_an_address_that_is_blocked_already_keeps_its_reason_and_the_event_is_told(reader: Reader, visitor: Client):
+def test_an_address_that_is_already_suppressed_keeps_its_reason_and_the_event_is_recorded(
+    reader: Reader, visitor: Client
+):
     suppress_address(reader.workspace, address="ADA@example.com", reason="manual")
     assert visitor.post(reader.unsubscribe_path).status_code == 200
     assert suppressed() == [(reader.workspace.id, "ADA@example.com", "manual")]
     assert reader.kinds() == ["unsubscribed"]
 
 
-def test_each_recipient_of_an_email_unsubscribes_alone(reader: Reader, visitor: Client):
+def test_each_recipient_of_an_email_unsubscribes_separately(reader: Reader, visitor: Client):
     other = Recipient.objects.create(
         email_id=reader.recipient.email_id, kind="bcc", position=1, address="bob@example.com", state="delivered"
     )
@@ -86,7 +88,7 @@ def test_each_recipient_of_an_email_unsubscribes_alone(reader: Reader, visitor: 
     assert reader.events() == []
 
 
-def test_the_link_works_when_the_email_is_long_deleted(reader: Reader, visitor: Client):
+def test_the_link_works_after_the_email_is_deleted(reader: Reader, visitor: Client):
     path = reader.unsubscribe_path
     reader.email.delete()
     assert "alice" in visitor.get(path).text
@@ -95,7 +97,7 @@ def test_the_link_works_when_the_email_is_long_deleted(reader: Reader, visitor: 
     assert not Event.objects.exists()
 
 
-def test_the_link_of_a_deleted_workspace_fails_nobody(reader: Reader, visitor: Client):
+def test_the_link_of_a_deleted_workspace_shows_no_error(reader: Reader, visitor: Client):
     path = reader.unsubscribe_path
     reader.email.delete()
     Workspace.objects.all().delete()
@@ -106,7 +108,7 @@ def test_the_link_of_a_deleted_workspace_fails_nobody(reader: Reader, visitor: C
 @pytest.mark.parametrize(
     "headers", [{}, {"sec-purpose": "prefetch"}, {"purpose": "prefetch"}, {"user-agent": "BarracudaCentral/1.0"}]
 )
-def test_looking_at_the_page_however_often_changes_nothing(reader: Reader, visitor: Client, headers):
+def test_loading_the_page_many_times_changes_nothing(reader: Reader, visitor: Client, headers):
     for _ in range(125):
         assert visitor.get(reader.unsubscribe_path, headers=headers).status_code == 200
         assert visitor.head(reader.unsubscribe_path, headers=headers).status_code == 200
@@ -127,7 +129,7 @@ def test_one_click_in_the_address_of_a_get_changes_nothing(reader: Reader, visit
 
 
 @pytest.mark.parametrize("act", ["get", "post"])
-def test_the_page_lets_nothing_in_and_tells_nothing(reader: Reader, visitor: Client, act):
+def test_the_page_loads_nothing_external_and_shows_no_address(reader: Reader, visitor: Client, act):
     response = getattr(visitor, act)(reader.unsubscribe_path)
     assert response["Content-Security-Policy"] == (
         "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -151,7 +153,7 @@ def test_the_page_names_the_sender(reader: Reader, visitor: Client):
     assert "Nothing changes until you press the button." in page
 
 
-def test_what_others_wrote_is_escaped(reader: Reader, visitor: Client):
+def test_names_and_addresses_are_escaped(reader: Reader, visitor: Client):
     Workspace.objects.update(name="<script>alert(1)</script> & Söhne")
     reader.recipient.address = '<b>"@<i>.example'
     for act in (visitor.get, visitor.post):
@@ -161,7 +163,7 @@ def test_what_others_wrote_is_escaped(reader: Reader, visitor: Client):
         assert "&lt;•••@&lt;•••.example" in page
 
 
-def test_a_bad_link_shows_the_same_page_to_everybody(reader: Reader, visitor: Client):
+def test_every_invalid_link_shows_the_same_page(reader: Reader, visitor: Client):
     pages = {act(f"/u/{token}").text for act in (visitor.get, visitor.post) for token in ("x", "A" * 90, "é/ü")}
     assert len(pages) == 1
     assert "This link does not work" in pages.pop()
@@ -169,6 +171,6 @@ def test_a_bad_link_shows_the_same_page_to_everybody(reader: Reader, visitor: Cl
     assert suppressed() == []
 
 
-def test_unsubscribing_reads_no_session_and_asks_little(reader: Reader, visitor: Client, django_assert_num_queries):
+def test_the_page_reads_no_session_and_needs_two_queries(reader: Reader, visitor: Client, django_assert_num_queries):
     with django_assert_num_queries(2):
         visitor.get(reader.unsubscribe_path)

@@ -1,4 +1,4 @@
-"""The real web process with a database that is out of reach, and what becomes of the hits when it is back."""
+"""The real web process with an unreachable database, and the hits once it is back."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ from tests.tracking.conftest import BROWSER, TARGET, make_reader
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 
-class Straight(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
 
@@ -33,7 +33,7 @@ def call(url: str, *, method: str = "GET", data: bytes | None = None):
     request = urllib.request.Request(url, data, {"User-Agent": BROWSER}, method=method)
     started = time.monotonic()
     try:
-        with urllib.request.build_opener(Straight).open(request, timeout=30) as response:
+        with urllib.request.build_opener(NoRedirect).open(request, timeout=30) as response:
             status, headers, body = response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
         status, headers, body = error.code, error.headers, error.read()
@@ -65,7 +65,7 @@ def is_alive(url: str) -> bool:
 
 @contextmanager
 def relay(port: int) -> Iterator[None]:
-    """Lead connections at a port to the test's database."""
+    """Forward connections on a port to the test's database."""
     settings = connection.settings_dict
     target = (settings["HOST"], int(settings["PORT"] or 5432))
     server = socket.create_server(("127.0.0.1", port))
@@ -98,7 +98,7 @@ def database_url(port: int) -> str:
     return f"postgres://{user}:{password}@127.0.0.1:{port}/{connection.settings_dict['NAME']}"
 
 
-def test_links_work_without_a_database_and_the_hits_are_written_when_it_is_back(tmp_path, settings):
+def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp_path, settings):
     reader = make_reader(make_account("alice").workspace)
     port = free_port()
     with web(tmp_path, database_url(port)) as url:
@@ -120,13 +120,13 @@ def test_links_work_without_a_database_and_the_hits_are_written_when_it_is_back(
         assert reader.kinds() == []
 
         with relay(port):
-            wait_for(lambda: len(reader.kinds()) == 2, seconds=20, what="the hits are written down")
+            wait_for(lambda: len(reader.kinds()) == 2, seconds=20, what="the hits are recorded")
             assert reader.kinds() == ["clicked", "opened"]
             assert call(url + reader.unsubscribe_path, method="POST", data=b"")[0] == 200
             assert reader.kinds() == ["clicked", "opened", "unsubscribed"]
 
 
-def test_a_web_process_that_is_told_to_stop_writes_its_hits_down(tmp_path):
+def test_a_stopping_web_process_records_its_hits(tmp_path):
     reader = make_reader(make_account("alice").workspace)
     with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
         for path in (reader.pixel_path, reader.click_path()):

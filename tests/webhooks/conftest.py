@@ -1,4 +1,4 @@
-"""A receiver, an endpoint of Alice's that points at it, and a drain that posts what is due."""
+"""Fixtures: a receiver, an endpoint of Alice that points to it, and a queue processor that posts due deliveries."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -12,25 +12,25 @@ from django.db.models import F
 from django.utils import timezone
 
 from lib.address_guard import Guard
-from lib.guarded_http import Rules
+from lib.guarded_http import UrlRules
 from lib.ids import new_id
 from lib.resolver import Resolver
 from lib.worker.event_loop import network_loop
-from lib.worker.processor import Drain
+from lib.worker.processor import QueueProcessor
 from tests.conftest import Account
 from tests.webhooks.receiver import Receiver
-from webhooks.models import Pending, Webhook, WebhookDelivery
-from webhooks.publish import Announcement, announce
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
+from webhooks.publish import NewWebhookEvent, publish_events
 from webhooks.sending.post import Poster
-from webhooks.sending.sending import Sending
+from webhooks.sending.sending import WebhookQueueWork
 from webhooks.services import create_webhook
 
-# Nothing listens there; every question fails at once.
+# Nothing listens on this port, so every query fails at once.
 NO_DNS = Resolver([("127.0.0.1", 9)], lifetime_seconds=0.2)
 
 
 def submit(work: Coroutine[Any, Any, Any]) -> "Future[Any]":
-    """Run a coroutine where the drain runs its jobs."""
+    """Run a coroutine in the network loop of the queue processor."""
     return asyncio.run_coroutine_threadsafe(work, network_loop())
 
 
@@ -58,36 +58,36 @@ def make_endpoint(account: Account, url: str, *, events: tuple[str, ...] = ("del
     return Endpoint(*create_webhook(account.workspace, url=url, events=events))
 
 
-def tell(account: Account, *, kind: str = "delivered", **data: Any) -> str:
-    """Announce an event of an email; return its id."""
+def publish_event(account: Account, *, kind: str = "delivered", **data: Any) -> str:
+    """Publish an event of an email; return its id."""
     event_id = new_id("evt_")
     body = {"emailId": new_id(), "to": "ada@example.com", "subject": "Grüße", **data}
-    announce([Announcement(account.workspace.id, kind, event_id, timezone.now(), body)])
+    publish_events([NewWebhookEvent(account.workspace.id, kind, event_id, timezone.now(), body)])
     return event_id
 
 
-def tell_many(account: Account, count: int) -> None:
+def publish_many(account: Account, count: int) -> None:
     data = {"emailId": new_id(), "to": "ada@example.com"}
     now = timezone.now()
-    announce(
-        [Announcement(account.workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(count)],
+    publish_events(
+        [NewWebhookEvent(account.workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(count)],
     )
 
 
 def pass_time(**time: float) -> None:
-    """Move all that waits into the past by this much."""
-    gone = timedelta(**time)
-    Pending.objects.update(due_at=F("due_at") - gone, expires_at=F("expires_at") - gone)
+    """Move the times of all pending deliveries into the past by this duration."""
+    elapsed = timedelta(**time)
+    PendingDelivery.objects.update(due_at=F("due_at") - elapsed, expires_at=F("expires_at") - elapsed)
 
 
 @pytest.fixture
-def sending() -> Iterator[Sending]:
-    poster = Poster(Rules(guard=Guard(allow_private=True)), resolver=NO_DNS)
-    yield Sending(poster, sessions=16)
+def queue_work() -> Iterator[WebhookQueueWork]:
+    poster = Poster(UrlRules(guard=Guard(allow_private=True)), resolver=NO_DNS)
+    yield WebhookQueueWork(poster, sessions=16)
     submit(poster.close()).result(5)
 
 
 @pytest.fixture
-def drain(sending: Sending) -> Callable[[], None]:
-    """Post everything that is due, until nothing is."""
-    return Drain(sending).run
+def process_queue(queue_work: WebhookQueueWork) -> Callable[[], None]:
+    """Return a function that posts due deliveries until none is left."""
+    return QueueProcessor(queue_work).run

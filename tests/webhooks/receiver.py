@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that keeps what it is sent and answers as a test wants, however badly.
+"""HTTP server on loopback that records requests and sends the responses that a test needs, including broken ones.
 
 with Receiver() as receiver:
     receiver.answer = status(503, "Retry-After: 7")
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it arrived; header names as they were spelled."""
+    """A received request. Header names keep their spelling."""
 
     path: str
     headers: dict[str, str]
@@ -40,7 +40,7 @@ def status(code: int, *headers: str, body: bytes = b"ok") -> Answer:
 
 
 def raw(data: bytes) -> Answer:
-    """Send bytes as they are, then close."""
+    """Send raw bytes, then close the connection."""
 
     async def reply(request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
@@ -51,7 +51,7 @@ def raw(data: bytes) -> Answer:
 
 
 def drip(data: bytes, *, every_seconds: float, tail: bytes = b"x") -> Answer:
-    """Send bytes, then one byte again and again for ever."""
+    """Send bytes, then repeat the tail forever."""
 
     async def reply(request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
@@ -64,21 +64,21 @@ def drip(data: bytes, *, every_seconds: float, tail: bytes = b"x") -> Answer:
 
 
 async def silence(request: Received, writer: asyncio.StreamWriter) -> None:
-    """Never answer."""
+    """Never respond."""
     await asyncio.sleep(3600)
 
 
 async def reset(request: Received, writer: asyncio.StreamWriter) -> None:
-    """Break the connection off with an RST."""
+    """Reset the connection with an RST."""
     writer.transport.abort()
 
 
 class Receiver:
-    """Listens on a free port of 127.0.0.1, or of `host`, in a thread of its own."""
+    """A server on a free port of 127.0.0.1, or of `host`, in its own thread."""
 
     def __init__(self, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self.answer: Answer = status(200)
-        # By path, before `answer`.
+        # Answers by path; they take precedence over `answer`.
         self.answers: dict[str, Answer] = {}
         self.received: list[Received] = []
         self.connections = 0
@@ -106,7 +106,7 @@ class Receiver:
 
     async def _stop(self) -> None:
         self._server.close()
-        # What was accepted just now has no task yet.
+        # Connections accepted just before have no task yet.
         await asyncio.sleep(0.01)
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:

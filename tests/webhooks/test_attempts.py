@@ -1,4 +1,4 @@
-"""One attempt against every kind of bad endpoint: it ends in time, reads little, and says what went wrong."""
+"""Delivery attempts against misbehaving endpoints: they end in time, read little and report the error."""
 
 import gzip
 import ssl
@@ -9,20 +9,20 @@ import pytest
 import trustme
 
 from lib.address_guard import Guard
-from lib.guarded_http import Rules
+from lib.guarded_http import UrlRules
 from lib.resolver import Resolver
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status
 from webhooks.sending import post
-from webhooks.sending.post import MAX_KEPT_BYTES, MAX_READ_BYTES, Attempt, Poster
+from webhooks.sending.post import MAX_KEPT_BYTES, MAX_READ_BYTES, PostAttempt, Poster
 
-TRIAL = Rules(guard=Guard(allow_private=True))
+TRIAL = UrlRules(guard=Guard(allow_private=True))
 HEADERS = {"webhook-id": "evt_1"}
 
 
 @pytest.fixture(autouse=True)
-def _short_times(monkeypatch):
+def _short_timeouts(monkeypatch):
     monkeypatch.setattr(post, "ATTEMPT_SECONDS", 0.6)
     monkeypatch.setattr(post, "CONNECT_SECONDS", 0.3)
 
@@ -34,7 +34,7 @@ def poster() -> Iterator[Poster]:
     submit(poster.close()).result(5)
 
 
-def attempt(poster: Poster, url: str, body: bytes = b"{}") -> Attempt:
+def attempt(poster: Poster, url: str, body: bytes = b"{}") -> PostAttempt:
     started = time.monotonic()
     result = submit(poster.post(url, body=body, headers=HEADERS)).result(10)
     assert time.monotonic() - started < 2
@@ -44,15 +44,15 @@ def attempt(poster: Poster, url: str, body: bytes = b"{}") -> Attempt:
 @pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
 def test_2xx_is_a_success(poster, receiver, code):
     receiver.answer = status(code, body=b"" if code == 204 else b"taken")
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error, found.answer) == (code, "", "" if code == 204 else "taken")
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error, result.answer) == (code, "", "" if code == 204 else "taken")
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_a_failure_and_not_followed(poster, receiver, code):
     receiver.answer = status(code, f"Location: {receiver.url('/elsewhere')}")
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error) == (code, "redirect")
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error) == (code, "redirect")
     assert [request.path for request in receiver.received] == ["/hook"]
 
 
@@ -72,35 +72,35 @@ def test_another_status_is_a_failure(poster, receiver, code):
         drip(b"", every_seconds=0.01, tail=b"HTTP/1.1 100 Continue\r\n\r\n"),
         drip(b"", every_seconds=0.01, tail=b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"),
     ],
-    ids=["hangs", "drips headers", "drips a body", "drips chunks", "100 without end", "103 without end"],
+    ids=["hangs", "drips headers", "drips a body", "drips chunks", "endless 100", "endless 103"],
 )
-def test_an_answer_that_does_not_end_is_cut_off(poster, receiver, answer):
+def test_an_endless_answer_times_out(poster, receiver, answer):
     receiver.answer = answer
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error, found.answer) == (None, "timed_out", None)
-    assert 0.5 < found.seconds < 1.5
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error, result.answer) == (None, "timed_out", None)
+    assert 0.5 < result.seconds < 1.5
 
 
 @pytest.mark.parametrize(
     "head", [b"Content-Length: 104857600\r\n\r\n", b"\r\n", b"Transfer-Encoding: chunked\r\n\r\n100000\r\n"]
 )
-def test_of_a_huge_answer_64_kib_are_read_and_4_kept(poster, receiver, head):
+def test_64_kib_of_a_huge_answer_are_read_and_4_kib_kept(poster, receiver, head):
     receiver.answer = drip(b"HTTP/1.1 200 OK\r\n" + head, every_seconds=0, tail=b"x" * 16_384)
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error) == (200, "")
-    assert found.answer == "x" * MAX_KEPT_BYTES
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error) == (200, "")
+    assert result.answer == "x" * MAX_KEPT_BYTES
 
 
-def test_a_compressed_answer_is_never_unpacked(poster, receiver):
+def test_a_compressed_answer_is_never_decompressed(poster, receiver):
     bomb = gzip.compress(b"\0" * 50_000_000)
     receiver.answer = status(200, "Content-Encoding: gzip", body=bomb[: MAX_READ_BYTES // 2])
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error) == (200, "")
-    assert found.answer.startswith("\\x1f")
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error) == (200, "")
+    assert result.answer.startswith("\\x1f")
     assert receiver.received[0].header("accept-encoding") == "identity"
 
 
-def test_what_is_kept_of_an_answer_is_safe_to_store_and_to_show(poster, receiver):
+def test_the_kept_answer_is_safe_to_store_and_to_show(poster, receiver):
     receiver.answer = status(500, body=b"a\x00b\x1b[31m\xff\xc3\xa9\nc\td")
     assert attempt(poster, receiver.url()).answer == "a\\x00b\\x1b[31m\ufffdé\nc\td"
 
@@ -122,18 +122,18 @@ def test_what_is_kept_of_an_answer_is_safe_to_store_and_to_show(poster, receiver
 )
 def test_a_broken_answer_is_a_failure(poster, receiver, answer, error):
     receiver.answer = answer
-    found = attempt(poster, receiver.url())
-    assert (found.status_code, found.error) == (None, error)
+    result = attempt(poster, receiver.url())
+    assert (result.status_code, result.error) == (None, error)
 
 
-def test_where_nobody_listens_the_connection_fails(poster):
-    with Receiver() as gone:
-        url = gone.url()
+def test_a_closed_port_is_a_connection_failure(poster):
+    with Receiver() as stopped:
+        url = stopped.url()
     assert attempt(poster, url).error == "connection_failed"
 
 
-def test_a_host_that_takes_no_connection_costs_the_time_to_connect_only(poster):
-    # A full backlog: the kernel drops what comes.
+def test_a_host_that_accepts_no_connection_costs_only_the_connect_timeout(poster):
+    # The backlog is full, so the kernel drops further connections.
     import socket
 
     with socket.socket() as server, socket.socket() as first, socket.socket() as second:
@@ -142,9 +142,9 @@ def test_a_host_that_takes_no_connection_costs_the_time_to_connect_only(poster):
         for client in (first, second):
             client.setblocking(False)
             client.connect_ex(server.getsockname())
-        found = attempt(poster, f"http://127.0.0.1:{server.getsockname()[1]}/")
-    assert found.error == "timed_out"
-    assert 0.25 < found.seconds < 0.55
+        result = attempt(poster, f"http://127.0.0.1:{server.getsockname()[1]}/")
+    assert result.error == "timed_out"
+    assert 0.25 < result.seconds < 0.55
 
 
 def test_connections_are_kept(poster, receiver):
@@ -153,7 +153,7 @@ def test_connections_are_kept(poster, receiver):
     assert (len(receiver.received), receiver.connections) == (5, 1)
 
 
-def test_nothing_of_the_environment_or_of_earlier_answers_is_sent(poster, receiver, monkeypatch):
+def test_neither_proxy_settings_nor_cookies_are_used(poster, receiver, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     receiver.answer = status(200, "Set-Cookie: a=b; Path=/")
@@ -188,26 +188,26 @@ class TestTls:
     def secure(self) -> Iterator[Receiver]:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         AUTHORITY.issue_cert("hooks.example").configure_cert(context)
-        self.asked_for: list[str | None] = []
-        context.sni_callback = lambda _, name, __: self.asked_for.append(name)
+        self.server_names: list[str | None] = []
+        context.sni_callback = lambda _, name, __: self.server_names.append(name)
         with Receiver(tls=context) as receiver:
             yield receiver
 
-    def test_a_good_certificate_is_taken_and_the_name_asked_for(self, trusting, secure):
+    def test_a_valid_certificate_is_accepted_and_the_name_sent(self, trusting, secure):
         assert attempt(trusting, secure.url(host="hooks.example")).error == ""
-        assert self.asked_for == ["hooks.example"]
+        assert self.server_names == ["hooks.example"]
         assert secure.received[0].header("host") == f"hooks.example:{secure.port}"
 
-    def test_a_certificate_of_another_name_is_refused(self, trusting, secure):
+    def test_a_certificate_for_another_name_is_rejected(self, trusting, secure):
         assert attempt(trusting, secure.url(host="other.example")).error == "tls_failed"
         assert secure.received == []
 
-    def test_a_certificate_that_nobody_trusts_is_refused(self, poster, secure):
+    def test_an_untrusted_certificate_is_rejected(self, poster, secure):
         assert attempt(poster, secure.url()).error == "tls_failed"
 
     def test_a_port_without_tls_is_a_failure(self, poster, receiver):
-        found = attempt(poster, receiver.url().replace("http:", "https:"))
-        assert found.error in {"tls_failed", "connection_failed", "timed_out"}
+        result = attempt(poster, receiver.url().replace("http:", "https:"))
+        assert result.error in {"tls_failed", "connection_failed", "timed_out"}
 
 
 @pytest.mark.parametrize(
@@ -221,14 +221,14 @@ class TestTls:
     ],
     ids=["no name", "no address", "servfail", "metadata", "17 addresses"],
 )
-def test_names_that_lead_nowhere_or_too_far(zones, error):
+def test_hosts_without_addresses_or_with_forbidden_ones_fail(zones, error):
     with NameServer(zones) as names:
         poster = Poster(TRIAL, resolver=Resolver([names.address], lifetime_seconds=0.4))
         assert attempt(poster, "http://hooks.example:9/").error == error
         submit(poster.close()).result(5)
 
 
-def test_a_silent_name_server_costs_no_more_than_the_attempt():
+def test_a_silent_name_server_fails_within_the_attempt():
     with NameServer({"hooks.example": SILENCE}) as names:
         poster = Poster(TRIAL, resolver=Resolver([names.address], lifetime_seconds=0.4))
         assert attempt(poster, "http://hooks.example:9/").error == "dns_failed"

@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: create, list, look at, change, delete, test, rotate the secret; the log of deliveries and replay."""
+"""`/v1/webhooks`: create, list, retrieve, update, delete, test and rotate the secret; deliveries and replay."""
 
 import base64
 import json
@@ -10,10 +10,10 @@ from django.db import connection
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, make_key
 from tests.lib.nameserver import NameServer
-from tests.webhooks.conftest import pass_time, tell, tell_many
+from tests.webhooks.conftest import pass_time, publish_event, publish_many
 from tests.webhooks.receiver import Receiver, status
-from webhooks.event_types import KINDS
-from webhooks.models import Pending, Webhook, WebhookDelivery, WebhookSecret
+from webhooks.event_types import EVENT_TYPES
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookSecret
 from webhooks.services import MAX_WEBHOOKS, create_webhook
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def field_codes(response) -> dict[str, str]:
 
 
 class TestCreating:
-    def test_a_webhook_is_answered_with_its_secret(self, api: Api):
+    def test_the_response_has_the_secret(self, api: Api):
         body = created(api)
         assert body.keys() == FIELDS | {"secret"}
         assert body["id"].startswith("wh_")
@@ -46,7 +46,7 @@ class TestCreating:
         assert len(base64.b64decode(body["secret"].removeprefix("whsec_"))) == 32
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", body["createdAt"])
 
-    def test_the_secret_is_told_once_and_sealed_at_rest(self, api: Api):
+    def test_the_secret_is_returned_once_and_sealed_at_rest(self, api: Api):
         body = created(api)
         secret = body.pop("secret")
         assert api.get(f"/webhooks/{body['id']}").json() == body
@@ -66,15 +66,15 @@ class TestCreating:
         with pytest.raises(InvalidTag):
             first.secret()
 
-    @pytest.mark.parametrize("kind", [*KINDS, *(f"email.{kind}" for kind in KINDS)])
-    def test_each_kind_is_taken_with_and_without_prefix(self, api: Api, kind):
+    @pytest.mark.parametrize("kind", [*EVENT_TYPES, *(f"email.{kind}" for kind in EVENT_TYPES)])
+    def test_each_event_type_is_accepted_with_and_without_prefix(self, api: Api, kind):
         assert created(api, events=[kind])["events"] == [kind.removeprefix("email.")]
 
-    def test_the_documents_kinds_are_all_there(self, api: Api):
+    def test_all_documented_event_types_exist(self, api: Api):
         assert created(api, events=DOCUMENTED)["events"] == DOCUMENTED
-        assert {*KINDS} == {*DOCUMENTED, "complained", "deferred"}
+        assert {*EVENT_TYPES} == {*DOCUMENTED, "complained", "deferred"}
 
-    def test_a_kind_named_twice_is_kept_once(self, api: Api):
+    def test_a_duplicate_event_type_is_kept_once(self, api: Api):
         assert created(api, events=["sent", "email.sent", "sent"])["events"] == ["sent"]
 
     @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ class TestCreating:
             ({"url": "ftp://x", "events": ["nope"]}, {"url": "forbidden_target", "events[0]": "invalid_choice"}),
         ],
     )
-    def test_faults_are_told_all_at_once(self, api: Api, fields, errors):
+    def test_all_errors_are_reported_at_once(self, api: Api, fields, errors):
         body = {name: value for name, value in (BODY | fields).items() if value is not None}
         found = field_codes(api.post("/webhooks", body))
         assert found == errors if errors else found
         assert not Webhook.objects.exists()
 
-    def test_there_are_at_most_20(self, api: Api, bobs_api: Api):
+    def test_a_workspace_has_at_most_20(self, api: Api, bobs_api: Api):
         for number in range(MAX_WEBHOOKS):
             created(api, url=f"{URL}/{number}")
         response = api.post("/webhooks", BODY)
@@ -115,14 +115,14 @@ class TestCreating:
         created(api)
 
     @pytest.mark.parametrize("scope", ["sending_access", "read_only"])
-    def test_it_needs_full_access(self, alice: Account, scope):
+    def test_creation_needs_full_access(self, alice: Account, scope):
         response = Api(make_key(alice.workspace, scope)).post("/webhooks", BODY)
         assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")
 
 
 class TestForbiddenTargets:
     @pytest.fixture(autouse=True)
-    def _closed(self, settings):
+    def _private_networks_forbidden(self, settings):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
         with NameServer({"inside.example": {"A": ["10.1.2.3"]}, "hooks.example": {"A": ["8.8.8.8"]}}) as names:
             settings.DNS_SERVERS = [names.address]
@@ -142,19 +142,19 @@ class TestForbiddenTargets:
     )
 
     @pytest.mark.parametrize("url", FORBIDDEN)
-    def test_they_are_refused_at_creation(self, api: Api, url):
+    def test_they_are_rejected_at_creation(self, api: Api, url):
         response = api.post("/webhooks", BODY | {"url": url})
         assert field_codes(response) == {"url": "forbidden_target"}
         assert "10.1.2.3" not in response.content.decode()
 
     @pytest.mark.parametrize("url", FORBIDDEN)
-    def test_they_are_refused_when_the_url_is_changed(self, api: Api, url):
+    def test_they_are_rejected_when_the_url_is_changed(self, api: Api, url):
         webhook = created(api, url="https://hooks.example/")
         assert field_codes(api.patch(f"/webhooks/{webhook['id']}", {"url": url})) == {"url": "forbidden_target"}
         assert Webhook.objects.get().url == "https://hooks.example/"
 
     @pytest.mark.parametrize("url", FORBIDDEN)
-    def test_they_are_refused_by_the_test_call(self, api: Api, url):
+    def test_they_are_rejected_by_the_test_call(self, api: Api, url):
         webhook = created(api, url="https://hooks.example/")
         Webhook.objects.update(url=url)
         response = api.post(f"/webhooks/{webhook['id']}/test")
@@ -162,21 +162,21 @@ class TestForbiddenTargets:
         assert "10.1.2.3" not in response.content.decode()
         assert not WebhookDelivery.objects.exists()
 
-    def test_services_refuse_them_too(self, alice):
+    def test_services_reject_them_too(self, alice):
         from api.errors import InvalidFields
 
         with pytest.raises(InvalidFields):
             create_webhook(alice.workspace, url="https://inside.example/", events=["sent"])
 
-    def test_public_names_and_names_that_do_not_exist_yet_are_taken(self, api: Api):
+    def test_public_names_and_names_that_do_not_exist_yet_are_accepted(self, api: Api):
         created(api, url="https://hooks.example/")
         created(api, url="https://later.example/")
 
-    def test_another_port_can_be_opened(self, api: Api, settings):
+    def test_another_port_can_be_allowed(self, api: Api, settings):
         settings.WEBHOOK_PORTS = [443, 8443]
         created(api, url="https://hooks.example:8443/")
 
-    def test_a_trial_opens_private_targets_and_keeps_the_rest_shut(self, api: Api, settings):
+    def test_a_trial_allows_private_targets_and_still_rejects_metadata_addresses(self, api: Api, settings):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
         created(api, url="http://localhost:9000/hook")
         assert field_codes(api.post("/webhooks", BODY | {"url": "http://169.254.169.254/"})) == {
@@ -189,18 +189,18 @@ class TestListing:
         ids = [created(api, url=f"{URL}/{number}")["id"] for number in range(5)]
         page = api.get("/webhooks", {"limit": 2, "page": 2}).json()
         assert (page["total"], page["page"], page["limit"]) == (5, 2, 2)
-        everything = [webhook["id"] for webhook in api.get("/webhooks").json()["data"]]
-        assert sorted(everything) == sorted(ids)
-        assert [webhook["id"] for webhook in page["data"]] == everything[2:4]
+        all_ids = [webhook["id"] for webhook in api.get("/webhooks").json()["data"]]
+        assert sorted(all_ids) == sorted(ids)
+        assert [webhook["id"] for webhook in page["data"]] == all_ids[2:4]
         assert api.get("/webhooks", {"page": 9}).json()["data"] == []
 
-    def test_nobody_elses_are_among_them(self, api: Api, bobs_api: Api):
+    def test_other_workspaces_webhooks_are_not_listed(self, api: Api, bobs_api: Api):
         created(bobs_api)
         assert api.get("/webhooks").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
 
 
 class TestChanging:
-    def test_what_is_given_is_changed(self, api: Api):
+    def test_given_fields_are_changed(self, api: Api):
         webhook = created(api)
         path = f"/webhooks/{webhook['id']}"
         assert api.patch(path, {"url": f"{URL}/2"}).json()["url"] == f"{URL}/2"
@@ -221,22 +221,22 @@ class TestChanging:
             ({"secret": "x"}, {"secret": "unknown_field"}),
         ],
     )
-    def test_faults_change_nothing(self, api: Api, fields, errors):
+    def test_errors_change_nothing(self, api: Api, fields, errors):
         webhook = created(api)
         before = Webhook.objects.values().get()
         assert field_codes(api.patch(f"/webhooks/{webhook['id']}", {"url": URL, **fields})) == errors
         assert Webhook.objects.values().get() == before
 
-    def test_turning_on_clears_the_reason(self, api: Api):
+    def test_enabling_clears_the_reason(self, api: Api):
         webhook = created(api)
-        Webhook.objects.update(active=False, disabled_reason="The endpoint answered 410 Gone.")
+        Webhook.objects.update(active=False, disabled_reason="The endpoint returned 410 Gone.")
         path = f"/webhooks/{webhook['id']}"
-        assert api.get(path).json()["disabledReason"] == "The endpoint answered 410 Gone."
+        assert api.get(path).json()["disabledReason"] == "The endpoint returned 410 Gone."
         body = api.patch(path, {"active": True}).json()
         assert (body["active"], body["disabledReason"]) == (True, None)
         assert Webhook.objects.get().failing_since is None
 
-    def test_turning_off_twice_is_no_fault(self, api: Api):
+    def test_disabling_twice_is_not_an_error(self, api: Api):
         webhook = created(api)
         for _ in range(2):
             body = api.patch(f"/webhooks/{webhook['id']}", {"active": False}).json()
@@ -244,21 +244,21 @@ class TestChanging:
 
 
 class TestDeleting:
-    def test_it_is_gone_with_its_log(self, api: Api, alice):
+    def test_a_deleted_webhook_is_gone_with_its_deliveries(self, api: Api, alice):
         webhook = created(api)
-        tell(alice)
+        publish_event(alice)
         path = f"/webhooks/{webhook['id']}"
         response = api.delete(path)
         assert (response.status_code, response.json()) == (200, {"id": webhook["id"], "deleted": True})
-        for gone in (path, f"{path}/deliveries", f"{path}/deliveries/{WebhookDelivery.objects.get().id}"):
-            assert api.get(gone).status_code == 404
+        for deleted_path in (path, f"{path}/deliveries", f"{path}/deliveries/{WebhookDelivery.objects.get().id}"):
+            assert api.get(deleted_path).status_code == 404
         assert api.delete(path).status_code == 404
         assert not WebhookSecret.objects.exists()
-        assert not Pending.objects.exists()
+        assert not PendingDelivery.objects.exists()
 
 
 class TestRotating:
-    def test_both_secrets_sign_for_a_day(self, api: Api, alice, receiver: Receiver, drain):
+    def test_both_secrets_sign_for_a_day(self, api: Api, alice, receiver: Receiver, process_queue):
         from webhooks.sending.signing import plain_signature
 
         webhook = created(api, url=receiver.url())
@@ -267,34 +267,36 @@ class TestRotating:
         assert rotated.json().keys() == FIELDS | {"secret"}
         new, old = rotated.json()["secret"], webhook["secret"]
         assert new != old
-        tell(alice)
-        drain()
+        publish_event(alice)
+        process_queue()
         request = receiver.received[0]
         assert request.header("x-service-signature") == plain_signature(request.body, new)
         assert request.header("x-service-signature-previous") == plain_signature(request.body, old)
         assert len(request.header("webhook-signature").split(" ")) == 2
         WebhookSecret.objects.filter(expires_at__isnull=False).update(expires_at="2020-01-01T00:00:00Z")
-        tell(alice)
-        drain()
+        publish_event(alice)
+        process_queue()
         request = receiver.received[1]
         assert request.header("x-service-signature") == plain_signature(request.body, new)
         assert request.header("x-service-signature-previous") is None
         assert len(request.header("webhook-signature").split(" ")) == 1
 
-    def test_a_rotation_whose_answer_was_lost_breaks_nobody(self, api: Api, alice, receiver: Receiver, drain):
+    def test_a_rotation_whose_response_was_lost_breaks_no_receiver(
+        self, api: Api, alice, receiver: Receiver, process_queue
+    ):
         from webhooks.sending.signing import plain_signature
 
         webhook = created(api, url=receiver.url())
         for _ in range(2):
             newest = api.post(f"/webhooks/{webhook['id']}/rotate-secret").json()["secret"]
-        tell(alice)
-        drain()
+        publish_event(alice)
+        process_queue()
         request = receiver.received[0]
         assert request.header("x-service-signature") == plain_signature(request.body, newest)
         previous = request.header("x-service-signature-previous").split(" ")
         assert plain_signature(request.body, webhook["secret"]) in previous
 
-    def test_rotating_all_day_keeps_three_old_ones(self, api: Api):
+    def test_frequent_rotation_keeps_three_old_secrets(self, api: Api):
         webhook = created(api)
         for _ in range(9):
             api.post(f"/webhooks/{webhook['id']}/rotate-secret")
@@ -302,14 +304,16 @@ class TestRotating:
 
 
 class TestTesting:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_a_sample_of_the_first_kind_is_posted_like_an_event(self, api: Api, receiver: Receiver, drain, kind):
+    @pytest.mark.parametrize("kind", EVENT_TYPES)
+    def test_a_sample_of_the_first_event_type_is_posted_like_an_event(
+        self, api: Api, receiver: Receiver, process_queue, kind
+    ):
         webhook = created(api, url=receiver.url(), events=[kind, "sent"])
         response = api.post(f"/webhooks/{webhook['id']}/test")
         assert response.status_code == 202
         delivery = response.json()
         assert (delivery["status"], delivery["test"], delivery["event"]) == ("pending", True, kind)
-        drain()
+        process_queue()
         body = json.loads(receiver.received[0].body)
         assert (body["id"], body["type"], body["event"], body["test"]) == (
             delivery["eventId"],
@@ -321,22 +325,22 @@ class TestTesting:
         found = api.get(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}").json()
         assert (found["status"], found["attemptCount"]) == ("succeeded", 1)
 
-    def test_two_tests_are_two_deliveries(self, api: Api, receiver: Receiver, drain):
+    def test_two_tests_are_two_deliveries(self, api: Api, receiver: Receiver, process_queue):
         webhook = created(api, url=receiver.url())
         ids = {api.post(f"/webhooks/{webhook['id']}/test").json()["id"] for _ in range(2)}
-        drain()
+        process_queue()
         assert (len(ids), len(receiver.received)) == (2, 2)
 
 
-class TestTheLog:
+class TestDeliveryLog:
     @pytest.fixture
     def webhook(self, api: Api, receiver: Receiver) -> dict:
         return created(api, url=receiver.url())
 
-    def test_it_tells_of_each_attempt(self, api: Api, alice, webhook, receiver: Receiver, drain):
+    def test_each_attempt_is_logged(self, api: Api, alice, webhook, receiver: Receiver, process_queue):
         receiver.answer = status(503, body=b"<b>later</b>")
-        event_id = tell(alice)
-        drain()
+        event_id = publish_event(alice)
+        process_queue()
         (item,) = api.get(f"/webhooks/{webhook['id']}/deliveries").json()["data"]
         assert (item["status"], item["attemptCount"], item["statusCode"], item["error"]) == (
             "pending",
@@ -349,7 +353,7 @@ class TestTheLog:
         assert item["succeededAt"] is None
         receiver.answer = status(204, body=b"")
         pass_time(minutes=1)
-        drain()
+        process_queue()
         found = api.get(f"/webhooks/{webhook['id']}/deliveries/{item['id']}").json()
         assert (found["status"], found["attemptCount"], found["nextAttemptAt"]) == ("succeeded", 2, None)
         assert found["succeededAt"] is not None
@@ -361,12 +365,12 @@ class TestTheLog:
         assert found["body"].encode() == receiver.received[0].body
         assert item.keys() == found.keys() - {"attempts", "body"}
 
-    def test_it_can_be_narrowed(self, api: Api, alice, webhook, receiver: Receiver, drain):
-        tell(alice, kind="delivered")
-        drain()
+    def test_the_list_can_be_filtered(self, api: Api, alice, webhook, receiver: Receiver, process_queue):
+        publish_event(alice, kind="delivered")
+        process_queue()
         receiver.answer = status(410)
-        tell(alice, kind="bounced")
-        drain()
+        publish_event(alice, kind="bounced")
+        process_queue()
         path = f"/webhooks/{webhook['id']}/deliveries"
 
         def events(**query):
@@ -386,18 +390,18 @@ class TestTheLog:
         }
 
     def test_pages_and_totals(self, api: Api, alice, webhook):
-        tell_many(alice, 25)
+        publish_many(alice, 25)
         page = api.get(f"/webhooks/{webhook['id']}/deliveries", {"page": 2}).json()
         assert (len(page["data"]), page["total"], page["limit"]) == (5, 25, 20)
 
     def test_a_list_takes_a_fixed_number_of_queries(self, api: Api, alice, webhook, django_assert_max_num_queries):
-        tell_many(alice, 100)
+        publish_many(alice, 100)
         api.get("/me")
         with django_assert_max_num_queries(4):
             api.get(f"/webhooks/{webhook['id']}/deliveries", {"limit": 100})
 
     def test_a_list_reads_the_indexes(self, api: Api, alice, webhook):
-        tell_many(alice, 10)
+        publish_many(alice, 10)
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute("SET LOCAL enable_sort = off")
@@ -408,34 +412,36 @@ class TestTheLog:
             )
             assert "delivery_by_status" in cursor.fetchall()[1][0]
 
-    def test_of_another_webhook_nothing_is_found(self, api: Api, alice, webhook, receiver):
+    def test_deliveries_of_another_webhook_are_not_found(self, api: Api, alice, webhook, receiver):
         other = created(api, events=["opened"])
-        tell(alice)
+        publish_event(alice)
         delivery = WebhookDelivery.objects.get()
         assert api.get(f"/webhooks/{other['id']}/deliveries").json()["total"] == 0
         assert api.get(f"/webhooks/{other['id']}/deliveries/{delivery.id}").status_code == 404
         assert api.post(f"/webhooks/{other['id']}/deliveries/{delivery.id}/replay").status_code == 404
 
-    def test_a_replay_posts_the_same_bytes_again(self, api: Api, alice, webhook, receiver: Receiver, drain):
-        tell(alice)
-        drain()
+    def test_a_replay_posts_the_same_bytes_again(self, api: Api, alice, webhook, receiver: Receiver, process_queue):
+        publish_event(alice)
+        process_queue()
         path = f"/webhooks/{webhook['id']}/deliveries/{WebhookDelivery.objects.get().id}"
         for _ in range(2):
             response = api.post(f"{path}/replay")
             assert (response.status_code, response.json()["status"]) == (200, "pending")
-        drain()
+        process_queue()
         first, second = receiver.received
         assert first.body == second.body
         assert first.header("webhook-id") == second.header("webhook-id")
         assert api.get(path).json()["attemptCount"] == 2
 
-    def test_what_waits_for_its_next_attempt_is_tried_now(self, api: Api, alice, webhook, receiver: Receiver, drain):
+    def test_a_replay_attempts_a_pending_delivery_now(
+        self, api: Api, alice, webhook, receiver: Receiver, process_queue
+    ):
         receiver.answer = status(500)
-        tell(alice)
-        drain()
+        publish_event(alice)
+        process_queue()
         receiver.answer = status(200)
-        drain()
+        process_queue()
         assert len(receiver.received) == 1
         api.post(f"/webhooks/{webhook['id']}/deliveries/{WebhookDelivery.objects.get().id}/replay")
-        drain()
+        process_queue()
         assert WebhookDelivery.objects.get().status == "succeeded"

@@ -1,4 +1,4 @@
-"""From an email's event to what endpoints are told: rendered once, in the transaction that writes the timeline."""
+"""Publishing: events of emails are rendered once, in the transaction that writes the timeline."""
 
 import json
 from datetime import timedelta
@@ -10,11 +10,11 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Email, Event
 from emails.sending import queue as email_queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from tests.conftest import Api, mail
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
-from webhooks.event_types import KINDS
+from webhooks.event_types import EVENT_TYPES
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +31,8 @@ def send(api: Api, **fields) -> str:
 
 
 def finish(outcome: DeliveryOutcome = OK) -> None:
-    """Record one outcome for everything that waits to be sent."""
-    record([Result(held, outcome) for held in email_queue.claim(1000, after=email_queue.FIRST)])
+    """Record one outcome for every queued recipient."""
+    record_results([SendResult(claimed, outcome) for claimed in email_queue.claim(1000, after=email_queue.FIRST)])
 
 
 def bodies() -> dict[str, dict]:
@@ -44,8 +44,8 @@ def timeline(api: Api, email_id: str) -> dict[str, bool]:
     return {event["eventType"]: event["sentToWebhook"] for event in events}
 
 
-def test_a_bounce_is_told_with_the_email_and_the_timelines_payload(api: Api, alice, receiver):
-    make_endpoint(alice, receiver.url(), events=KINDS)
+def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     email_id = send(api, tags=["a", "b"], metadata={"order": {"id": 7}}, subject="Grüße ✉")
     finish(NEVER)
     event = Event.objects.get(kind="bounced")
@@ -72,17 +72,17 @@ def test_a_bounce_is_told_with_the_email_and_the_timelines_payload(api: Api, ali
     assert list(body) == ["id", "type", "event", "createdAt", "data"]
 
 
-def test_each_recipient_is_an_event_of_its_own(api: Api, alice, receiver):
+def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("delivered",))
     send(api, to=["a@example.com", "b@example.com"], bcc=["c@example.com"])
     finish()
-    told = [json.loads(body)["data"]["to"] for body in WebhookEvent.objects.values_list("body", flat=True)]
-    assert sorted(told) == ["a@example.com", "b@example.com", "c@example.com"]
+    recipients = [json.loads(body)["data"]["to"] for body in WebhookEvent.objects.values_list("body", flat=True)]
+    assert sorted(recipients) == ["a@example.com", "b@example.com", "c@example.com"]
     assert WebhookDelivery.objects.count() == 3
 
 
-def test_a_deferral_is_told_and_what_is_no_kind_is_not(api: Api, alice, receiver):
-    make_endpoint(alice, receiver.url(), events=KINDS)
+def test_a_deferral_is_published_and_events_without_a_type_are_not(api: Api, alice, receiver):
+    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     email_id = send(api, scheduledFor=(timezone.now() + timedelta(hours=1)).isoformat())
     api.delete(f"/emails/{email_id}")
     assert not WebhookEvent.objects.exists()
@@ -92,12 +92,12 @@ def test_a_deferral_is_told_and_what_is_no_kind_is_not(api: Api, alice, receiver
     assert bodies()["deferred"]["data"]["status"] == "queued"
 
 
-def test_a_click_says_which_link(api: Api, alice, receiver):
+def test_a_click_has_the_url_of_the_link(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("clicked",))
     email = Email.objects.get(id=send(api))
     recipient = email.recipients.get()
     details = {"url": "https://example.com/?a=1&b=ü", "machine": False}
-    add_events([NewEvent(Event.Kind.CLICKED, email.id, recipient.id, recipient.address, details)])
+    add_events([NewEvent(Event.EventKind.CLICKED, email.id, recipient.id, recipient.address, details)])
     data = bodies()["clicked"]["data"]
     assert (data["url"], data["machine"], data["to"]) == ("https://example.com/?a=1&b=ü", False, "ada@example.com")
 
@@ -105,15 +105,15 @@ def test_a_click_says_which_link(api: Api, alice, receiver):
 def test_an_event_of_the_whole_email_names_all_its_addressees(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("failed",))
     email_id = send(api, to=["a@example.com", "b@example.com"])
-    add_events([NewEvent(Event.Kind.FAILED, email_id)])
+    add_events([NewEvent(Event.EventKind.FAILED, email_id)])
     data = bodies()["failed"]["data"]
     assert (data["to"], data["status"]) == ("a@example.com, b@example.com", "queued")
 
 
-def test_where_nobody_listens_nothing_is_written(api: Api, bob, alice, receiver):
-    make_endpoint(bob, receiver.url(), events=KINDS)
-    off = make_endpoint(alice, receiver.url(), events=KINDS)
-    Webhook.objects.filter(id=off.webhook.id).update(active=False)
+def test_nothing_is_written_without_active_subscribers(api: Api, bob, alice, receiver):
+    make_endpoint(bob, receiver.url(), events=EVENT_TYPES)
+    disabled = make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    Webhook.objects.filter(id=disabled.webhook.id).update(active=False)
     send(api)
     finish()
     assert not WebhookEvent.objects.exists()
@@ -131,7 +131,7 @@ def test_a_webhook_that_was_just_created_gets_the_next_event(api: Api, receiver)
 def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receiver):
     from django.db import transaction
 
-    make_endpoint(alice, receiver.url(), events=KINDS)
+    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     send(api)
     before = Event.objects.count()
 
@@ -146,38 +146,38 @@ def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receive
     assert not WebhookEvent.objects.exists()
 
 
-def test_a_batch_is_told_in_a_fixed_number_of_statements(api: Api, alice, receiver, django_assert_max_num_queries):
-    make_endpoint(alice, receiver.url(), events=KINDS)
-    make_endpoint(alice, receiver.url("/2"), events=KINDS)
+def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, receiver, django_assert_max_num_queries):
+    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url("/2"), events=EVENT_TYPES)
     for _ in range(30):
         send(api)
     claims = email_queue.claim(1000, after=email_queue.FIRST)
-    # Two more than where nobody listens: who does, and the insert.
+    # Two more than without subscribers: the query for subscribers and the insert.
     with django_assert_max_num_queries(13):
-        record([Result(held, OK) for held in claims])
+        record_results([SendResult(claimed, OK) for claimed in claims])
     assert WebhookDelivery.objects.count() == 120
 
 
-def test_the_timeline_says_whether_an_endpoint_took_it(api: Api, alice, receiver, drain):
+def test_the_timeline_shows_whether_an_endpoint_accepted_the_event(api: Api, alice, receiver, process_queue):
     make_endpoint(alice, receiver.url("/bad"), events=("sent", "delivered"))
     make_endpoint(alice, receiver.url("/good"), events=("delivered",))
     receiver.answers["/bad"] = status(500)
     receiver.answers["/good"] = status(503)
     email_id = send(api)
     finish()
-    drain()
+    process_queue()
     assert timeline(api, email_id) == {"queued": False, "sent": False, "delivered": False}
     receiver.answers["/good"] = status(200)
     pass_time(minutes=1)
-    drain()
+    process_queue()
     assert timeline(api, email_id) == {"queued": False, "sent": False, "delivered": True}
 
 
-def test_what_was_taken_once_stays_so(api: Api, alice, receiver, drain):
+def test_an_accepted_event_stays_accepted(api: Api, alice, receiver, process_queue):
     endpoint = make_endpoint(alice, receiver.url(), events=("delivered",))
     email_id = send(api)
     finish()
-    drain()
+    process_queue()
     delivery = WebhookDelivery.objects.get()
     api.post(f"/webhooks/{endpoint.webhook.id}/deliveries/{delivery.id}/replay")
     assert timeline(api, email_id)["delivered"] is True
@@ -186,7 +186,7 @@ def test_what_was_taken_once_stays_so(api: Api, alice, receiver, drain):
 
 
 def test_a_timeline_takes_one_query(api: Api, alice, receiver, django_assert_max_num_queries):
-    make_endpoint(alice, receiver.url(), events=KINDS)
+    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     email_id = send(api, to=[f"r{number}@example.com" for number in range(30)])
     finish()
     api.get("/me")

@@ -1,4 +1,4 @@
-"""What a receiver got, verified by others' libraries and by the samples of the documentation."""
+"""Signatures of posted events, verified by third-party libraries and by the code samples of the documentation."""
 
 import base64
 import hashlib
@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.standards.tools import program
-from tests.webhooks.conftest import tell
+from tests.webhooks.conftest import publish_event
 from webhooks.sending.signing import new_secret, plain_signature, signature_headers, standard_signature
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 VECTOR = json.loads((DOCS / "webhook-vector.json").read_text())
 SECRET, BODY = VECTOR["secret"], VECTOR["body"].encode()
 LIBRARIES = pytest.mark.parametrize(
-    ("library", "refused"),
+    ("library", "error_class"),
     [
         (standardwebhooks.Webhook, standardwebhooks.WebhookVerificationError),
         (svix.Webhook, svix.WebhookVerificationError),
@@ -39,9 +39,9 @@ def signed(*keys: str, age_seconds: int = 0) -> dict[str, str]:
 
 
 @pytest.mark.django_db
-def test_the_libraries_verify_what_a_real_receiver_got(alice, endpoint, receiver, drain):
-    event_id = tell(alice, kind="bounced")
-    drain()
+def test_the_libraries_verify_a_posted_event(alice, endpoint, receiver, process_queue):
+    event_id = publish_event(alice, kind="bounced")
+    process_queue()
     (request,) = receiver.received
     for library in (standardwebhooks.Webhook, svix.Webhook):
         library(endpoint.secret).verify(request.body, {name.lower(): v for name, v in request.headers.items()})
@@ -51,51 +51,51 @@ def test_the_libraries_verify_what_a_real_receiver_got(alice, endpoint, receiver
 
 
 @LIBRARIES
-def test_tampering_fails(library, refused):
+def test_tampering_fails(library, error_class):
     headers = signed()
-    with pytest.raises(refused):
+    with pytest.raises(error_class):
         library(SECRET).verify(BODY.replace(b"550", b"551"), headers)
     for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
         value = headers[name]
-        # Not at the end, where base64 has bits that mean nothing.
+        # Not the last character, which has unused bits in base64.
         changed = f"{value[:-5]}{'1' if value[-5] != '1' else '2'}{value[-4:]}"
-        with pytest.raises(refused):
+        with pytest.raises(error_class):
             library(SECRET).verify(BODY, {**headers, name: changed})
-    with pytest.raises(refused):
+    with pytest.raises(error_class):
         library(new_secret()).verify(BODY, headers)
 
 
 @LIBRARIES
-@pytest.mark.parametrize(("age", "is_taken"), [(0, True), (290, True), (310, False), (-290, True), (-310, False)])
-def test_an_old_timestamp_fails(library, refused, age, is_taken):
+@pytest.mark.parametrize(("age", "is_accepted"), [(0, True), (290, True), (310, False), (-290, True), (-310, False)])
+def test_an_old_timestamp_fails(library, error_class, age, is_accepted):
     headers = signed(age_seconds=age)
-    if is_taken:
+    if is_accepted:
         library(SECRET).verify(BODY, headers)
         return
-    with pytest.raises(refused):
+    with pytest.raises(error_class):
         library(SECRET).verify(BODY, headers)
 
 
 @LIBRARIES
-def test_old_and_new_secret_verify_while_both_are_valid(library, refused):
+def test_old_and_new_secret_verify_while_both_are_valid(library, error_class):
     new, old = new_secret(), new_secret()
     headers = signed(new, old)
     for valid in (new, old):
-        # Raises where it does not verify.
+        # Raises if the signature is invalid.
         library(valid).verify(BODY, headers)
     assert headers["x-service-signature"] == plain_signature(BODY, new)
     assert headers["x-service-signature-previous"] == plain_signature(BODY, old)
     assert "x-service-signature-previous" not in signed(new)
 
 
-def test_the_vector_is_what_we_sign():
+def test_the_documented_vector_matches_the_signatures():
     assert plain_signature(BODY, SECRET) == VECTOR["signature"]
     signature = standard_signature(BODY, SECRET, message_id=VECTOR["webhookId"], timestamp=VECTOR["timestamp"])
     assert signature == VECTOR["standardSignature"]
     assert not BODY.isascii()
 
 
-def test_secrets_are_256_bits_of_their_own():
+def test_secrets_are_unique_and_have_256_bits():
     secrets = {new_secret() for _ in range(100)}
     assert len(secrets) == 100
     assert {len(base64.b64decode(secret.removeprefix("whsec_"))) for secret in secrets} == {32}
@@ -106,7 +106,7 @@ def test_two_bodies_have_two_signatures(one, other):
     assert (plain_signature(one, SECRET) == plain_signature(other, SECRET)) == (one == other)
 
 
-# What is run after a sample: says yes (1) or no (0) to a good body, a changed one, a fresh signature and an old one.
+# Code appended to each sample. It prints 1 or 0 for a valid body, a changed body, a recent signature and an old one.
 HARNESSES = {
     "python": (
         [sys.executable],
@@ -180,12 +180,12 @@ puts([is_genuine(v["body"], v["signature"], v["secret"]), is_genuine(v["body"] +
 """,
     ),
 }
-# Debian's.
+# Debian packages.
 PACKAGES = {"javascript": "nodejs", "php": "php-cli", "go": "golang-go", "ruby": "ruby"}
 
 
 @pytest.mark.parametrize("language", HARNESSES)
-def test_the_documentations_sample_verifies(language, tmp_path):
+def test_the_code_sample_of_the_documentation_verifies(language, tmp_path):
     (interpreter, *rest), name, harness = HARNESSES[language]
     command = [program(interpreter, package=PACKAGES[language]) if language in PACKAGES else interpreter, *rest]
     sample = re.search(rf"```{language}\n(.*?)```", (DOCS / "webhooks.md").read_text(), re.DOTALL)[1]

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from tests.conftest import Api, make_key
 from workspaces.api import authentication
-from workspaces.api_key_secrets import read_key
+from workspaces.api_key_secrets import parse_key
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey
 from workspaces.services import issue_api_key, revoke_api_key
@@ -19,14 +19,14 @@ def code_of(response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]
 
 
-def test_a_key_opens_its_workspace(alice):
+def test_a_key_authenticates_its_workspace(alice):
     body = Api(make_key(alice.workspace, "sending_access")).get("/me").json()
     assert body["workspace"] == {"id": alice.workspace.id, "name": "alice", "plan": "enterprise"}
     assert body["key"]["scope"] == "sending_access"
     assert body["quota"]["limit"] is None
 
 
-def test_the_quota_of_a_plan_is_told(alice):
+def test_me_returns_the_quota_of_the_plan(alice):
     alice.workspace.plan = "free"
     alice.workspace.save(update_fields=["plan"])
     quota = Api(make_key(alice.workspace)).get("/me").json()["quota"]
@@ -35,25 +35,25 @@ def test_the_quota_of_a_plan_is_told(alice):
     assert quota["resetsAt"].endswith("-01T00:00:00.000Z")
 
 
-def test_a_key_is_stored_as_a_keyed_hash_alone(alice):
+def test_a_key_is_stored_only_as_a_keyed_hash(alice):
     text = make_key(alice.workspace)
     row = ApiKey.objects.values().get()
-    secret = read_key(text).secret
+    secret = parse_key(text).secret
     assert secret not in json.dumps(row, default=str)
     assert row["last_four"] == text[-4:]
 
 
-def test_no_key_is_401_and_says_how_to_send_one():
+def test_a_missing_key_is_401_with_instructions():
     response = Api().get("/me")
     assert code_of(response) == (401, "missing_api_key")
     assert response["WWW-Authenticate"].startswith("Bearer")
 
 
 def other_secret(text: str) -> str:
-    """A well-formed key with the id of another and a secret of its own."""
+    """Return a well-formed key with the same id and another secret."""
     from workspaces.api_key_secrets import new_secret
 
-    return new_secret(read_key(text).id).text
+    return new_secret(parse_key(text).id).text
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_wrong_key_is_401(alice, change):
     assert code_of(Api(change(make_key(alice.workspace))).get("/me")) == (401, "invalid_api_key")
 
 
-def test_basic_authentication_is_no_key(alice):
+def test_basic_authentication_is_refused(alice):
     response = Api().get("/me", Authorization="Basic YTpi")
     assert code_of(response) == (401, "invalid_api_key")
 
@@ -85,7 +85,7 @@ def test_a_revoked_key_ends_within_a_second(alice):
     assert code_of(Api(text).get("/me")) == (401, "revoked_api_key")
 
 
-def test_only_the_holder_of_the_secret_learns_that_a_key_was_revoked(alice):
+def test_only_the_correct_secret_reveals_that_a_key_was_revoked(alice):
     text = make_key(alice.workspace)
     revoke_api_key(ApiKey.objects.get())
     assert code_of(Api(other_secret(text)).get("/me")) == (401, "invalid_api_key")
@@ -96,7 +96,7 @@ def test_an_expired_key_is_401(alice):
     assert code_of(Api(text).get("/me")) == (401, "expired_api_key")
 
 
-def test_use_is_noted_at_most_once_a_minute(alice):
+def test_last_use_is_recorded_at_most_once_a_minute(alice):
     api = Api(make_key(alice.workspace))
     api.get("/me")
     first = ApiKey.objects.get().last_used_at
@@ -114,7 +114,7 @@ def test_use_is_noted_at_most_once_a_minute(alice):
         ("sending_access", "post", "/domains", "full_access"),
     ],
 )
-def test_a_scope_that_is_too_small_is_403_and_says_which_one_is_needed(alice, scope, method, path, needed):
+def test_an_insufficient_scope_is_403_with_the_required_scope(alice, scope, method, path, needed):
     response = getattr(Api(make_key(alice.workspace, scope)), method)(path, {})
     assert code_of(response) == (403, "insufficient_scope")
     assert response.json()["requiredScope"] == needed
@@ -122,7 +122,7 @@ def test_a_scope_that_is_too_small_is_403_and_says_which_one_is_needed(alice, sc
 
 @pytest.mark.parametrize("scope", ["read_only", "sending_access", "full_access"])
 @pytest.mark.parametrize("path", ["/me", "/domains"])
-def test_every_scope_reads_these(alice, scope, path):
+def test_every_scope_can_read_me_and_domains(alice, scope, path):
     assert Api(make_key(alice.workspace, scope)).get(path).status_code == 200
 
 
@@ -135,14 +135,14 @@ def test_a_workspace_has_100_keys_and_no_more(alice):
     issue_api_key(alice.workspace, name="k", scope="read_only")
 
 
-def test_the_commands_make_a_workspace_and_a_key(capsys):
+def test_the_commands_create_a_workspace_and_a_key(capsys):
     call_command("create_workspace", name="N", email="New@example.org", password="a long password", plan="free")
     workspace_id = json.loads(capsys.readouterr().out)["workspaceId"]
     call_command(
         "create_api_key", workspace=workspace_id, name="k", scope="full_access", expires="2099-01-01T00:00:00Z"
     )
-    made = json.loads(capsys.readouterr().out)
-    assert Api(made["key"]).get("/me").json()["key"]["id"] == made["id"]
+    created = json.loads(capsys.readouterr().out)
+    assert Api(created["key"]).get("/me").json()["key"]["id"] == created["id"]
 
 
 def test_a_key_never_reaches_the_log(alice, caplog, capsys):

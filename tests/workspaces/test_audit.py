@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 
 from tests.conftest import Api, make_domain, make_key
 from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import ApiKey, AuditEntry
 from workspaces.services import revoke_api_key
 from workspaces.tasks import expire
@@ -13,12 +13,12 @@ from workspaces.tasks import expire
 pytestmark = pytest.mark.django_db
 
 
-def entries(workspace, but=("key_created", "workspace_created")) -> list[tuple[str, str]]:
-    found = AuditEntry.objects.filter(workspace=workspace).exclude(act__in=but).order_by("id")
+def entries(workspace, exclude=("key_created", "workspace_created")) -> list[tuple[str, str]]:
+    found = AuditEntry.objects.filter(workspace=workspace).exclude(act__in=exclude).order_by("id")
     return [(entry.act, entry.about) for entry in found]
 
 
-def test_a_key_that_acts_is_named_with_its_address(alice, api):
+def test_an_api_key_is_recorded_as_actor_with_the_client_address(alice, api):
     api.post("/suppressions", {"email": "ada@example.com"})
 
     entry = AuditEntry.objects.latest("id")
@@ -27,17 +27,17 @@ def test_a_key_that_acts_is_named_with_its_address(alice, api):
     assert (entry.actor_kind, entry.actor, entry.address) == ("key", f"test (pr_…{key.last_four})", "127.0.0.1")
 
 
-def test_the_service_itself_acts_outside_of_requests(alice):
-    note(alice.workspace, Act.PLAN_CHANGED, about="pro")
+def test_outside_of_requests_the_actor_is_the_service(alice):
+    record_action(alice.workspace, AuditAction.PLAN_CHANGED, about="pro")
 
     entry = AuditEntry.objects.latest("id")
     assert (entry.actor_kind, entry.actor, entry.address) == ("service", "", None)
 
 
-def test_a_request_leaves_nobody_behind_for_the_next_act(alice, api):
+def test_the_actor_of_a_request_does_not_leak_into_later_actions(alice, api):
     api.get("/me")
 
-    note(alice.workspace, Act.PLAN_CHANGED)
+    record_action(alice.workspace, AuditAction.PLAN_CHANGED)
 
     assert AuditEntry.objects.latest("id").actor_kind == "service"
 
@@ -47,7 +47,7 @@ def test_domains(alice, api):
     api.post(f"/domains/{domain_id}/rotate-dkim")
     api.delete(f"/domains/{domain_id}")
 
-    # The first key is still to be seen, so that rotating made none.
+    # The first key has not been found in the DNS yet, so rotating creates no second one.
     assert entries(alice.workspace) == [
         ("domain_added", "mail.alice.example"),
         ("domain_deleted", "mail.alice.example"),
@@ -91,8 +91,8 @@ def test_keys_without_their_secrets(alice):
     revoke_api_key(key)
     revoke_api_key(key)
 
-    found = entries(alice.workspace, but=["workspace_created"])
-    assert [act for act, _ in found] == ["key_created", "key_revoked"]
+    found = entries(alice.workspace, exclude=["workspace_created"])
+    assert [action for action, _ in found] == ["key_created", "key_revoked"]
     assert text not in str(found)
 
 
@@ -112,7 +112,7 @@ def test_suspension_and_plan_change_once(alice):
     assert (alice.workspace.is_suspended, alice.workspace.suspended_reason) == (False, "")
 
 
-def test_an_act_that_is_undone_is_not_written_down(alice, api):
+def test_a_rolled_back_action_is_not_recorded(alice, api):
     make_domain(alice.workspace, "twice.example")
     before = AuditEntry.objects.count()
 
@@ -122,7 +122,7 @@ def test_an_act_that_is_undone_is_not_written_down(alice, api):
 
 
 def test_entries_are_kept_for_four_hundred_days(alice):
-    note(alice.workspace, Act.PLAN_CHANGED, about="old")
+    record_action(alice.workspace, AuditAction.PLAN_CHANGED, about="old")
     AuditEntry.objects.filter(about="old").update(created_at=Now() - timedelta(days=401))
 
     expire()
@@ -131,7 +131,7 @@ def test_entries_are_kept_for_four_hundred_days(alice):
     assert AuditEntry.objects.exists()
 
 
-def test_a_suspended_workspace_is_refused_and_let_go_again(alice, api):
+def test_a_suspended_workspace_cannot_send_until_the_suspension_is_lifted(alice, api):
     from tests.conftest import mail
     from workspaces.api import authentication
 
@@ -144,21 +144,26 @@ def test_a_suspended_workspace_is_refused_and_let_go_again(alice, api):
     assert api.post("/emails/send", mail()).status_code == 202
 
 
-def test_no_key_of_an_unproven_workspace_works(alice):
-    from workspaces.account_status import ProofGone, proof_token, prove_address, read_proof
+def test_no_key_of_an_unconfirmed_workspace_works(alice):
+    from workspaces.account_status import (
+        InvalidConfirmationLink,
+        confirm_address,
+        confirmation_token,
+        read_confirmation_token,
+    )
     from workspaces.models import Workspace
 
     Workspace.objects.filter(id=alice.workspace.id).update(is_proven=False)
-    caller = Api(make_key(alice.workspace))
-    refused = caller.get("/me")
+    api = Api(make_key(alice.workspace))
+    refused = api.get("/me")
     assert (refused.status_code, refused.json()["code"]) == (403, "workspace_suspended")
     assert "confirm" in refused.json()["detail"]
 
-    prove_address(read_proof(proof_token(alice.owner)))
+    confirm_address(read_confirmation_token(confirmation_token(alice.owner)))
 
     assert Api(make_key(alice.workspace)).get("/me").status_code == 200
-    token = proof_token(alice.owner)
+    token = confirmation_token(alice.owner)
     alice.owner.email = "other@example.com"
     alice.owner.save()
-    with pytest.raises(ProofGone):
-        read_proof(token)
+    with pytest.raises(InvalidConfirmationLink):
+        read_confirmation_token(token)

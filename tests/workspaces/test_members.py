@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from tests.conftest import PASSWORD, make_account
 from workspaces.members import (
     AlreadyMember,
-    InvitationGone,
+    InvalidInvitation,
     LastOwner,
     NotInvited,
     TooManyInvitations,
@@ -30,33 +30,33 @@ def invite(account, email="new@example.com", role="member"):
     return invite_member(account.workspace, email=email, role=role, by=account.owner)
 
 
-def acts(workspace) -> list[str]:
+def actions(workspace) -> list[str]:
     return list(AuditEntry.objects.filter(workspace=workspace).order_by("id").values_list("act", flat=True))
 
 
 @pytest.mark.django_db
 class TestInvitations:
-    def test_an_account_joins_with_the_role_it_was_invited_to(self, alice, bob):
+    def test_an_account_joins_with_the_invited_role(self, alice, bob):
         found = find_invitation(invitation_token(invite(alice, bob.owner.email, "owner")))
 
         membership = accept_invitation(found, user=bob.owner)
 
         assert (membership.workspace, membership.role) == (alice.workspace, "owner")
-        assert acts(alice.workspace)[-2:] == ["member_invited", "member_joined"]
+        assert actions(alice.workspace)[-2:] == ["member_invited", "member_joined"]
 
     def test_a_link_works_once(self, alice, bob):
         token = invitation_token(invite(alice, bob.owner.email))
         accept_invitation(find_invitation(token), user=bob.owner)
 
-        with pytest.raises(InvitationGone):
+        with pytest.raises(InvalidInvitation):
             find_invitation(token)
 
-    def test_one_that_was_found_before_it_was_used_is_gone(self, alice, bob):
+    def test_a_used_invitation_is_invalid_for_an_earlier_reader(self, alice, bob):
         token = invitation_token(invite(alice, bob.owner.email))
         early = find_invitation(token)
         accept_invitation(find_invitation(token), user=bob.owner)
 
-        with pytest.raises(InvitationGone):
+        with pytest.raises(InvalidInvitation):
             accept_invitation(early, user=bob.owner)
 
     def test_a_link_works_for_seven_days(self, alice):
@@ -67,30 +67,30 @@ class TestInvitations:
         assert find_invitation(token) == invitation
         Invitation.objects.update(expires_at=Now() - timedelta(seconds=1))
 
-        with pytest.raises(InvitationGone):
+        with pytest.raises(InvalidInvitation):
             find_invitation(token)
         assert expired_invitations().count() == 1
 
-    def test_it_ends_seven_days_after_it_was_made(self, alice):
+    def test_it_expires_seven_days_after_creation(self, alice):
         invite(alice)
 
         invitation = Invitation.objects.get()
 
         assert invitation.expires_at - invitation.created_at == timedelta(days=7)
 
-    def test_nobody_else_can_accept_it(self, alice, bob):
+    def test_an_account_with_another_address_cannot_accept_it(self, alice, bob):
         with pytest.raises(NotInvited):
             accept_invitation(invite(alice), user=bob.owner)
         assert Invitation.objects.count() == 1
 
-    def test_a_newcomer_gets_an_account(self, alice):
+    def test_a_new_user_gets_an_account(self, alice):
         user = sign_up_invited(invite(alice), password=PASSWORD)
 
         assert user.email == "new@example.com"
         assert user.check_password(PASSWORD)
         assert user.memberships.get().workspace == alice.workspace
 
-    def test_who_joins_by_a_link_is_who_joined(self, alice, client, rf):
+    def test_the_actor_of_joining_by_link_is_the_new_member(self, alice, client, rf):
         from django.contrib.auth.models import AnonymousUser
 
         from workspaces.audit import AuditMiddleware
@@ -102,19 +102,19 @@ class TestInvitations:
         entry = AuditEntry.objects.latest("id")
         assert (entry.act, entry.actor, entry.address) == ("member_joined", "new@example.com", "192.0.2.7")
 
-    def test_a_link_that_was_withdrawn_makes_no_account(self, alice):
+    def test_a_withdrawn_link_creates_no_account(self, alice):
         invitation = invite(alice)
         withdraw_invitation(invitation)
 
-        with pytest.raises(InvitationGone):
+        with pytest.raises(InvalidInvitation):
             sign_up_invited(invitation, password=PASSWORD)
         assert not User.objects.filter(email="new@example.com").exists()
 
-    def test_inviting_again_ends_the_first_link(self, alice):
+    def test_inviting_again_invalidates_the_first_link(self, alice):
         first = invitation_token(invite(alice))
         invite(alice)
 
-        with pytest.raises(InvitationGone):
+        with pytest.raises(InvalidInvitation):
             find_invitation(first)
         assert Invitation.objects.count() == 1
 
@@ -134,22 +134,22 @@ class TestInvitations:
             invite(alice, "one-too-many@example.com")
 
     @pytest.mark.parametrize("token", ["", "x", "é", "A" * 500, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])
-    def test_what_is_no_link_finds_nothing(self, db, token):
-        with pytest.raises(InvitationGone):
+    def test_an_invalid_token_is_refused(self, db, token):
+        with pytest.raises(InvalidInvitation):
             find_invitation(token)
 
 
 @pytest.mark.django_db
 class TestTheLastOwner:
     def test_cannot_leave_be_removed_or_demoted(self, alice):
-        mine = alice.workspace.memberships.get()
+        membership = alice.workspace.memberships.get()
 
-        for act in (leave_workspace, remove_member, lambda one: change_role(one, role="member")):
+        for action in (leave_workspace, remove_member, lambda one: change_role(one, role="member")):
             with pytest.raises(LastOwner):
-                act(mine)
+                action(membership)
         assert alice.workspace.memberships.get().role == "owner"
 
-    def test_may_when_there_is_another(self, alice, bob):
+    def test_can_leave_if_there_is_another_owner(self, alice, bob):
         Membership.objects.create(workspace=alice.workspace, user=bob.owner, role="owner")
 
         leave_workspace(alice.workspace.memberships.get(user=alice.owner))
@@ -171,11 +171,11 @@ class TestTheLastOwner:
         change_role(member, role="member")
         change_role(member, role="member")
 
-        assert acts(alice.workspace).count("member_role") == 2
+        assert actions(alice.workspace).count("member_role") == 2
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_owners_who_leave_at_once_leave_one_behind():
+def test_one_of_two_owners_who_leave_concurrently_stays():
     alice, bob = make_account("alice"), make_account("bob")
     Membership.objects.create(workspace=alice.workspace, user=bob.owner, role="owner")
     start, refused = threading.Barrier(2), []

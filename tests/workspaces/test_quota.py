@@ -1,4 +1,4 @@
-"""The monthly quota at its edges: months, plans, cancellations, many requests at once (CONTRACT section 2)."""
+"""Monthly quota: months, plans, cancellation and concurrent requests (docs/specification.md, Plans and quota)."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F
 
 from emails.models import Email
-from emails.upkeep.retention import expired_emails
+from emails.upkeep.retention import delete_expired_emails
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
@@ -30,19 +30,19 @@ def on_plan(workspace, plan, *, used=0):
     authentication.cache.clear()
 
 
-def moment(**ahead):
+def time_ahead(**ahead):
     return (datetime.now(UTC) + timedelta(**ahead)).isoformat()
 
 
 def scheduled(api, **fields):
-    reply = api.post("/emails/send", mail(scheduledFor=moment(hours=1), **fields))
-    assert reply.status_code == 202, reply.content
-    return reply.json()["id"]
+    response = api.post("/emails/send", mail(scheduledFor=time_ahead(hours=1), **fields))
+    assert response.status_code == 202, response.content
+    return response.json()["id"]
 
 
 @pytest.mark.django_db
 class TestMonths:
-    def test_the_last_unit_is_taken_and_one_more_refused(self, api, alice):
+    def test_the_last_unit_is_accepted_and_the_next_refused(self, api, alice):
         on_plan(alice.workspace, "free", used=499)
         assert [api.post("/emails/send", mail()).status_code for _ in range(2)] == [202, 429]
         assert (quota(api)["used"], quota(api)["remaining"]) == (500, 0)
@@ -60,37 +60,37 @@ class TestMonths:
     def test_it_resets_at_the_first_of_the_next_month(self, month, following):
         assert _next_month(datetime(*month, 1, tzinfo=UTC)) == datetime(*following, 1, tzinfo=UTC)
 
-    def test_the_reset_is_told_as_midnight_utc(self, api):
+    def test_the_reset_time_is_midnight_utc(self, api):
         assert quota(api)["resetsAt"].endswith("-01T00:00:00.000Z")
         assert quota(api)["resetsAt"] > datetime.now(UTC).isoformat()
 
-    def test_an_email_of_last_month_gives_nothing_back_to_this_one(self, api):
+    def test_cancelling_an_email_of_last_month_refunds_nothing(self, api):
         email_id = scheduled(api)
         scheduled(api)
         Email.objects.filter(id=email_id).update(created_at=F("created_at") - timedelta(days=32))
         assert api.delete(f"/emails/{email_id}").status_code == 200
         assert quota(api)["used"] == 2
 
-    def test_retention_gives_nothing_back(self, api, alice):
+    def test_retention_refunds_nothing(self, api, alice):
         api.delete(f"/emails/{scheduled(api)}")
         api.post("/emails/send", mail())
         before = quota(api)["used"]
-        for _ in expired_emails(alice.workspace.id, timedelta(hours=-1)):
+        for _ in delete_expired_emails(alice.workspace.id, timedelta(hours=-1)):
             pass
         assert (Email.objects.count(), quota(api)["used"]) == (1, before)
 
 
 @pytest.mark.django_db
 class TestPlans:
-    def test_a_smaller_plan_refuses_what_it_has_no_room_for_and_takes_nothing_away(self, api, alice):
+    def test_a_smaller_plan_refuses_new_emails_and_keeps_the_usage(self, api, alice):
         on_plan(alice.workspace, "pro", used=700)
         assert api.post("/emails/send", mail()).status_code == 202
         on_plan(alice.workspace, "free", used=701)
-        reply = api.post("/emails/send", mail())
-        assert (reply.status_code, reply.json()["code"], reply.json()["used"]) == (429, "quota_exceeded", 701)
+        response = api.post("/emails/send", mail())
+        assert (response.status_code, response.json()["code"], response.json()["used"]) == (429, "quota_exceeded", 701)
         assert (quota(api)["used"], quota(api)["remaining"]) == (701, 0)
 
-    def test_a_larger_plan_has_room_at_once(self, api, alice):
+    def test_a_larger_plan_applies_immediately(self, api, alice):
         on_plan(alice.workspace, "free", used=500)
         assert api.post("/emails/send", mail()).status_code == 429
         on_plan(alice.workspace, "enterprise", used=500)
@@ -101,9 +101,9 @@ class TestPlans:
 @pytest.mark.django_db
 class TestCancelling:
     @pytest.mark.parametrize(("unit", "units"), [("email", 1), ("recipient", 3)])
-    def test_what_was_taken_is_given_back_once(self, api, settings, unit, units):
+    def test_units_are_refunded_once(self, api, settings, unit, units):
         settings.QUOTA_UNIT = unit
-        # An address that is named twice is one recipient, and takes one unit.
+        # A repeated address is one recipient and takes one unit.
         email_id = scheduled(api, to=["a@example.com", "A@example.com"], cc=["b@example.com"], bcc=["c@example.com"])
         assert quota(api)["used"] == units
         for _ in range(2):
@@ -118,14 +118,14 @@ def committed(transactional_db):
     return account.workspace, make_key(account.workspace)
 
 
-def at_once(act, count):
-    """Run act(number) in threads that begin together."""
+def run_concurrently(action, count):
+    """Run action(number) in threads that start at the same time."""
     barrier = threading.Barrier(count)
 
     def run(number):
         try:
             barrier.wait()
-            return act(number)
+            return action(number)
         finally:
             connection.close()
 
@@ -133,34 +133,34 @@ def at_once(act, count):
         return list(pool.map(run, range(count)))
 
 
-class TestAtOnce:
-    def test_the_last_units_are_never_oversold(self, committed):
+class TestConcurrency:
+    def test_the_quota_is_never_exceeded(self, committed):
         workspace, key = committed
         Usage.objects.create(workspace=workspace, month=THIS_MONTH, used=495)
-        statuses = at_once(lambda _: Api(key).post("/emails/send", mail()).status_code, 12)
+        statuses = run_concurrently(lambda _: Api(key).post("/emails/send", mail()).status_code, 12)
         assert sorted(statuses) == [202] * 5 + [429] * 7
         assert (Usage.objects.get().used, Email.objects.count()) == (500, 5)
 
-    def test_a_batch_is_all_or_nothing_beside_others(self, committed):
+    def test_concurrent_batches_are_all_or_nothing(self, committed):
         workspace, key = committed
         template = Api(key).post("/templates", {"name": "t", "subject": "s", "htmlContent": "x"}).json()["id"]
         Usage.objects.create(workspace=workspace, month=THIS_MONTH, used=490)
-        everybody = [{"to": f"{number}@example.com"} for number in range(4)]
-        body = {"from": "x@alice.example", "templateId": template, "recipients": everybody}
-        statuses = at_once(lambda _: Api(key).post("/emails/batch", body).status_code, 6)
+        recipients = [{"to": f"{number}@example.com"} for number in range(4)]
+        body = {"from": "x@alice.example", "templateId": template, "recipients": recipients}
+        statuses = run_concurrently(lambda _: Api(key).post("/emails/batch", body).status_code, 6)
         assert sorted(statuses) == [202] * 2 + [429] * 4
         assert (Usage.objects.get().used, Email.objects.count()) == (498, 8)
 
-    def test_sends_and_cancellations_together_end_at_what_is_left(self, committed):
+    def test_concurrent_sends_and_cancellations_leave_the_correct_usage(self, committed):
         _, key = committed
         ids = [scheduled(Api(key)) for _ in range(6)]
 
-        def act(number):
+        def send_or_cancel(number):
             if number % 2:
                 return Api(key).post("/emails/send", mail()).status_code
             return Api(key).delete(f"/emails/{ids[number // 2]}").status_code
 
-        assert set(at_once(act, 12)) == {200, 202}
+        assert set(run_concurrently(send_or_cancel, 12)) == {200, 202}
         assert Usage.objects.get().used == Email.objects.exclude(status="cancelled").count() == 6
 
 

@@ -11,8 +11,8 @@ from workspaces.second_factor import (
     code_at,
     confirm_enrolment,
     end_second_factor,
+    format_secret,
     otpauth_url,
-    spelled,
 )
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def step(monkeypatch):
-    """The clock stands in the middle of this 30 s step."""
+    """Freeze the clock in the middle of the current 30 s step; return the step."""
     now = int(time.time()) // 30
     monkeypatch.setattr(second_factor.time, "time", lambda: now * 30 + 15)
     return now
@@ -31,11 +31,11 @@ def secret(alice, step):
     return begin_enrolment(alice.owner)
 
 
-def test_codes_are_those_of_rfc_6238():
+def test_codes_match_the_rfc_6238_test_vectors():
     # Appendix B, the last six of its eight digits.
     secret = b"12345678901234567890"
 
-    found = {moment: code_at(secret, step=moment // 30) for moment in (59, 1111111109, 2000000000)}
+    found = {seconds: code_at(secret, step=seconds // 30) for seconds in (59, 1111111109, 2000000000)}
 
     assert found == {59: "287082", 1111111109: "081804", 2000000000: "279037"}
 
@@ -56,12 +56,12 @@ def test_a_wrong_code_turns_nothing_on(alice, secret, step):
     assert alice.owner.second_factor_at is None
 
 
-@pytest.mark.parametrize(("off", "is_taken"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
-def test_a_clock_may_be_one_step_off(alice, secret, step, off, is_taken):
-    assert check_code(alice.owner, code=code_at(secret, step=step + off)) is is_taken
+@pytest.mark.parametrize(("off", "is_accepted"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+def test_a_clock_may_be_one_step_off(alice, secret, step, off, is_accepted):
+    assert check_code(alice.owner, code=code_at(secret, step=step + off)) is is_accepted
 
 
-def test_no_code_is_taken_twice_nor_one_before_it(alice, secret, step):
+def test_neither_a_used_code_nor_an_older_one_is_accepted(alice, secret, step):
     assert check_code(alice.owner, code=code_at(secret, step=step))
 
     assert not check_code(alice.owner, code=code_at(secret, step=step))
@@ -72,11 +72,11 @@ def test_no_code_is_taken_twice_nor_one_before_it(alice, secret, step):
 @pytest.mark.parametrize(
     "code", ["", "12345", "1234567", "abcdef", "\uff11\uff12\uff13\uff14\uff15\uff16", "12 34 5", "\0" * 6]
 )
-def test_what_is_no_code_is_refused(alice, secret, code):
+def test_an_invalid_code_is_refused(alice, secret, code):
     assert not check_any_code(alice.owner, code=code)
 
 
-def test_a_recovery_code_works_once_however_it_is_typed(alice, secret, step):
+def test_a_recovery_code_works_once_in_any_spelling(alice, secret, step):
     first, second, *_ = confirm_enrolment(alice.owner, code=code_at(secret, step=step))
 
     assert check_any_code(alice.owner, code=first)
@@ -85,7 +85,7 @@ def test_a_recovery_code_works_once_however_it_is_typed(alice, secret, step):
     assert RecoveryCode.objects.count() == 8
 
 
-def test_another_accounts_codes_are_worth_nothing(alice, bob, secret, step):
+def test_codes_of_another_account_are_refused(alice, bob, secret, step):
     begin_enrolment(bob.owner)
     codes = confirm_enrolment(alice.owner, code=code_at(secret, step=step))
 
@@ -93,17 +93,17 @@ def test_another_accounts_codes_are_worth_nothing(alice, bob, secret, step):
     assert not check_any_code(bob.owner, code=code_at(secret, step=step + 1))
 
 
-def test_nothing_is_stored_as_it_is(alice, secret, step):
+def test_secrets_and_codes_are_not_stored_in_plain_text(alice, secret, step):
     codes = confirm_enrolment(alice.owner, code=code_at(secret, step=step))
 
     stored = SecondFactor.objects.get().sealed_secret + "".join(
         RecoveryCode.objects.values_list("code_hash", flat=True)
     )
-    for plain in (spelled(secret).replace(" ", ""), *codes, *(code.replace("-", "") for code in codes)):
+    for plain in (format_secret(secret).replace(" ", ""), *codes, *(code.replace("-", "") for code in codes)):
         assert plain not in stored
 
 
-def test_a_secret_moved_to_another_account_does_not_open(alice, bob, secret):
+def test_a_secret_copied_to_another_account_cannot_be_decrypted(alice, bob, secret):
     from cryptography.exceptions import InvalidTag
 
     SecondFactor.objects.create(user=bob.owner, sealed_secret=SecondFactor.objects.get().sealed_secret)
@@ -112,19 +112,19 @@ def test_a_secret_moved_to_another_account_does_not_open(alice, bob, secret):
         begin_enrolment(bob.owner)
 
 
-def test_loading_the_page_again_keeps_the_secret(alice, secret):
+def test_reloading_the_page_keeps_the_secret(alice, secret):
     assert begin_enrolment(alice.owner) == secret
 
 
-def test_apps_read_its_url(alice, secret):
-    bare = spelled(secret).replace(" ", "")
+def test_the_otpauth_url_has_secret_and_issuer(alice, secret):
+    bare = format_secret(secret).replace(" ", "")
 
     url = otpauth_url(alice.owner, secret=secret)
 
     assert url == f"otpauth://totp/Postrider%3Aalice%40alice.example?secret={bare}&issuer=Postrider"
 
 
-def test_turning_it_off_forgets_everything(alice, secret, step):
+def test_turning_it_off_deletes_the_secret_and_codes(alice, secret, step):
     confirm_enrolment(alice.owner, code=code_at(secret, step=step))
 
     end_second_factor(alice.owner)

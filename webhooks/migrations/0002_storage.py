@@ -1,4 +1,4 @@
-"""How the busy tables are stored: room for updates within their page, and a vacuum that keeps up."""
+"""Storage parameters of the busy tables: space for in-page updates and an eager vacuum."""
 
 from django.db import migrations
 

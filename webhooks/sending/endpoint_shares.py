@@ -1,8 +1,8 @@
-"""Whose turn it is: how many attempts each endpoint may have under way, and how a claim is dealt out.
+"""Endpoint shares: the number of attempts in flight that each endpoint may have, and its part of a claim.
 
-An endpoint earns its pace: it doubles with every quick round, whatever was answered, and a slow attempt takes it
-down to the least. Slow endpoints share half of a process's sessions, so that however many hang, the others find
-the other half free. Held-back deliveries wait where they are and use up no attempt (docs/decisions/0035).
+The pace of an endpoint doubles with every batch of quick attempts, whether they succeed or fail; a slow attempt
+resets it to the minimum. Slow endpoints share half of a process's sessions, so the other half stays free however many
+endpoints hang. Deliveries over the pace stay in the queue and use no attempt (docs/decisions/0035).
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,31 +18,31 @@ SLOW_SHARE = 0.5
 
 @dataclass(frozen=True)
 class EndpointShare:
-    """An endpoint with ready deliveries; room: attempts that it may have under way beside those that are."""
+    """An endpoint with ready deliveries. free_slots: attempts it may start in addition to those in flight."""
 
     webhook_id: str
-    room: int
+    free_slots: int
     is_slow: bool
 
 
-def open_lanes(lanes: Iterable[EndpointShare], *, limit: int, slow_limit: int) -> list[EndpointShare]:
-    """Return up to limit lanes with room, in their order; of slow ones as much room as slow_limit allows."""
-    return list(islice(_with_room(lanes, slow_limit), limit))
+def limit_shares(endpoints: Iterable[EndpointShare], *, limit: int, slow_limit: int) -> list[EndpointShare]:
+    """Return up to limit endpoints with free slots, in order; slow ones get at most slow_limit slots in total."""
+    return list(islice(_with_free_slots(endpoints, slow_limit), limit))
 
 
-def _with_room(lanes: Iterable[EndpointShare], slow_limit: int) -> Iterable[EndpointShare]:
-    for lane in lanes:
-        room = min(lane.room, slow_limit) if lane.is_slow else lane.room
-        if room > 0:
-            slow_limit -= room if lane.is_slow else 0
-            yield replace(lane, room=room)
+def _with_free_slots(endpoints: Iterable[EndpointShare], slow_limit: int) -> Iterable[EndpointShare]:
+    for endpoint in endpoints:
+        free_slots = min(endpoint.free_slots, slow_limit) if endpoint.is_slow else endpoint.free_slots
+        if free_slots > 0:
+            slow_limit -= free_slots if endpoint.is_slow else 0
+            yield replace(endpoint, free_slots=free_slots)
 
 
-def deal(lanes: Sequence[EndpointShare], *, limit: int) -> dict[str, int]:
-    """Share limit out among lanes, no more than limit of them: equally, and what one has no room for to the others."""
+def allocate(endpoints: Sequence[EndpointShare], *, limit: int) -> dict[str, int]:
+    """Divide limit equally among at most limit endpoints; slots one endpoint cannot use go to the others."""
     shares: dict[str, int] = {}
-    for place, lane in enumerate(sorted(lanes, key=lambda lane: lane.room)):
-        share = min(lane.room, -(-limit // (len(lanes) - place)))
-        shares[lane.webhook_id] = share
+    for index, endpoint in enumerate(sorted(endpoints, key=lambda endpoint: endpoint.free_slots)):
+        share = min(endpoint.free_slots, -(-limit // (len(endpoints) - index)))
+        shares[endpoint.webhook_id] = share
         limit -= share
     return shares

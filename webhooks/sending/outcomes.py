@@ -1,7 +1,7 @@
-"""Write down what became of claimed deliveries: one transaction for a batch, fenced.
+"""Delivery outcomes: record the attempts for claimed deliveries, one transaction per batch, guarded by the fence.
 
-Lock order everywhere: Pending by delivery → WebhookDelivery → Webhook by id. A worker that lost its lease finds
-another fence on its rows and changes nothing.
+Lock order everywhere: PendingDelivery by delivery → WebhookDelivery → Webhook by id. A worker that lost its lease
+finds another fence on its rows and changes nothing.
 """
 
 import json
@@ -13,25 +13,25 @@ from typing import Any
 from django.db import connection, transaction
 
 from lib.ids import from_uuid, to_uuid
-from webhooks.models import Webhook, WebhookDelivery
+from webhooks.models import Webhook, WebhookDeliveryStatus
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE, SLOW_SECONDS
-from webhooks.sending.post import Attempt
-from webhooks.sending.queue import LOG, WIRE_TIME, Claim, discard
-from webhooks.sending.retries import LONGEST_ASKED, delay_after
+from webhooks.sending.post import PostAttempt
+from webhooks.sending.queue import ATTEMPT_LOG, WIRE_TIME, WebhookClaim, discard_pending
+from webhooks.sending.retries import MAX_RETRY_AFTER, delay_after
 
 GONE = 410
 GIVE_UP_AFTER = timedelta(days=3)
-GONE_REASON = "The endpoint answered 410 Gone."
-FAILING_REASON = "For 3 days no event could be delivered."
+GONE_REASON = "The endpoint returned 410 Gone."
+FAILING_REASON = "No event could be delivered for 3 days."
 
-HELD = """
+LOCK_CLAIMED = """
 SELECT p.delivery_id FROM webhooks_pending p
-  JOIN unnest(%s::uuid[], %s::int[]) AS held (delivery_id, fence)
-    ON p.delivery_id = held.delivery_id AND p.fence = held.fence AND p.stage = 2
+  JOIN unnest(%s::uuid[], %s::int[]) AS claim (delivery_id, fence)
+    ON p.delivery_id = claim.delivery_id AND p.fence = claim.fence AND p.stage = 2
  ORDER BY p.delivery_id FOR UPDATE OF p
 """
-# A wait that would end beyond the window is cut to a minute before its end, which is time enough for a worker to see
-# it. One that had to be cut to less than half is not begun.
+# A wait that would outlast the window is shortened to end a minute before the window does, enough for a worker to
+# claim the delivery. A wait that would be shortened to less than half ends the delivery instead.
 WAIT = """
 UPDATE webhooks_pending p
    SET stage = 0, due_at = least(now() + make_interval(secs => w.seconds),
@@ -45,14 +45,14 @@ APPLY = f"""
 UPDATE webhooks_webhookdelivery d
    SET status = v.status, attempt_count = d.attempt_count + 1, status_code = v.status_code, error = v.error,
        succeeded_at = CASE WHEN v.status = 'succeeded' THEN coalesce(d.succeeded_at, now()) ELSE d.succeeded_at END,
-       attempts = {LOG} || jsonb_build_object(
+       attempts = {ATTEMPT_LOG} || jsonb_build_object(
            'at', to_char((now() - make_interval(secs => v.seconds)) AT TIME ZONE 'UTC', '{WIRE_TIME}'),
            'durationMs', round(v.seconds * 1000), 'statusCode', v.status_code, 'error', nullif(v.error, ''),
            'answer', v.answer)
   FROM json_to_recordset(%s) AS v (id uuid, status text, status_code smallint, error text, seconds float, answer text)
  WHERE d.id = v.id
 """  # noqa: S608 - constants
-# Only an endpoint whose health changes is written to, so that a busy one is no hot row.
+# Only endpoints whose health changes are updated, so that a busy endpoint is not a hot row.
 HEALTH = """
 WITH given AS (
     SELECT v.*, CASE WHEN v.slow THEN %(slow)s ELSE least(%(full)s, w.pace * 2) END AS pace
@@ -71,81 +71,80 @@ UPDATE webhooks_webhook w
 RETURNING w.id, w.active AND w.failing_since < now() - %(patience)s
 """
 
-Status = WebhookDelivery.Status
-
 
 @dataclass(frozen=True)
-class Result:
-    claim: Claim
-    attempt: Attempt
+class AttemptResult:
+    claim: WebhookClaim
+    attempt: PostAttempt
 
     @property
     def is_success(self) -> bool:
         return not self.attempt.error
 
 
-def record(results: Sequence[Result]) -> None:
-    """Record attempts whose claims are still held; then turn off the endpoints that want or deserve no more."""
+def record(results: Sequence[AttemptResult]) -> None:
+    """Record the attempts whose claims are still valid; disable endpoints that are gone or failing for too long."""
     with transaction.atomic():
-        ours = _held(results)
-        waiting = _wait([result for result in ours if not result.is_success])
-        _finish([result for result in ours if result.claim.delivery_id not in waiting])
-        _apply(ours, waiting)
-        hopeless = _health(ours)
-    gone = {result.claim.webhook_id for result in ours if result.attempt.status_code == GONE}
+        valid = _lock_claimed(results)
+        waiting = _wait([result for result in valid if not result.is_success])
+        _finish([result for result in valid if result.claim.delivery_id not in waiting])
+        _apply(valid, waiting)
+        failing_too_long = _health(valid)
+    gone = {result.claim.webhook_id for result in valid if result.attempt.status_code == GONE}
     for webhook_id in gone:
-        disable(webhook_id, reason=GONE_REASON)
-    for webhook_id in hopeless - gone:
-        disable(webhook_id, reason=FAILING_REASON)
+        disable_webhook(webhook_id, reason=GONE_REASON)
+    for webhook_id in failing_too_long - gone:
+        disable_webhook(webhook_id, reason=FAILING_REASON)
 
 
 @transaction.atomic
-def disable(webhook_id: str, *, reason: str) -> None:
-    """Turn an endpoint off and end what waits for it; one that is off stays as it is."""
-    discard(webhook_id)
+def disable_webhook(webhook_id: str, *, reason: str) -> None:
+    """Disable an endpoint and discard its pending deliveries. A disabled endpoint keeps its reason."""
+    discard_pending(webhook_id)
     Webhook.objects.filter(id=webhook_id, active=True).update(active=False, disabled_reason=reason)
 
 
-def _held(results: Sequence[Result]) -> list[Result]:
+def _lock_claimed(results: Sequence[AttemptResult]) -> list[AttemptResult]:
     by_id = {to_uuid(result.claim.delivery_id, prefix="whd_"): result for result in results}
     with connection.cursor() as cursor:
-        cursor.execute(HELD, [list(by_id), [result.claim.fence for result in by_id.values()]])
+        cursor.execute(LOCK_CLAIMED, [list(by_id), [result.claim.fence for result in by_id.values()]])
         return [by_id[delivery_id] for (delivery_id,) in cursor.fetchall()]
 
 
-def _wait(failed: Sequence[Result]) -> set[str]:
-    """Let those wait that have an attempt left; return their deliveries."""
+def _wait(failed: Sequence[AttemptResult]) -> set[str]:
+    """Schedule the next attempt of deliveries that have one left; return their ids."""
     waits = [(result, delay) for result in failed if (delay := delay_after(result.claim.attempt)) is not None]
     if not waits:
         return set()
     deliveries = [to_uuid(result.claim.delivery_id, prefix="whd_") for result, _ in waits]
-    seconds = [max(delay, _asked(result.attempt)).total_seconds() for result, delay in waits]
+    seconds = [max(delay, _retry_after(result.attempt)).total_seconds() for result, delay in waits]
     least_seconds = [delay.total_seconds() / 2 for _, delay in waits]
     with connection.cursor() as cursor:
         cursor.execute(WAIT, [deliveries, seconds, least_seconds])
         return {from_uuid(delivery_id, prefix="whd_") for (delivery_id,) in cursor.fetchall()}
 
 
-def _asked(attempt: Attempt) -> timedelta:
-    return min(attempt.retry_after or timedelta(), LONGEST_ASKED)
+def _retry_after(attempt: PostAttempt) -> timedelta:
+    return min(attempt.retry_after or timedelta(), MAX_RETRY_AFTER)
 
 
-def _finish(results: Iterable[Result]) -> None:
+def _finish(results: Iterable[AttemptResult]) -> None:
     deliveries = [to_uuid(result.claim.delivery_id, prefix="whd_") for result in results]
     if deliveries:
         with connection.cursor() as cursor:
             cursor.execute(FINISH, [deliveries])
 
 
-def _apply(results: Sequence[Result], waiting: set[str]) -> None:
+def _apply(results: Sequence[AttemptResult], waiting: set[str]) -> None:
     if results:
         with connection.cursor() as cursor:
             cursor.execute(APPLY, [json.dumps([_row(result, waiting) for result in results])])
 
 
-def _row(result: Result, waiting: set[str]) -> dict[str, Any]:
+def _row(result: AttemptResult, waiting: set[str]) -> dict[str, Any]:
     attempt, delivery_id = result.attempt, result.claim.delivery_id
-    status = Status.SUCCEEDED if result.is_success else Status.PENDING if delivery_id in waiting else Status.EXHAUSTED
+    failed = WebhookDeliveryStatus.PENDING if delivery_id in waiting else WebhookDeliveryStatus.EXHAUSTED
+    status = WebhookDeliveryStatus.SUCCEEDED if result.is_success else failed
     return {
         "id": str(to_uuid(delivery_id, prefix="whd_")),
         "status": status.value,
@@ -156,9 +155,9 @@ def _row(result: Result, waiting: set[str]) -> dict[str, Any]:
     }
 
 
-def _health(results: Sequence[Result]) -> set[str]:
-    """Note how each endpoint did; return those that have failed for too long."""
-    rows = _health_rows([result for result in results if result.attempt.tells_of_endpoint])
+def _health(results: Sequence[AttemptResult]) -> set[str]:
+    """Update the pace and failing_since of each endpoint; return the ids of those failing for too long."""
+    rows = _health_rows([result for result in results if result.attempt.counts_for_endpoint])
     if not rows:
         return set()
     values: dict[str, Any] = {
@@ -169,18 +168,22 @@ def _health(results: Sequence[Result]) -> set[str]:
     }
     with connection.cursor() as cursor:
         cursor.execute(HEALTH, values)
-        return {from_uuid(webhook_id, prefix="wh_") for webhook_id, is_hopeless in cursor.fetchall() if is_hopeless}
+        return {
+            from_uuid(webhook_id, prefix="wh_")
+            for webhook_id, is_failing_too_long in cursor.fetchall()
+            if is_failing_too_long
+        }
 
 
-def _health_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
-    by_webhook: dict[str, list[Result]] = {}
+def _health_rows(results: Sequence[AttemptResult]) -> list[dict[str, Any]]:
+    by_webhook: dict[str, list[AttemptResult]] = {}
     for result in results:
         by_webhook.setdefault(result.claim.webhook_id, []).append(result)
     return [
         {
             "id": str(to_uuid(webhook_id, prefix="wh_")),
-            "slow": any(result.attempt.seconds > SLOW_SECONDS for result in some),
-            "succeeded": any(result.is_success for result in some),
+            "slow": any(result.attempt.seconds > SLOW_SECONDS for result in webhook_results),
+            "succeeded": any(result.is_success for result in webhook_results),
         }
-        for webhook_id, some in by_webhook.items()
+        for webhook_id, webhook_results in by_webhook.items()
     ]

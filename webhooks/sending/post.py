@@ -1,6 +1,6 @@
-"""One attempt: a POST to an endpoint, in the network loop; knows no database.
+"""Webhook delivery attempt: one POST to an endpoint, in the network loop, without database access.
 
-Whatever the other side does, it ends within 15 s and reads 64 KiB at most.
+An attempt always ends within 15 s and reads at most 64 KiB.
 """
 
 import asyncio
@@ -16,29 +16,29 @@ from yarl import URL
 
 from delivery.bounces.replies import safe_text
 from lib.address_guard import TargetRefused
-from lib.guarded_http import GuardedSession, NoAddress, Rules
-from lib.resolver import DnsTrouble, Resolver
+from lib.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.resolver import DnsError, Resolver
 
 CONNECT_SECONDS = 5.0
 ATTEMPT_SECONDS = 15.0
 DNS_SECONDS = 3.0
 MAX_READ_BYTES = 64 * 1024
 MAX_KEPT_BYTES = 4 * 1024
-MAX_RETRY_AFTER = timedelta(days=2)
+MAX_READ_RETRY_AFTER = timedelta(days=2)
 HEADERS = {
     "content-type": "application/json",
     "user-agent": "Postrider-Webhooks/1.2",
     "accept": "*/*",
-    # What arrives is kept as it is; nothing is ever unpacked.
+    # Responses are stored as received and never decompressed.
     "accept-encoding": "identity",
 }
 
-# What is told of a failure, the first row that fits: coarse on purpose, so that an endpoint's URL is no tool to
-# look around in a network.
+# Error codes; the first matching row applies. They are coarse on purpose, so that endpoint URLs cannot be used to
+# scan a network.
 FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (TargetRefused, "forbidden_target"),
     (NoAddress, "dns_failed"),
-    (DnsTrouble, "dns_failed"),
+    (DnsError, "dns_failed"),
     (aiohttp.ClientConnectorDNSError, "dns_failed"),
     (TimeoutError, "timed_out"),
     (aiohttp.ClientSSLError, "tls_failed"),
@@ -51,12 +51,12 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-FAULTS_OF_OURS = frozenset({"lease_lost", "secret_unreadable", "internal_error"})
+INTERNAL_ERRORS = frozenset({"lease_lost", "secret_unreadable", "internal_error"})
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """How an attempt ended. status_code: None without an answer. error: empty for a success. answer: safe to show."""
+class PostAttempt:
+    """The result of a POST. status_code: None without a response. error: "" for a success. answer: safe to show."""
 
     status_code: int | None
     error: str
@@ -65,32 +65,32 @@ class Attempt:
     retry_after: timedelta | None = None
 
     @property
-    def tells_of_endpoint(self) -> bool:
-        return self.error not in FAULTS_OF_OURS
+    def counts_for_endpoint(self) -> bool:
+        return self.error not in INTERNAL_ERRORS
 
 
-def fault_of_ours(error: str) -> Attempt:
-    """Return an attempt that failed before the endpoint was asked."""
-    return Attempt(None, error, None, 0.0)
+def internal_failure(error: str) -> PostAttempt:
+    """Return an attempt that failed before anything was sent to the endpoint."""
+    return PostAttempt(None, error, None, 0.0)
 
 
 class Poster:
-    """Posts to endpoints over connections that are kept; used within the network loop."""
+    """Posts to endpoints over kept connections. Use it within the network loop."""
 
-    def __init__(self, rules: Rules, *, resolver: Resolver, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, rules: UrlRules, *, resolver: Resolver, tls: ssl.SSLContext | None = None) -> None:
         self._rules, self._resolver, self._tls = rules, resolver, tls
         self._session: GuardedSession | None = None
 
-    async def post(self, url: str, *, body: bytes, headers: dict[str, str]) -> Attempt:
-        """Make one attempt; every failure is an Attempt, too."""
+    async def post(self, url: str, *, body: bytes, headers: dict[str, str]) -> PostAttempt:
+        """Make one attempt. Failures are returned as a PostAttempt, too."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 target = await self._open().check(url)
                 status_code, answer, retry_after = await self._exchange(target, body, headers)
-        except (TargetRefused, NoAddress, DnsTrouble, aiohttp.ClientError, OSError, ValueError) as error:
-            return Attempt(None, _failure(error), None, time.monotonic() - started)
-        return Attempt(status_code, _verdict(status_code), answer, time.monotonic() - started, retry_after)
+        except (TargetRefused, NoAddress, DnsError, aiohttp.ClientError, OSError, ValueError) as error:
+            return PostAttempt(None, _error_code(error), None, time.monotonic() - started)
+        return PostAttempt(status_code, _status_error(status_code), answer, time.monotonic() - started, retry_after)
 
     async def close(self) -> None:
         if self._session:
@@ -103,9 +103,9 @@ class Poster:
             return response.status, safe_text(answer, max_length=MAX_KEPT_BYTES), read_retry_after(response.headers)
 
     def _open(self) -> GuardedSession:
-        # Made on first use: a session belongs to the loop that it is made in.
+        # Created on first use: a session belongs to the event loop it is created in.
         if self._session is None:
-            # The whole attempt has a time-out of its own, which the look-up of the name is part of.
+            # The timeout of the whole attempt includes the DNS lookup, so the client sets none.
             timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
             self._session = GuardedSession(
                 self._rules, resolver=self._resolver, timeout=timeout, headers=HEADERS, tls=self._tls
@@ -114,7 +114,7 @@ class Poster:
 
 
 async def _read(content: aiohttp.StreamReader) -> str:
-    """Read to the end or to MAX_READ_BYTES; return the beginning."""
+    """Read to the end or to MAX_READ_BYTES; return the first MAX_KEPT_BYTES."""
     kept, count = b"", 0
     while count < MAX_READ_BYTES:
         chunk = await content.read(MAX_READ_BYTES - count)
@@ -125,24 +125,24 @@ async def _read(content: aiohttp.StreamReader) -> str:
     return kept.decode("utf-8", "replace")
 
 
-def _verdict(status_code: int) -> str:
+def _status_error(status_code: int) -> str:
     if 200 <= status_code < 300:
         return ""
     return "redirect" if 300 <= status_code < 400 else "status"
 
 
-def _failure(error: BaseException) -> str:
+def _error_code(error: BaseException) -> str:
     return next(code for kind, code in FAILURES if isinstance(error, kind))
 
 
 def read_retry_after(headers: CIMultiDictProxy[str]) -> timedelta | None:
-    """Read Retry-After, seconds or a date (RFC 9110, section 10.2.3); None for anything else and for the past."""
+    """Read Retry-After, seconds or a date (RFC 9110, section 10.2.3); None for a past date or any other text."""
     text = headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdigit():
-        return min(timedelta(seconds=int(text[:9])), MAX_RETRY_AFTER) or None
+        return min(timedelta(seconds=int(text[:9])), MAX_READ_RETRY_AFTER) or None
     try:
-        moment = email.utils.parsedate_to_datetime(text)
-        wait = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)
+        retry_at = email.utils.parsedate_to_datetime(text)
+        wait = retry_at.replace(tzinfo=retry_at.tzinfo or UTC) - datetime.now(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
-    return min(wait, MAX_RETRY_AFTER) if wait > timedelta() else None
+    return min(wait, MAX_READ_RETRY_AFTER) if wait > timedelta() else None

@@ -1,4 +1,4 @@
-"""When a delivery is tried again (CONTRACT section 6)."""
+"""Retry schedule of webhook deliveries (docs/specification.md, Webhooks)."""
 
 import random
 from datetime import timedelta
@@ -6,17 +6,17 @@ from datetime import timedelta
 from django.conf import settings
 
 JITTER = 0.1
-# The service document allows 24 hours; five minutes of it are kept for what is under way.
+# The specification allows 24 hours; five minutes are reserved for attempts in flight.
 WINDOW = timedelta(hours=23, minutes=55)
-# What a receiver may ask for by Retry-After.
-LONGEST_ASKED = timedelta(hours=6)
+# The longest Retry-After that is honoured.
+MAX_RETRY_AFTER = timedelta(hours=6)
 
 
 def delay_after(attempt: int) -> timedelta | None:
-    """Return the wait before the next attempt, None when there is none left.
+    """Return the wait before the next attempt, or None when no attempt is left.
 
-    attempt: attempts already made, from 1. 5 s, 1, 5, 30 minutes, 2, 5, 8, 8 hours, each ±10 %, by
-    WEBHOOK_RETRY_SECONDS: nine attempts within 23 h 36 min.
+    attempt: attempts already made, from 1. The waits of WEBHOOK_RETRY_SECONDS are 5 s, 1, 5, 30 minutes, 2, 5, 8,
+    8 hours, each ±10 %: nine attempts within 23 h 36 min.
     """
     waits: list[int] = settings.WEBHOOK_RETRY_SECONDS
     if attempt > len(waits):

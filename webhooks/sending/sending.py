@@ -1,4 +1,4 @@
-"""The work of a drain: claim, sign, post, record."""
+"""Queue work for webhook deliveries: claim, sign, post, record."""
 
 import functools
 import logging
@@ -14,128 +14,131 @@ from lib.keyring import UnknownKey
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
-from lib.worker.processor import Drain
+from lib.worker.processor import QueueProcessor
 from webhooks.models import WebhookDelivery, WebhookSecret
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
-from webhooks.sending.outcomes import Result, record
-from webhooks.sending.post import DNS_SECONDS, Poster, fault_of_ours
-from webhooks.sending.queue import Claim
+from webhooks.sending.outcomes import AttemptResult, record
+from webhooks.sending.post import DNS_SECONDS, Poster, internal_failure
+from webhooks.sending.queue import WebhookClaim
 from webhooks.sending.signing import signature_headers
-from webhooks.sending.targets import rules
+from webhooks.sending.targets import target_rules
 
 log = logging.getLogger("postrider.webhooks")
 
 
 @dataclass(frozen=True)
-class Posting:
-    """All that one attempt takes. keys: the secrets that are valid now, newest first.
+class PostJob:
+    """Everything one attempt needs. keys: the currently valid secrets, newest first.
 
-    at: the database's time when it was packed. Receivers refuse a signature that is five minutes old or early, and a
-    worker's clock may be wrong by more.
+    loaded_at: the database time when the job was loaded. Receivers refuse a signature that is more than five minutes
+    off, and a worker's clock may be wrong by more.
     """
 
-    claim: Claim
+    claim: WebhookClaim
     url: str
     event_id: str
     body: bytes
     keys: tuple[str, ...]
-    at: datetime
+    loaded_at: datetime
 
     @property
     def key(self) -> str:
         return self.claim.delivery_id
 
     def headers(self) -> dict[str, str]:
-        timestamp = int(self.at.timestamp())
+        timestamp = int(self.loaded_at.timestamp())
         return signature_headers(self.body, message_id=self.event_id, timestamp=timestamp, keys=self.keys)
 
 
-class Sending:
+class WebhookQueueWork:
     """Webhook deliveries, as lib.worker.processor.Work sees them."""
 
     kind = "webhooks"
-    # What an endpoint's pace holds back may go as soon as a result is in.
-    held_back = True
+    # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
+    has_waiting_entries = True
 
     def __init__(self, poster: Poster, *, sessions: int) -> None:
         self.sessions = sessions
-        self.has_found = False
+        self.has_claimed = False
         self._poster = poster
-        self._cursor = queue.Cursor()
-        # Deliveries of slow endpoints that this process has under way.
-        self._slow: set[str] = set()
+        self._cursor = queue.EndpointCursor()
+        # In-flight deliveries of this process to slow endpoints.
+        self._slow_in_flight: set[str] = set()
 
-    def claim(self, limit: int) -> list[Posting]:
+    def claim(self, limit: int) -> list[PostJob]:
         queue.promote()
-        slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow)
+        slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow_in_flight)
         claims = self._cursor.claim(limit, slow_limit=slow_limit)
-        self.has_found = bool(claims)
+        self.has_claimed = bool(claims)
         if claims:
             failpoint("webhooks.after_claim")
-        postings = pack(claims)
-        self._slow |= {posting.key for posting in postings if posting.claim.is_slow}
-        return postings
+        jobs = load_jobs(claims)
+        self._slow_in_flight |= {job.key for job in jobs if job.claim.is_slow}
+        return jobs
 
-    async def perform(self, posting: Posting, lease: Lease) -> Result:
-        if not lease.is_held():
-            # Fenced when it is recorded, if the lease is indeed lost.
-            return Result(posting.claim, fault_of_ours("lease_lost"))
-        if not posting.keys:
-            return Result(posting.claim, fault_of_ours("secret_unreadable"))
+    async def perform(self, job: PostJob, lease: Lease) -> AttemptResult:
+        if not lease.is_valid():
+            # If the lease is really lost, the fence rejects this result when it is recorded.
+            return AttemptResult(job.claim, internal_failure("lease_lost"))
+        if not job.keys:
+            return AttemptResult(job.claim, internal_failure("secret_unreadable"))
         failpoint("webhooks.before_post")
-        attempt = await self._poster.post(posting.url, body=posting.body, headers=posting.headers())
+        attempt = await self._poster.post(job.url, body=job.body, headers=job.headers())
         failpoint("webhooks.after_post")
-        return Result(posting.claim, attempt)
+        return AttemptResult(job.claim, attempt)
 
-    def crashed(self, posting: Posting, error: BaseException) -> Result:
-        return Result(posting.claim, fault_of_ours("internal_error"))
+    def crash_result(self, job: PostJob, error: BaseException) -> AttemptResult:
+        return AttemptResult(job.claim, internal_failure("internal_error"))
 
-    def record(self, results: Sequence[Result]) -> None:
-        self._slow -= {result.claim.delivery_id for result in results}
+    def record(self, results: Sequence[AttemptResult]) -> None:
+        self._slow_in_flight -= {result.claim.delivery_id for result in results}
         failpoint("webhooks.before_record")
         record(results)
         failpoint("webhooks.after_record")
 
-    def renew(self, postings: Collection[Posting]) -> None:
-        queue.renew([posting.claim for posting in postings])
+    def renew(self, jobs: Collection[PostJob]) -> None:
+        queue.renew([job.claim for job in jobs])
 
 
-def pack(claims: Sequence[Claim]) -> list[Posting]:
-    """Read what the claimed deliveries post, in two queries."""
+def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
+    """Load the URL, body and secrets of the claimed deliveries, in two queries."""
     if not claims:
         return []
-    by_id = {held.delivery_id: held for held in claims}
-    keys = _keys({held.webhook_id for held in claims})
+    by_id = {claim.delivery_id: claim for claim in claims}
+    keys = _keys({claim.webhook_id for claim in claims})
     rows = WebhookDelivery.objects.filter(id__in=by_id)
     parts = rows.values_list("id", "webhook__url", "event_id", "event__body", Now())
     return [
-        Posting(by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()), at)
-        # An endpoint that was deleted just now is not among them; what is left of it is ended by a later claim.
-        for delivery_id, url, event_id, body, at in parts.order_by()
+        PostJob(
+            by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()), loaded_at
+        )
+        # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
+        for delivery_id, url, event_id, body, loaded_at in parts.order_by()
     ]
 
 
 def _keys(webhook_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
     keys: dict[str, tuple[str, ...]] = {}
     for row in WebhookSecret.objects.valid().filter(webhook__in=webhook_ids):
-        secret = _opened(row)
+        secret = _open_secret(row)
         if secret:
             keys[row.webhook_id] = (*keys.get(row.webhook_id, ()), secret)
     return keys
 
 
-def _opened(row: WebhookSecret) -> str:
-    """Return a secret, empty when its key has left APP_KEYS: one endpoint's trouble must not stop the others."""
+def _open_secret(row: WebhookSecret) -> str:
+    """Return the secret, or "" if its key is no longer in APP_KEYS: one endpoint must not stop the others."""
     try:
         return row.secret()
     except (UnknownKey, InvalidTag):
-        log.exception("the secret of a webhook cannot be opened", extra={"data": {"webhook": row.webhook_id}})
+        log.exception("Cannot decrypt the secret of a webhook", extra={"data": {"webhook": row.webhook_id}})
         return ""
 
 
 @functools.lru_cache(maxsize=1)
-def webhooks_drain() -> Drain[Posting, Result]:
-    """Return this process's drain of webhook deliveries."""
+def webhooks_processor() -> QueueProcessor[PostJob, AttemptResult]:
+    """Return the queue processor for webhook deliveries in this process."""
     resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=DNS_SECONDS)
-    return Drain(Sending(Poster(rules(), resolver=resolver), sessions=settings.WEBHOOK_CONNECTIONS))
+    poster = Poster(target_rules(), resolver=resolver)
+    return QueueProcessor(WebhookQueueWork(poster, sessions=settings.WEBHOOK_CONNECTIONS))

@@ -1,4 +1,4 @@
-"""How a body is signed: plainly for those who have one line for it, and by Standard Webhooks against replay."""
+"""Webhook signatures: a plain HMAC that takes one line to verify, and Standard Webhooks, which prevents replay."""
 
 import base64
 import hashlib
@@ -14,7 +14,10 @@ PREVIOUS = "x-service-signature-previous"
 
 
 def new_secret() -> str:
-    """Return a fresh secret; the whole text is the key of the plain signature, its base64 that of the other."""
+    """Return a new secret.
+
+    The plain signature uses the whole text as its key, the standard one the decoded base64 part.
+    """
     return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
@@ -30,10 +33,10 @@ def standard_signature(body: bytes, secret: str, *, message_id: str, timestamp: 
 
 
 def signature_headers(body: bytes, *, message_id: str, timestamp: int, keys: Sequence[str]) -> dict[str, str]:
-    """Return the headers that sign one attempt.
+    """Return the signature headers of one attempt.
 
-    message_id: the event's, the same on every attempt. timestamp: seconds, of this attempt. keys: the secrets that
-    are valid now, newest first; those that were rotated away sign as well until their day is over.
+    message_id: the event id, the same for every attempt. timestamp: Unix seconds of this attempt. keys: the currently
+    valid secrets, newest first; a rotated secret keeps signing for 24 hours.
     """
     newest, *older = keys
     headers = {

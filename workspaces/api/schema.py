@@ -1,4 +1,4 @@
-"""The operations that need a key, and `GET /v1/me`, in the OpenAPI document."""
+"""OpenAPI descriptions of authenticated operations and of `GET /v1/me`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import extend_schema_view
 
-from api.schema import RATE_LIMIT_EXCEEDED, TEXT, WHOLE, KnownProblem, answer, known, operation
-from api.schema_fields import refine
+from api.schema import INTEGER, RATE_LIMIT_EXCEEDED, TEXT, ProblemDescription, describe_problem, operation, response
+from api.schema_fields import refine_schema
 from workspaces import errors
 from workspaces.api.serializers import KeySerializer, MeSerializer, WorkspaceSerializer
 from workspaces.models import ApiKey
@@ -17,41 +17,54 @@ CHALLENGE = ("WWW-Authenticate",)
 Scope = ApiKey.Scope
 
 UNAUTHENTICATED = (
-    known(errors.MissingApiKey, "Send your API key as Authorization: Bearer pr_….", headers=CHALLENGE),
-    known(errors.InvalidApiKey, "This API key does not exist.", headers=CHALLENGE),
-    known(errors.RevokedApiKey, "This API key was revoked.", headers=CHALLENGE),
-    known(errors.ExpiredApiKey, "This API key expired at 2026-11-01T00:00:00+00:00.", headers=CHALLENGE),
+    describe_problem(errors.MissingApiKey, "Send your API key as Authorization: Bearer pr_….", headers=CHALLENGE),
+    describe_problem(
+        errors.InvalidApiKey,
+        "This API key does not exist. Check that you copied the complete key.",
+        headers=CHALLENGE,
+    ),
+    describe_problem(
+        errors.RevokedApiKey, "This API key was revoked. Create a new one in the dashboard.", headers=CHALLENGE
+    ),
+    describe_problem(
+        errors.ExpiredApiKey,
+        "This API key expired at 2026-11-01T00:00:00+00:00. Create a new one in the dashboard.",
+        headers=CHALLENGE,
+    ),
 )
-INSUFFICIENT_SCOPE = known(
+INSUFFICIENT_SCOPE = describe_problem(
     errors.InsufficientScope,
-    "This call needs a key of scope full_access.",
+    "This request requires an API key with scope full_access.",
     members={"requiredScope": {"enum": Scope.values}},
     example={"requiredScope": "full_access"},
 )
-WORKSPACE_SUSPENDED = known(errors.WorkspaceSuspended, "This workspace is suspended; nothing can be sent from it.")
-PLAN_LIMIT_REACHED = known(
+WORKSPACE_SUSPENDED = describe_problem(
+    errors.WorkspaceSuspended,
+    "This workspace is suspended and cannot send email. Contact the operator of this server.",
+)
+PLAN_LIMIT_REACHED = describe_problem(
     errors.PlanLimitReached,
-    "The free plan has room for 1; delete a domain or change the plan.",
-    members={"resource": TEXT, "limit": WHOLE},
+    "The domain limit of the free plan (1) is reached. Delete a domain or change the plan.",
+    members={"resource": TEXT, "limit": INTEGER},
     example={"resource": "domains", "limit": 1},
 )
-QUOTA_EXCEEDED = known(
+QUOTA_EXCEEDED = describe_problem(
     errors.QuotaExceeded,
-    "The plan allows 500 emails a month; 499 are used and 2 more were asked for.",
+    "The plan allows 500 emails per month; 499 are used and this request needs 2 more.",
     members={
-        "limit": WHOLE,
-        "used": WHOLE,
-        "requested": WHOLE,
+        "limit": INTEGER,
+        "used": INTEGER,
+        "requested": INTEGER,
         "resetsAt": {"type": "string", "format": "date-time"},
     },
     example={"limit": 500, "used": 499, "requested": 2, "resetsAt": "2026-12-01T00:00:00.000Z"},
 )
 
-# Which scopes may make a call; the sentence is part of its description.
-READING = "A key of any scope but `sending_access` will do."
-SENDING = "A key of scope `full_access` or `sending_access` will do."
-FULL = "It needs a key of scope `full_access`."
-ANY = "A key of any scope will do."
+# The scopes that an operation accepts, appended to its description.
+READING = "Requires an API key with scope `read_only` or `full_access`."
+SENDING = "Requires an API key with scope `sending_access` or `full_access`."
+FULL = "Requires an API key with scope `full_access`."
+ANY = "Accepts an API key with any scope."
 
 
 def keyed_operation(
@@ -60,10 +73,10 @@ def keyed_operation(
     description: str,
     *,
     scope: str,
-    problems: Iterable[KnownProblem] = (),
+    problems: Iterable[ProblemDescription] = (),
     **options: Any,
 ) -> Callable[[Any], Any]:
-    """Describe an operation that needs a key; see api.schema.operation."""
+    """Describe an operation that requires an API key; see api.schema.operation."""
     of_key = (*UNAUTHENTICATED, RATE_LIMIT_EXCEEDED, *((INSUFFICIENT_SCOPE,) if scope != ANY else ()))
     return operation(operation_id, summary, f"{description}\n\n{scope}", problems=[*problems, *of_key], **options)
 
@@ -73,12 +86,12 @@ class ApiKeyExtension(OpenApiAuthenticationExtension):
     name = "Bearer"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
-        told = "An API key, made in the dashboard: `Authorization: Bearer pr_…`. A key belongs to one workspace."
-        return {"type": "http", "scheme": "bearer", "bearerFormat": "pr_…", "description": told}
+        description = "An API key from the dashboard: `Authorization: Bearer pr_…`. A key belongs to one workspace."
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "pr_…", "description": description}
 
 
-refine(KeySerializer, properties={"scope": {"enum": Scope.values}})
-refine(WorkspaceSerializer, properties={"plan": {"enum": list(PLANS)}})
+refine_schema(KeySerializer, properties={"scope": {"enum": Scope.values}})
+refine_schema(WorkspaceSerializer, properties={"plan": {"enum": list(PLANS)}})
 
 ME = {
     "workspace": {"id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA", "name": "Demo", "plan": "pro"},
@@ -90,9 +103,9 @@ me_schema = extend_schema_view(
     get=keyed_operation(
         "getMe",
         "Get the workspace and the key",
-        "Tells which workspace and key the call is made with, and what is left of the month's quota. `limit` and "
-        "`remaining` are null on an unlimited plan. A good first call to try a key with.",
+        "Returns the workspace and API key of the request, and the remaining monthly quota. `limit` and `remaining` "
+        "are null on an unlimited plan. Use it to test a key.",
         scope=ANY,
-        answers=[answer(200, MeSerializer, "The workspace, the key and the quota.", example=ME)],
+        responses=[response(200, MeSerializer, "The workspace, the key and the quota.", example=ME)],
     )
 )

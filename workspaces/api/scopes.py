@@ -1,4 +1,4 @@
-"""What each scope allows (CONTRACT section 2): one rule for all views."""
+"""Scope permissions, the same rule for all views (docs/specification.md, Authentication)."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ Scope = ApiKey.Scope
 
 
 class HasScope(BasePermission):
-    """Reads the view's `sending_actions` and `reading_actions`: names of actions beyond a plain GET."""
+    """Checks the key's scope. `sending_actions` and `reading_actions` of a view name actions other than GET."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         key = request.auth
         allowed = allowed_scopes(view, request)
         if not isinstance(key, ApiKey) or key.scope not in allowed:
             needed = allowed[0].value
-            raise InsufficientScope(f"This call needs a key of scope {needed}.", requiredScope=needed)
+            raise InsufficientScope(f"This request requires an API key with scope {needed}.", requiredScope=needed)
         return True
 
 
 def allowed_scopes(view: Any, request: Request) -> list[Scope]:
-    """Return the scopes that may make this call, the least one first."""
+    """Return the scopes that allow this request, the smallest first."""
     action = getattr(view, "action", None)
     scopes = [Scope.FULL_ACCESS]
     if request.method in SAFE_METHODS or action in getattr(view, "reading_actions", ()):

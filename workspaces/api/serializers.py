@@ -1,10 +1,10 @@
-"""What `GET /v1/me` answers."""
+"""Response serializers of `GET /v1/me`."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import WireTimeField
+from api.fields import UtcDateTimeField
 
 
 class WorkspaceSerializer(serializers.Serializer[Any]):
@@ -23,7 +23,7 @@ class QuotaSerializer(serializers.Serializer[Any]):
     limit = serializers.IntegerField(allow_null=True)
     used = serializers.IntegerField()
     remaining = serializers.IntegerField(allow_null=True)
-    resetsAt = WireTimeField(source="resets_at")  # noqa: N815 - a wire name
+    resetsAt = UtcDateTimeField(source="resets_at")  # noqa: N815 - a wire name
 
 
 class MeSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""How fast a workspace may call, and how often a client may fail to say who it is (CONTRACT section 1)."""
+"""Rate limits per workspace, and of failed authentications per network (docs/specification.md, Rate limits)."""
 
 from typing import Any
 
@@ -7,47 +7,47 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from api.errors import RateLimitExceeded
-from lib.client_address import client_address, network_of
-from lib.token_bucket import Level, Limit, take_token
+from lib.client_address import client_address, client_network
+from lib.token_bucket import BucketState, RateLimit, take_token
 from workspaces.models import Workspace
 
-FAILURES = Limit(per_second=1, burst=20)
+FAILURES = RateLimit(per_second=1, burst=20)
 
 
 class WorkspaceThrottle(BaseThrottle):
-    """Refuses a call that found its workspace's bucket empty; the view took the token when it knew the key."""
+    """Refuses a request if the workspace's bucket was empty; the view took the token after authentication."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        level: Level | None = view.level
+        level: BucketState | None = view.level
         if level and not level.is_allowed:
-            speed = f"{level.limit.per_second} requests a second, in bursts of up to {level.limit.burst}"
-            raise _too_fast(f"A workspace may make {speed}.", level)
+            speed = f"{level.limit.per_second} requests per second, with bursts of up to {level.limit.burst}"
+            raise _rate_limit_exceeded(f"A workspace can make {speed}.", level)
         return True
 
 
-def take_request(workspace: Workspace) -> Level | None:
-    """Take a token for one request. Returns None where nothing is limited (RATE_LIMIT=off)."""
+def take_request(workspace: Workspace) -> BucketState | None:
+    """Take a token for one request. Returns None if rate limits are off (RATE_LIMIT=off)."""
     if settings.RATE_LIMIT is None:
         return None
     per_second, burst = settings.RATE_LIMIT
-    return take_token(f"workspace:{workspace.id}", limit=Limit(per_second, burst))
+    return take_token(f"workspace:{workspace.id}", limit=RateLimit(per_second, burst))
 
 
-def note_failure(request: Request) -> None:
-    """Count a failed authentication; raises RateLimitExceeded in its place when there were too many.
+def record_failure(request: Request) -> None:
+    """Count a failed authentication. Raises RateLimitExceeded after too many failures.
 
-    It is only called when the key is not good: a good one passes, however many others failed from its address.
+    Called for invalid keys only: a valid key is accepted regardless of other failures from the same address.
     """
     if settings.RATE_LIMIT is None:
         return
     address = client_address(request.META)
-    level = take_token(f"failures:{network_of(address) if address else 'unknown'}", limit=FAILURES)
+    level = take_token(f"failures:{client_network(address) if address else 'unknown'}", limit=FAILURES)
     if not level.is_allowed:
-        raise _too_fast("Too many calls without a valid API key came from your address.", level)
+        raise _rate_limit_exceeded("Too many requests without a valid API key from your address.", level)
 
 
-def _too_fast(sentence: str, level: Level) -> RateLimitExceeded:
+def _rate_limit_exceeded(message: str, level: BucketState) -> RateLimitExceeded:
     seconds = level.retry_after_seconds
     return RateLimitExceeded(
-        f"{sentence} Try again in {seconds} s; see Retry-After.", headers={"Retry-After": str(seconds)}
+        f"{message} Try again in {seconds} s; see Retry-After.", headers={"Retry-After": str(seconds)}
     )

@@ -1,4 +1,4 @@
-from api.routing import door
+from api.routing import fixed_path
 from workspaces.api.views import MeView
 
-urlpatterns = [door("me", MeView.as_view(), name="me")]
+urlpatterns = [fixed_path("me", MeView.as_view(), name="me")]

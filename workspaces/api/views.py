@@ -1,4 +1,4 @@
-"""`GET /v1/me`: which workspace and key a caller speaks for, and what is left of the month."""
+"""View of `GET /v1/me`: workspace and API key of the request, and the remaining quota."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

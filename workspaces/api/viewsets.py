@@ -1,4 +1,4 @@
-"""What every /v1 view is made of, and the one place where rows are scoped to the caller's workspace."""
+"""Base views of the /v1 API, and the only place that scopes rows to the caller's workspace."""
 
 from typing import Any, TypeVar
 
@@ -11,8 +11,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from api.errors import InvalidJson
 from api.parser import check_body_headers
-from lib.token_bucket import Level
-from workspaces.account_status import refuse_unproven
+from lib.token_bucket import BucketState
+from workspaces.account_status import refuse_unconfirmed
 from workspaces.api.authentication import workspace_of
 from workspaces.api.throttling import WorkspaceThrottle, take_request
 from workspaces.models import Workspace
@@ -21,24 +21,24 @@ M = TypeVar("M", bound=Model)
 
 
 class WorkspaceView(APIView):
-    """A view that knows its caller's workspace."""
+    """A view with the workspace of the API key."""
 
     throttle_classes = (WorkspaceThrottle,)
-    level: Level | None = None
+    level: BucketState | None = None
 
-    # Refused before authentication: the order of checks in CONTRACT section 1.
+    # Checked before authentication (docs/specification.md, Order of checks).
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         check_body_headers(request)
         super().initial(request, *args, **kwargs)
 
-    # The token is taken here, so that an answer to a key of too small a scope tells the limit, too.
+    # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
         workspace = workspace_of(request)
-        # Django's own request, which workspaces.audit remembers.
+        # Django's request object, which workspaces.audit reads.
         request._request.api_key = request.auth  # type: ignore[attr-defined]  # noqa: SLF001
         self.level = take_request(workspace)
-        refuse_unproven(workspace)
+        refuse_unconfirmed(workspace)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
@@ -51,35 +51,35 @@ class WorkspaceView(APIView):
         return workspace_of(self.request)
 
     def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
-        """Return the query parameters as the serializer reads them; of one given twice, the last."""
-        return _reader(serializer, partial=False).run_validation(self.request.query_params.dict())
+        """Return the validated query parameters; of a repeated parameter, the last value."""
+        return _shared_serializer(serializer, partial=False).run_validation(self.request.query_params.dict())
 
 
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
-    """A viewset whose queryset holds the caller's rows only, so that a foreign id is not found."""
+    """A viewset limited to the caller's rows: ids of other workspaces are not found."""
 
     def get_queryset(self) -> QuerySet[M]:
         return super().get_queryset().filter(workspace=self.workspace)
 
     def valid(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False, may_be_empty: bool = False) -> Any:
-        """Return the body as the serializer reads it.
+        """Return the validated body.
 
-        partial: fields may be left out. may_be_empty: so may the body.
-        Raises ValidationError with all fields at once, InvalidJson for a body that is missing.
+        partial: fields may be missing. may_be_empty: the body may be missing.
+        Raises ValidationError with the errors of all fields, and InvalidJson for a missing body.
         """
         if not may_be_empty and (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
             raise InvalidJson("The body is empty; send a JSON object.")
-        return _reader(serializer, partial=partial).run_validation(self.request.data)
+        return _shared_serializer(serializer, partial=partial).run_validation(self.request.data)
 
 
-_readers: dict[tuple[str, bool], BaseSerializer[Any]] = {}
+_serializers: dict[tuple[str, bool], BaseSerializer[Any]] = {}
 
 
-def _reader(serializer: type[BaseSerializer[Any]], *, partial: bool) -> BaseSerializer[Any]:
-    """Return the one instance that reads for an operation.
+def _shared_serializer(serializer: type[BaseSerializer[Any]], *, partial: bool) -> BaseSerializer[Any]:
+    """Return the shared serializer instance of an operation.
 
-    Our inputs keep nothing between two readings, and making one copies all its fields: a tenth of what
-    accepting an email takes.
+    Input serializers keep no state between validations, and creating one copies all its fields: a tenth of the
+    time to accept an email.
     """
     key = f"{serializer.__module__}.{serializer.__qualname__}", partial
-    return _readers.get(key) or _readers.setdefault(key, serializer(partial=partial))
+    return _serializers.get(key) or _serializers.setdefault(key, serializer(partial=partial))

@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="workspace",
             name="is_proven",
-            field=models.BooleanField(db_default=True, default=True, verbose_name="proven"),
+            field=models.BooleanField(db_default=True, default=True, verbose_name="address confirmed"),
         ),
         migrations.CreateModel(
             name="RecoveryCode",

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                     ("workspace_suspended", "Workspace suspended"),
                     ("suspension_lifted", "Suspension lifted"),
                     ("plan_changed", "Plan changed"),
-                    ("email_looked_at", "Email looked at"),
+                    ("email_looked_at", "Email viewed"),
                     ("address_erased", "Address erased"),
                 ],
                 max_length=24,

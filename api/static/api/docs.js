@@ -1,8 +1,8 @@
-/* Starts Redoc on /v1/openapi.json, in the colours that the reader's system asks for. */
+/* Starts Redoc on /v1/openapi.json, in the colour scheme of the reader's system. */
 (() => {
   "use strict";
 
-  // Redoc's footer asks a CDN for its maker's logo; this page asks nobody but its own server.
+  // Redoc's footer loads a logo from a CDN; this page must not contact other servers.
   const image = HTMLImageElement.prototype;
   const setAttribute = image.setAttribute;
   const isForeign = (url) => /^(https?:)?\/\//.test(url) && new URL(url, location.href).origin !== location.origin;

@@ -1,4 +1,4 @@
-// Make a template and send it to many. POSTRIDER_URL, POSTRIDER_API_KEY and FROM come from the environment.
+// Create a template and send a batch. Set POSTRIDER_URL, POSTRIDER_API_KEY and FROM in the environment.
 import { Postrider } from "postrider";
 
 const postrider = new Postrider();
@@ -18,5 +18,5 @@ const { queued, rejected } = await postrider.emails.batch({
   tags: ["welcome"],
 });
 for await (const email of postrider.emails.list({ tag: "welcome" })) console.log(email.to, email.status);
-console.log(`${queued} accepted, ${rejected.length} left out; done`);
+console.log(`${queued} accepted, ${rejected.length} rejected; done`);
 await postrider.templates.delete(template.id);

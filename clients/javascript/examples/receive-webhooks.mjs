@@ -1,4 +1,4 @@
-// Take the service's events and verify them. The webhook is made, tried and deleted here; yours stays.
+// Receive webhook events and verify them. This example creates, tests and deletes its webhook.
 import { createServer } from "node:http";
 import { Postrider, WebhookVerificationError } from "postrider";
 
@@ -9,7 +9,7 @@ const server = createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   try {
-    // The body as it came: parsed JSON has lost its bytes, and could not be verified.
+    // The signature covers the raw bytes; parsed JSON cannot be verified.
     const event = await postrider.webhooks.verify(Buffer.concat(chunks), request.headers, secret);
     response.writeHead(200).end();
     console.log(`${event.event}: ${event.data.to}; done`);

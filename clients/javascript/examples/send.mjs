@@ -1,4 +1,4 @@
-// Send one email with a file, and follow it. POSTRIDER_URL, POSTRIDER_API_KEY and FROM come from the environment.
+// Send an email with an attachment. Set POSTRIDER_URL, POSTRIDER_API_KEY and FROM in the environment.
 import { Postrider, QuotaExceededError, RecipientSuppressedError } from "postrider";
 
 const postrider = new Postrider();
@@ -16,6 +16,6 @@ try {
   console.log(`${id} is ${status}; done`);
 } catch (error) {
   if (error instanceof RecipientSuppressedError) console.error("not sent to:", error.recipients);
-  else if (error instanceof QuotaExceededError) console.error("the next emails go out from", error.resetsAt);
+  else if (error instanceof QuotaExceededError) console.error("quota exceeded until", error.resetsAt);
   else throw error;
 }

@@ -1,12 +1,12 @@
-/** The bytes of a file; a string is taken as base64, as the API takes it. */
+/** The content of a file. A string must be base64. */
 export type Content = string | Uint8Array | ArrayBuffer | Blob;
 
 export interface Attachment {
   filename: string;
   content: Content;
-  /** Else guessed from the name. */
+  /** Default: guessed from the filename. */
   contentType?: string;
-  /** Makes it an image that the HTML shows by `cid:`. */
+  /** Makes it an inline image that HTML refers to with `cid:`. */
   contentId?: string;
 }
 
@@ -19,16 +19,16 @@ async function base64Of(content: Content): Promise<string> {
   if (content instanceof Uint8Array) return encode(content);
   if (content instanceof ArrayBuffer) return encode(new Uint8Array(content));
   if (typeof content?.arrayBuffer === "function") return encode(new Uint8Array(await content.arrayBuffer()));
-  throw new TypeError("An attachment's content is base64 in a string, a Buffer, a Uint8Array, an ArrayBuffer or a Blob.");
+  throw new TypeError("An attachment's content must be a base64 string, a Buffer, a Uint8Array, an ArrayBuffer or a Blob.");
 }
 
-// btoa wants a string of bytes, and a call takes only so many arguments. A multiple of 3, so that the pieces join.
-const PIECE = 3 * 8_192;
+// btoa takes a binary string, and calls have a limited number of arguments. A multiple of 3, so that chunks can be joined.
+const CHUNK_BYTES = 3 * 8_192;
 
 function encode(bytes: Uint8Array): string {
   let encoded = "";
-  for (let start = 0; start < bytes.length; start += PIECE) {
-    encoded += btoa(String.fromCharCode(...bytes.subarray(start, start + PIECE)));
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    encoded += btoa(String.fromCharCode(...bytes.subarray(start, start + CHUNK_BYTES)));
   }
   return encoded;
 }

@@ -1,4 +1,4 @@
-/** What can go wrong, by name. Catch `PostriderError` for everything, `ApiError` for every refusal of the server. */
+/** Errors of this library. `PostriderError` is the base class, `ApiError` the base class of API errors. */
 
 export class PostriderError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -7,16 +7,16 @@ export class PostriderError extends Error {
   }
 }
 
-/** The server could not be reached, or went away before it had answered. */
+/** The server cannot be reached or closed the connection before it responded. */
 export class ConnectionError extends PostriderError {}
 
-/** No whole answer came within `timeoutMs`. */
+/** No complete response arrived within `timeoutMs`. */
 export class TimeoutError extends ConnectionError {}
 
-/** A webhook's signature, or its time, is not what it has to be: answer 400 and do nothing. */
+/** A webhook has an invalid signature or timestamp. Respond with 400 and ignore it. */
 export class WebhookVerificationError extends PostriderError {}
 
-/** The body of a refusal: RFC 9457 and the members of its code. */
+/** The body of an error response: RFC 9457 with the members of its code. */
 export interface Problem {
   type?: string;
   title?: string;
@@ -27,7 +27,7 @@ export interface Problem {
   [member: string]: unknown;
 }
 
-/** The server answered, and refused. `code` is for programs and never changes, `message` is for people. */
+/** An error response of the API. `code` is stable and meant for programs, `message` is meant for people. */
 export class ApiError extends PostriderError {
   readonly status: number;
   readonly code: string;
@@ -42,7 +42,7 @@ export class ApiError extends PostriderError {
     this.problem = problem;
   }
 
-  /** Seconds that the server asked to wait, or null. */
+  /** The Retry-After header in seconds, or null. */
   get retryAfter(): number | null {
     return secondsOf(this.headers.get("retry-after"));
   }
@@ -66,10 +66,10 @@ export class PlanLimitReachedError extends ForbiddenError {
   readonly limit = this.problem["limit"] as number;
 }
 
-/** The email is on its way or further; nothing was cancelled. */
+/** The email is being sent or was sent; it was not cancelled. */
 export class EmailAlreadySentError extends ConflictError {}
 
-/** The same idempotency key came with another body. */
+/** The idempotency key was already used with another body. */
 export class IdempotencyKeyReuseError extends ConflictError {}
 
 export interface FieldError {
@@ -78,7 +78,7 @@ export interface FieldError {
   detail: string;
 }
 
-/** All faults of a request at once. */
+/** A request with invalid fields; `errors` lists all of them. */
 export class ValidationError extends UnprocessableError {
   readonly errors = this.problem["errors"] as FieldError[];
 }
@@ -115,10 +115,10 @@ export class MissingTemplateVariablesError extends UnprocessableError {
   readonly variables = this.problem["variables"] as string[];
 }
 
-/** Too many requests in this moment. It is repeated by itself; this came after the last attempt. */
+/** Too many requests. Thrown after the last automatic retry. */
 export class RateLimitError extends ApiError {}
 
-/** The month's emails are used up. Repeating changes nothing before `resetsAt`. */
+/** The monthly quota is exceeded. Retries fail until `resetsAt`. */
 export class QuotaExceededError extends ApiError {
   readonly limit = this.problem["limit"] as number;
   readonly used = this.problem["used"] as number;

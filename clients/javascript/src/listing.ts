@@ -7,17 +7,17 @@ export interface Page<T> {
 }
 
 export interface Paging {
-  /** From 1. */
+  /** Starts at 1. */
   page?: number;
   /** At most 100. */
   limit?: number;
 }
 
 /**
- * A list: `await` it for one page, or walk through all of it with `for await`.
+ * A list: `await` it for one page, or iterate over all items with `for await`.
  *
- * Pages are asked for one after the other. An item that moves to the next page because a newer one came in front of it is not
- * given twice.
+ * Pages are requested one after the other. An item that moves to the next page because a newer item was added is not
+ * repeated.
  */
 export class List<T extends { id: string }> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   readonly #fetchPage: (page: number | undefined) => Promise<Page<T>>;

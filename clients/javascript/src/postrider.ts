@@ -7,7 +7,7 @@ import { Webhooks } from "./resources/webhooks.js";
 import { type PostriderOptions, type RequestOptions, Transport } from "./transport.js";
 import type { Me } from "./types.js";
 
-/** The API of one workspace. `apiKey` falls back to the environment's POSTRIDER_API_KEY. */
+/** Client for the API of one workspace. `apiKey` defaults to the environment variable POSTRIDER_API_KEY. */
 export class Postrider {
   readonly emails: Emails;
   readonly templates: Templates;
@@ -29,7 +29,7 @@ export class Postrider {
     this.queue = new Queue(this.#transport);
   }
 
-  /** The workspace, the key that is used, and what is left of the quota. */
+  /** Return the workspace, the API key in use and the remaining quota. */
   me(options?: RequestOptions): Promise<Me> {
     return this.#transport.json({ method: "GET", path: ["me"], options });
   }

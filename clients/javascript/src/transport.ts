@@ -1,18 +1,18 @@
 import { ApiError, ConnectionError, PostriderError, TimeoutError } from "./errors.js";
 import { List, type Page, type Paging } from "./listing.js";
-import { refusalOf } from "./refusals.js";
-import { didNothing, isTransient, pause, waitAfter } from "./retries.js";
+import { errorFromResponse } from "./error-responses.js";
+import { isTransient, pause, waitAfter, wasNotProcessed } from "./retries.js";
 import { webcrypto } from "./webcrypto.js";
 import { VERSION } from "./version.js";
 
 export interface PostriderOptions {
-  /** Where the service is, such as `https://mail.example.com`; else the environment's POSTRIDER_URL. */
+  /** The address of the service, such as `https://mail.example.com`. Default: the environment variable POSTRIDER_URL. */
   baseUrl?: string;
   /** Milliseconds for one attempt, from the first byte sent to the last received. Default 60,000. */
   timeoutMs?: number;
-  /** Attempts after the first. Default 3; 0 turns repeating off. */
+  /** Attempts after the first. Default 3; 0 disables retries. */
   maxRetries?: number;
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -23,7 +23,7 @@ export interface RequestOptions {
 }
 
 export interface IdempotentOptions extends RequestOptions {
-  /** The header `Idempotency-Key`: of one key, one request is accepted, and another body is refused. Default: a random one. */
+  /** The header `Idempotency-Key`: one request is accepted per key, and another body is rejected. Default: a random key. */
   idempotencyKey?: string;
 }
 
@@ -31,18 +31,18 @@ export type Query = Record<string, string | number | Date | readonly string[] | 
 
 export interface Call {
   method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Segments after `/v1`; ids among them are escaped. */
+  /** Segments after `/v1`; ids are escaped. */
   path: readonly string[];
   query?: Query;
   body?: unknown;
-  /** May be sent again after no answer. Default: every method but POST. */
+  /** Safe to retry without a response. Default: every method except POST. */
   isRepeatable?: boolean;
-  /** Carries an idempotency key, and is repeatable by it. */
+  /** Sent with an idempotency key, and therefore safe to retry. */
   isKeyed?: boolean;
   options?: IdempotentOptions | undefined;
 }
 
-/** Makes calls, and repeats them where that is safe. */
+/** HTTP transport with safe retries. */
 export class Transport {
   readonly #apiKey: string;
   readonly #baseUrl: string;
@@ -51,25 +51,25 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(apiKey: string | undefined, options: PostriderOptions) {
-    this.#apiKey = needed(apiKey ?? environment("POSTRIDER_API_KEY"), "an API key");
-    this.#baseUrl = baseOf(needed(options.baseUrl ?? environment("POSTRIDER_URL"), "the service's baseUrl"));
+    this.#apiKey = required(apiKey ?? environment("POSTRIDER_API_KEY"), "an API key");
+    this.#baseUrl = baseOf(required(options.baseUrl ?? environment("POSTRIDER_URL"), "the service's baseUrl"));
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxRetries = options.maxRetries ?? 3;
-    // Called without its window or worker global, fetch is an illegal invocation there.
+    // In browsers and workers, fetch must be called on the global object.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** Return the answer's JSON. Throws ApiError, ConnectionError, TimeoutError, or the reason of an aborted signal. */
+  /** Return the JSON of the response. Throws ApiError, ConnectionError, TimeoutError, or the reason of an aborted signal. */
   async json<T>(call: Call): Promise<T> {
     return this.#repeated(call, async (response) => (await response.json()) as T);
   }
 
-  /** Return the answer's text with its headers. Throws as `json` does. */
+  /** Return the text and headers of the response. Throws the same errors as `json`. */
   async text(call: Call): Promise<{ text: string; headers: Headers }> {
     return this.#repeated(call, async (response) => ({ text: await response.text(), headers: response.headers }));
   }
 
-  /** Return a list that asks for its pages when they are wanted. */
+  /** Return a list that requests its pages on demand. */
   list<T extends { id: string }>(path: readonly string[], query: object, options: RequestOptions | undefined): List<T> {
     const given = query as Query & Paging;
     return new List((page) => {
@@ -84,7 +84,7 @@ export class Transport {
       try {
         return await this.#attempt(call, request, read);
       } catch (error) {
-        const mayRepeat = isTransient(error) && (isRepeatable(call) || didNothing(error));
+        const mayRepeat = isTransient(error) && (isRepeatable(call) || wasNotProcessed(error));
         const wait = mayRepeat && attempt <= retries ? waitAfter(attempt, error) : null;
         if (wait === null) throw error;
         await pause(wait, call.options?.signal);
@@ -102,7 +102,7 @@ export class Transport {
     const key = await keyOf(call);
     if (key !== null) headers.set("Idempotency-Key", key);
     const body = call.body === undefined ? {} : { body: JSON.stringify(call.body) };
-    // A redirect would turn a POST into a GET, or carry the key elsewhere: it is told, not followed.
+    // Redirects are errors: following one would turn a POST into a GET or send the key to another host.
     return { url: this.#urlOf(call), init: { method: call.method, headers, redirect: "manual", ...body } };
   }
 
@@ -117,27 +117,27 @@ export class Transport {
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
     const timeoutMs = call.options?.timeoutMs ?? this.#timeoutMs;
-    const clock = new Clock(timeoutMs, call.options?.signal);
+    const deadline = new Deadline(timeoutMs, call.options?.signal);
     try {
-      const response = await this.#fetch(request.url, { ...request.init, signal: clock.signal });
-      if (!response.ok) throw await refusalOf(response);
+      const response = await this.#fetch(request.url, { ...request.init, signal: deadline.signal });
+      if (!response.ok) throw await errorFromResponse(response);
       return await read(response);
     } catch (error) {
       if (call.options?.signal?.aborted) throw call.options.signal.reason;
       if (error instanceof ApiError) throw error;
-      if (clock.isOver) throw new TimeoutError(`No answer within ${timeoutMs} ms.`, { cause: error });
-      throw new ConnectionError(`No usable answer: ${reasonOf(error)}`, { cause: error });
+      if (deadline.isOver) throw new TimeoutError(`No response within ${timeoutMs} ms.`, { cause: error });
+      throw new ConnectionError(`No valid response: ${reasonOf(error)}`, { cause: error });
     } finally {
-      clock.stop();
+      deadline.stop();
     }
   }
 }
 
-/** One signal of two: the attempt's time is over, or the caller gave up. AbortSignal.any is younger than Node 18. */
-class Clock {
+/** A signal for the timeout of an attempt and the caller's signal. Node 18 has no AbortSignal.any. */
+class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #giveUp = () => this.#controller.abort(this.#callers?.reason);
+  readonly #abort = () => this.#controller.abort(this.#callers?.reason);
   readonly #callers: AbortSignal | undefined;
   isOver = false;
 
@@ -147,8 +147,8 @@ class Clock {
       this.isOver = true;
       this.#controller.abort();
     }, milliseconds);
-    if (callers?.aborted) this.#giveUp();
-    callers?.addEventListener("abort", this.#giveUp, { once: true });
+    if (callers?.aborted) this.#abort();
+    callers?.addEventListener("abort", this.#abort, { once: true });
   }
 
   get signal(): AbortSignal {
@@ -157,7 +157,7 @@ class Clock {
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#callers?.removeEventListener("abort", this.#giveUp);
+    this.#callers?.removeEventListener("abort", this.#abort);
   }
 }
 
@@ -165,7 +165,7 @@ function isRepeatable(call: Call): boolean {
   return call.isKeyed || (call.isRepeatable ?? call.method !== "POST");
 }
 
-/** Return the key of the header: the caller's, else a random one, else none where the body has its own. */
+/** Return the value of Idempotency-Key: the caller's key or a random one; null if the body has a key. */
 async function keyOf(call: Call): Promise<string | null> {
   if (!call.isKeyed) return null;
   if (call.options?.idempotencyKey !== undefined) return call.options.idempotencyKey;
@@ -174,7 +174,7 @@ async function keyOf(call: Call): Promise<string | null> {
 }
 
 function segmentOf(segment: string): string {
-  // An empty id would name the whole collection, and dots would climb out of it.
+  // An empty id would address the whole collection, and dots a parent path.
   if (typeof segment !== "string" || /^\.*$/.test(segment)) throw new PostriderError(`${segment} is not an id.`);
   return encodeURIComponent(segment);
 }
@@ -189,17 +189,17 @@ function environment(name: string): string | undefined {
   return (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.[name];
 }
 
-function needed(value: string | undefined, what: string): string {
+function required(value: string | undefined, what: string): string {
   if (!value) throw new PostriderError(`Postrider needs ${what}.`);
   return value;
 }
 
 function baseOf(url: string): string {
-  if (!/^https?:\/\/[^/]/.test(url)) throw new PostriderError("baseUrl begins with https:// or http://.");
+  if (!/^https?:\/\/[^/]/.test(url)) throw new PostriderError("baseUrl must begin with https:// or http://.");
   return url.replace(/(\/v1)?\/*$/, "");
 }
 
-/** Node's fetch says "fetch failed", and why in its cause. */
+/** Node's fetch fails with "fetch failed" and gives the reason in its cause. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   if (cause instanceof Error) return cause.message || (cause as { code?: string }).code || cause.name;

@@ -1,4 +1,4 @@
-/** What goes over the wire, as the API's document describes it. Answers may gain fields. */
+/** Request and response types of the API. Responses may gain fields. */
 import type { Attachment } from "./attachments.js";
 
 export type Data = Record<string, unknown>;
@@ -25,15 +25,15 @@ export interface Warning {
 }
 
 export interface Send {
-  /** `ada@example.com` or `Ada L <ada@example.com>`; its domain is registered in the workspace. */
+  /** `ada@example.com` or `Ada L <ada@example.com>`; its domain must be registered in the workspace. */
   from: string;
-  /** One address, or up to 50: that is one email, which all of them see addressed to all of them. */
+  /** One address or up to 50. All of them see all addresses in one email. */
   to: string | string[];
-  /** May be left out with `templateId`. */
+  /** Optional with `templateId`. */
   subject?: string;
   html?: string;
   text?: string;
-  /** A template's id or alias; its texts win over `html` and `text`. */
+  /** A template's id or alias. It replaces `html` and `text`. */
   templateId?: string;
   templateData?: Data;
   replyTo?: string;
@@ -43,11 +43,11 @@ export interface Send {
   metadata?: Data;
   headers?: Record<string, string>;
   attachments?: Attachment[];
-  /** Later than now, at most 30 days ahead. */
+  /** In the future, at most 30 days ahead. */
   scheduledFor?: Date | Timestamp;
   trackOpens?: boolean;
   trackClicks?: boolean;
-  /** Of one key a workspace accepts one email. Another body gets the first one's answer; the option of the same name is strict. */
+  /** A workspace accepts one email per key. Another body returns the first response; the option of the same name is strict. */
   idempotencyKey?: string;
 }
 
@@ -58,7 +58,7 @@ export interface Accepted {
   warnings?: Warning[];
 }
 
-/** What would be sent. */
+/** The rendered email of a dry run. */
 export interface Checked {
   valid: true;
   subject: string;
@@ -70,7 +70,7 @@ export interface Checked {
 export interface Batch {
   from: string;
   templateId: string;
-  /** Up to 500; each gets an email of its own. */
+  /** Up to 500. Each gets a separate email. */
   recipients: { to: string; templateData?: Data; metadata?: Data }[];
   subject?: string;
   replyTo?: string;
@@ -84,7 +84,7 @@ export interface BatchAccepted {
   queued: number;
   ids: string[];
   emails: { index: number; to: string; id: string }[];
-  /** Recipients that are suppressed; the others are sent to. */
+  /** Suppressed recipients, which get no email. */
   rejected: { index: number; to: string; code: string }[];
   warnings?: Warning[];
 }
@@ -129,17 +129,17 @@ export interface Email extends EmailItem {
 
 export interface EmailFilters {
   status?: EmailStatus | EmailStatus[];
-  /** A text that a recipient in `to`, or the subject, holds. */
+  /** Text contained in a recipient of `to` or in the subject. */
   search?: string;
   tag?: string;
-  /** Created at or after this moment; a date alone is the whole day. */
+  /** Created at or after this time. A date includes the whole day. */
   from?: Date | string;
   to?: Date | string;
 }
 
 export interface Export {
   csv: string;
-  /** Whether there are more emails than the 10,000 rows. */
+  /** Whether more than 10,000 emails match. */
   truncated: boolean;
 }
 
@@ -173,9 +173,9 @@ export interface TemplateFields {
   subject: string;
   htmlContent: string;
   textContent?: string | null;
-  /** Stands wherever a template's id can. */
+  /** Can be used in place of the id. */
   alias?: string | null;
-  /** Refuse emails that lack a value, instead of leaving it empty. */
+  /** Reject emails that lack a value, instead of leaving it empty. */
   strictVariables?: boolean;
 }
 
@@ -254,12 +254,12 @@ export interface Webhook {
   url: string;
   events: WebhookKind[];
   active: boolean;
-  /** Why the service has disabled it, or null. */
+  /** The reason if the service disabled the webhook, or null. */
   disabledReason: string | null;
   createdAt: Timestamp;
 }
 
-/** The secret is told here and when it is rotated, and never again. */
+/** A response with the secret, which cannot be read again. */
 export interface CreatedWebhook extends Webhook {
   secret: string;
 }
@@ -279,13 +279,13 @@ export interface WebhookDelivery {
   succeededAt: Timestamp | null;
 }
 
-/** With what was posted and what was answered. */
+/** A delivery with its body and attempts. */
 export interface WebhookDeliveryDetail extends WebhookDelivery {
   body: string;
   attempts: Data[];
 }
 
-/** The body that is posted to a webhook: one event of one recipient. */
+/** The body posted to a webhook: one event of one recipient. */
 export interface WebhookEvent {
   id: string;
   type: string;
@@ -304,7 +304,7 @@ export interface WebhookEvent {
 }
 
 export interface Analytics {
-  /** The range in whole hours; null where the request had none. */
+  /** The range in whole hours; null if the request had none. */
   from: Timestamp | null;
   to: Timestamp | null;
   total: number;

@@ -1,4 +1,4 @@
-// Node 18 has Web Crypto in a module alone. The name is a variable so that bundlers for the edge do not look for it.
+// In Node 18, Web Crypto is only available from a module. The name is a variable so that edge bundlers do not resolve it.
 const NODE_MODULE = "node:crypto";
 
 export async function webcrypto(): Promise<Crypto> {

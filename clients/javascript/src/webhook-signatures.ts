@@ -2,7 +2,7 @@ import { WebhookVerificationError } from "./errors.js";
 import type { WebhookEvent } from "./types.js";
 import { webcrypto } from "./webcrypto.js";
 
-/** The bytes of the request as they came. A parsed body is of no use: its bytes are lost. */
+/** The unparsed body of the request. A parsed body cannot be verified. */
 export type RawBody = string | Uint8Array | ArrayBuffer;
 
 /** All headers of the request: a `Headers`, or an object such as Node's `request.headers`. */
@@ -17,13 +17,13 @@ const SECRET_PREFIX = "whsec_";
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Return the event if the signature is right, else throw WebhookVerificationError.
+ * Return the event if the signature is valid, or throw WebhookVerificationError.
  *
- * header: the value of `x-service-signature`, or all headers. With all headers the Standard Webhooks form is required
- * (`webhook-id`, `webhook-timestamp`, `webhook-signature`), which also refuses what is older than the tolerance:
- * an attacker who repeats an old delivery must not get round that by leaving headers out.
- * secret: the webhook's, `whsec_…`. While a secret is rotated both signatures are sent, so the old one goes on working;
- * for `x-service-signature` pass the value of `x-service-signature-previous` then.
+ * header: the value of `x-service-signature`, or all headers. All headers must include a Standard Webhooks signature
+ * (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and deliveries older than the tolerance are rejected: an
+ * attacker must not be able to replay a delivery by leaving headers out.
+ * secret: the secret of the webhook, `whsec_…`. After a rotation the old secret stays valid for 24 hours; to verify
+ * `x-service-signature` with it, pass the value of `x-service-signature-previous`.
  */
 export async function verifyWebhook(
   rawBody: RawBody,
@@ -33,7 +33,7 @@ export async function verifyWebhook(
 ): Promise<WebhookEvent> {
   const body = bytesOf(rawBody);
   if (typeof secret !== "string" || !secret.startsWith(SECRET_PREFIX)) {
-    throw new WebhookVerificationError(`The secret begins with ${SECRET_PREFIX}.`);
+    throw new WebhookVerificationError(`The secret must begin with ${SECRET_PREFIX}.`);
   }
   if (typeof header === "string") await checkSignature(body, header, secret);
   else await checkStandardSignature(body, header, secret, options.toleranceSeconds ?? TOLERANCE_SECONDS);
@@ -45,19 +45,19 @@ function bytesOf(rawBody: RawBody): Uint8Array<ArrayBuffer> {
   if (rawBody instanceof ArrayBuffer) return new Uint8Array(rawBody);
   if (rawBody instanceof Uint8Array) return rawBody as Uint8Array<ArrayBuffer>;
   throw new WebhookVerificationError(
-    "rawBody has to be the body as it came, a string or bytes. A parsed object cannot be verified: " +
-      "take it before a JSON parser does, with express.raw() or await request.text().",
+    "rawBody must be the unparsed body, a string or bytes. A parsed object cannot be verified: " +
+      "use express.raw() or await request.text() instead of a JSON parser.",
   );
 }
 
 async function checkSignature(body: Uint8Array<ArrayBuffer>, header: string, secret: string): Promise<void> {
   const key = new TextEncoder().encode(secret);
-  // The header of the previous signatures has one for each secret that is still valid.
+  // x-service-signature-previous has one signature for each old secret that is still valid.
   for (const given of header.split(" ")) {
     const signature = /^[0-9a-f]{64}$/.test(given) ? decodeHex(given) : null;
     if (signature && (await isSignedWith(key, signature, body))) return;
   }
-  throw new WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.");
+  throw new WebhookVerificationError("The value of x-service-signature does not match this body and secret.");
 }
 
 async function checkStandardSignature(
@@ -69,7 +69,7 @@ async function checkStandardSignature(
   const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
     const value = headerOf(headers, name);
     if (value) return value;
-    throw new WebhookVerificationError(`The header ${name} is missing. For the other form pass x-service-signature's value.`);
+    throw new WebhookVerificationError(`The header ${name} is missing. To verify x-service-signature, pass its value instead of all headers.`);
   }) as [string, string, string];
   checkTime(timestamp, toleranceSeconds);
   const key = decodeBase64(secret.slice(SECRET_PREFIX.length));
@@ -78,12 +78,12 @@ async function checkStandardSignature(
     const signature = given.startsWith("v1,") ? decodeBase64(given.slice(3)) : null;
     if (key && signature && (await isSignedWith(key, signature, signed))) return;
   }
-  throw new WebhookVerificationError("No signature in webhook-signature belongs to this body and secret.");
+  throw new WebhookVerificationError("No signature in webhook-signature matches this body and secret.");
 }
 
 function checkTime(timestamp: string, toleranceSeconds: number): void {
   const offset = Date.now() / 1_000 - Number(timestamp);
-  // Written so that what is not a number is refused too.
+  // Written so that NaN is rejected, too.
   if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(offset) <= toleranceSeconds)) {
     throw new WebhookVerificationError(`webhook-timestamp is not within ${toleranceSeconds} s of this machine's clock.`);
   }
@@ -95,7 +95,7 @@ function headerOf(headers: HeaderSource, name: string): string | undefined {
   return Array.isArray(found) ? found[0] : (found as string | undefined);
 }
 
-/** Compares in constant time, as `subtle.verify` does. */
+/** Compare in constant time, with `subtle.verify`. */
 async function isSignedWith(
   key: Uint8Array<ArrayBuffer>,
   signature: Uint8Array<ArrayBuffer>,

@@ -3,28 +3,28 @@ import { test } from "node:test";
 import { Postrider } from "postrider";
 
 const METHODS = new Set(["get", "post", "patch", "delete"]);
-// The description is for machines that have no library yet.
-const LEFT_OUT = "GET /v1/openapi.json";
+// The OpenAPI document is not an operation of the library.
+const EXCLUDED = "GET /v1/openapi.json";
 
-/** Every operation of the running service's own description. */
-async function described() {
+/** Return every operation in the OpenAPI document of the running service. */
+async function documentedOperations() {
   const { paths } = await (await fetch(`${process.env.POSTRIDER_URL}/v1/openapi.json`)).json();
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.keys(item)
       .filter((method) => METHODS.has(method))
       .map((method) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, "an-id")}`),
   );
-  return new Set(operations.filter((operation) => operation !== LEFT_OUT));
+  return new Set(operations.filter((operation) => operation !== EXCLUDED));
 }
 
-/** What every method asks for. */
-async function asked() {
+/** Return the operation that each method requests. */
+async function requestedOperations() {
   const seen = new Set();
-  const note = async (url, { method }) => {
+  const record = async (url, { method }) => {
     seen.add(`${method} ${new URL(url).pathname}`);
     return Response.json({ data: [], total: 0, page: 1, limit: 20 });
   };
-  const client = new Postrider("pr_x", { baseUrl: "http://service", fetch: note });
+  const client = new Postrider("pr_x", { baseUrl: "http://service", fetch: record });
   await client.me();
   for (const resource of Object.values(client)) {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(resource))) {
@@ -35,5 +35,5 @@ async function asked() {
 }
 
 test("each operation of the service has a method, and each method an operation", async () => {
-  assert.deepEqual([...(await asked())].sort(), [...(await described())].sort());
+  assert.deepEqual([...(await requestedOperations())].sort(), [...(await documentedOperations())].sort());
 });

@@ -1,4 +1,4 @@
-// A runtime of the edge: the standard's fetch and Web Crypto, and nothing of Node.
+// An edge runtime: standard fetch and Web Crypto without Node APIs.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ async function answer() {
 addEventListener("fetch", (event) => event.respondWith(answer()));
 `;
 
-test("it sends and verifies where there is no Node", async () => {
+test("the client sends and verifies in a runtime without Node APIs", async () => {
   const define = {
     KEY: JSON.stringify(process.env.POSTRIDER_API_KEY),
     BASE: JSON.stringify(process.env.POSTRIDER_URL),

@@ -2,35 +2,35 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { AuthenticationError, Postrider, PostriderError, QuotaExceededError } from "postrider";
-import { letter, postrider, someone } from "./service.mjs";
+import { newEmail, postrider, someone } from "./service.mjs";
 
 test("a wrong key is AuthenticationError", async () => {
-  const stranger = new Postrider("pr_not_a_key");
-  await assert.rejects(stranger.me(), (error) => {
+  const unauthenticated = new Postrider("pr_not_a_key");
+  await assert.rejects(unauthenticated.me(), (error) => {
     assert.ok(error instanceof AuthenticationError);
     return error.code === "invalid_api_key" && error.status === 401;
   });
 });
 
-test("a spent quota is told with its end, and not repeated", { skip: !process.env.SPENT_API_KEY }, async () => {
-  const poor = new Postrider(process.env.SPENT_API_KEY, { maxRetries: 5 });
+test("an exceeded quota is reported with its reset time, and not retried", { skip: !process.env.SPENT_API_KEY }, async () => {
+  const exhausted = new Postrider(process.env.SPENT_API_KEY, { maxRetries: 5 });
   const started = Date.now();
-  await assert.rejects(poor.emails.send(letter({ from: "hello@poor.example" })), (error) => {
+  await assert.rejects(exhausted.emails.send(newEmail({ from: "hello@exhausted.example" })), (error) => {
     assert.ok(error instanceof QuotaExceededError);
     assert.deepEqual([error.limit, error.used, error.requested], [500, 500, 1]);
     assert.ok(error.resetsAt > new Date());
     return true;
   });
-  assert.ok(Date.now() - started < 450, "it was repeated");
+  assert.ok(Date.now() - started < 450, "it was retried");
 });
 
-test("nothing shows the key", () => {
-  const shown = inspect(postrider, { depth: 9, showHidden: true }) + JSON.stringify(postrider);
-  assert.ok(!shown.includes(process.env.POSTRIDER_API_KEY));
+test("the API key is not exposed by inspect or JSON", () => {
+  const output = inspect(postrider, { depth: 9, showHidden: true }) + JSON.stringify(postrider);
+  assert.ok(!output.includes(process.env.POSTRIDER_API_KEY));
 });
 
-test("a client without a key or with a senseless address is not made", () => {
-  const kept = { ...process.env };
+test("a client without a key or with an invalid base URL is rejected", () => {
+  const saved = { ...process.env };
   delete process.env.POSTRIDER_API_KEY;
   delete process.env.POSTRIDER_URL;
   try {
@@ -38,11 +38,11 @@ test("a client without a key or with a senseless address is not made", () => {
     assert.throws(() => new Postrider("pr_x"), /baseUrl/);
     assert.throws(() => new Postrider("pr_x", { baseUrl: "mail.example.com" }), /https/);
   } finally {
-    Object.assign(process.env, kept);
+    Object.assign(process.env, saved);
   }
 });
 
-test("the base address may end in a slash or in /v1", async () => {
+test("the base URL may end in a slash or in /v1", async () => {
   for (const end of ["/", "/v1", "/v1/"]) {
     const client = new Postrider(undefined, { baseUrl: process.env.POSTRIDER_URL + end });
     assert.ok((await client.me()).workspace.id);
@@ -51,7 +51,7 @@ test("the base address may end in a slash or in /v1", async () => {
 
 test("an aborted call ends with the caller's reason", async () => {
   const controller = new AbortController();
-  const call = postrider.emails.send(letter({ to: someone() }), { signal: controller.signal });
+  const call = postrider.emails.send(newEmail({ to: someone() }), { signal: controller.signal });
   controller.abort(new Error("changed my mind"));
   await assert.rejects(call, /changed my mind/);
   await assert.rejects(postrider.me({ signal: AbortSignal.abort(new Error("too late")) }), /too late/);

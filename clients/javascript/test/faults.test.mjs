@@ -1,18 +1,18 @@
-// A proxy in front of the running service that loses answers, as networks do.
+// A proxy in front of the running service that injects network errors.
 import assert from "node:assert/strict";
 import http from "node:http";
 import { test } from "node:test";
 import { ConnectionError, Postrider, RateLimitError, ServerError, TimeoutError } from "postrider";
-import { letter, postrider } from "./service.mjs";
+import { newEmail, postrider } from "./service.mjs";
 
 const LOSE = (_reply, response) => response.socket.destroy();
 const HANG = () => {};
 const PASS = (reply, response) => response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(reply.body);
-const answer = (status, headers = {}, body = "") => Object.assign((_, response) => response.writeHead(status, headers).end(body), { isOwn: true });
+const answer = (status, headers = {}, body = "") => Object.assign((_, response) => response.writeHead(status, headers).end(body), { isLocal: true });
 const problem = (status, code, headers) =>
   answer(status, { "Content-Type": "application/problem+json", ...headers }, JSON.stringify({ status, code, detail: "No." }));
 
-/** Run with a client whose requests meet these faults one after the other, then pass. Each but an `answer` reaches the service first. */
+/** Run with a client whose requests get these faults in order, then pass. Every fault except `answer` reaches the service first. */
 async function through(faults, act, options = {}) {
   const seen = [];
   const server = http.createServer(async (request, response) => {
@@ -21,7 +21,7 @@ async function through(faults, act, options = {}) {
     const { host, connection, "content-length": _length, ...headers } = request.headers;
     seen.push(request.headers);
     const fault = faults.shift() ?? PASS;
-    if (fault.isOwn) return fault(null, response);
+    if (fault.isLocal) return fault(null, response);
     const body = chunks.length ? { body: Buffer.concat(chunks) } : {};
     const reply = await fetch(process.env.POSTRIDER_URL + request.url, { method: request.method, headers, ...body });
     const replyHeaders = new Headers({ "content-type": reply.headers.get("content-type") });
@@ -41,16 +41,16 @@ async function countOf(tag) {
   return (await postrider.emails.list({ tag })).total;
 }
 
-test("an email whose answer is lost is sent once", async () => {
+test("an email whose response is lost is sent once", async () => {
   const tag = `lost-${crypto.randomUUID()}`;
-  const { result, seen } = await through([LOSE, problem(503, "service_unavailable")], (client) => client.emails.send(letter({ tags: [tag] })));
+  const { result, seen } = await through([LOSE, problem(503, "service_unavailable")], (client) => client.emails.send(newEmail({ tags: [tag] })));
   assert.equal((await postrider.emails.get(result.id)).tags[0], tag);
   assert.equal(await countOf(tag), 1);
   assert.equal(new Set(seen.map((headers) => headers["idempotency-key"])).size, 1);
   assert.equal(seen.length, 3);
 });
 
-test("a batch and a resend whose answers are lost happen once", async () => {
+test("a batch and a resend whose responses are lost happen once", async () => {
   const tag = `lost-${crypto.randomUUID()}`;
   const template = await postrider.templates.create({ name: "Hi", subject: "Hi", htmlContent: "<p>Hi</p>" });
   const batch = { from: "hello@demo.example", templateId: template.id, recipients: [{ to: "a@example.com" }, { to: "b@example.com" }], tags: [tag] };
@@ -60,31 +60,31 @@ test("a batch and a resend whose answers are lost happen once", async () => {
   assert.equal(await countOf(tag), 3);
 });
 
-test("the limit of requests is waited out as long as the server asks", async () => {
+test("a rate limit is retried after Retry-After", async () => {
   const started = Date.now();
   const { result } = await through([problem(429, "rate_limit_exceeded", { "Retry-After": "1" })], (client) => client.me());
   assert.ok(result.workspace);
   assert.ok(Date.now() - started >= 1_000);
 });
 
-test("a server that asks for an hour is not waited for", async () => {
+test("a Retry-After of an hour is not waited for", async () => {
   const { result, seen } = await through([problem(429, "rate_limit_exceeded", { "Retry-After": "3600" })], (client) => client.me());
   assert.ok(result instanceof RateLimitError);
   assert.equal(result.retryAfter, 3_600);
   assert.equal(seen.length, 1);
 });
 
-test("a spent quota is not repeated", async () => {
-  const { seen } = await through([problem(429, "quota_exceeded")], (client) => client.emails.send(letter()));
+test("an exceeded quota is not retried", async () => {
+  const { seen } = await through([problem(429, "quota_exceeded")], (client) => client.emails.send(newEmail()));
   assert.equal(seen.length, 1);
 });
 
-test("a request in progress elsewhere is waited for", async () => {
-  const { result } = await through([problem(409, "idempotency_in_progress", { "Retry-After": "1" })], (client) => client.emails.send(letter()));
+test("a request in progress elsewhere is retried", async () => {
+  const { result } = await through([problem(409, "idempotency_in_progress", { "Retry-After": "1" })], (client) => client.emails.send(newEmail()));
   assert.equal(result.status, "queued");
 });
 
-test("what must not happen twice is not repeated after a lost answer", async () => {
+test("a request that is not idempotent is not retried after a lost response", async () => {
   const { result, seen } = await through([LOSE], (client) => client.templates.create({ name: "Once", subject: "Hi", htmlContent: "<p>Hi</p>" }));
   assert.ok(result instanceof ConnectionError);
   assert.equal(seen.length, 1);
@@ -96,20 +96,20 @@ test("an attempt that takes too long is TimeoutError", async () => {
   assert.equal(seen.length, 2);
 });
 
-test("an answer of something in front of the service is an error with its status", async () => {
+test("an error response of a proxy is an error with its status", async () => {
   const html = answer(502, { "Content-Type": "text/html" }, "<h1>Bad gateway</h1>");
   const { result } = await through([html], (client) => client.me(), { maxRetries: 0 });
   assert.ok(result instanceof ServerError);
   assert.deepEqual([result.status, result.code], [502, "unknown"]);
 });
 
-test("a redirect is told, and the key is not carried along", async () => {
+test("a redirect is reported, and the key is not forwarded", async () => {
   const { result, seen } = await through([answer(301, { Location: "https://elsewhere.example/v1/me" })], (client) => client.me());
   assert.match(result.message, /elsewhere\.example.*baseUrl/);
   assert.equal(seen.length, 1);
 });
 
-test("a server that is not there is ConnectionError, with the reason", async () => {
+test("an unreachable server is ConnectionError, with the reason", async () => {
   const client = new Postrider(undefined, { baseUrl: "http://127.0.0.1:1", maxRetries: 0 });
   await assert.rejects(client.me(), (error) => error instanceof ConnectionError && /bad port|ECONNREFUSED/.test(error.message));
 });

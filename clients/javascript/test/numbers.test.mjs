@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { letter, postrider, until } from "./service.mjs";
+import { newEmail, postrider, until } from "./service.mjs";
 
-test("analytics count what was sent, in all and by day", async () => {
+test("analytics count sent emails, in total and by day", async () => {
   const before = await postrider.analytics.get();
-  const { id } = await postrider.emails.send(letter());
+  const { id } = await postrider.emails.send(newEmail());
   await until(async () => (await postrider.emails.get(id)).deliveredAt, "the delivery");
   const { total, breakdown, rates } = await postrider.analytics.get({ from: new Date(Date.now() - 86_400_000), to: new Date() });
   assert.ok(total > before.total && breakdown.delivered > before.breakdown.delivered);
@@ -15,7 +15,7 @@ test("analytics count what was sent, in all and by day", async () => {
   assert.equal((await postrider.analytics.daily()).length, 14);
 });
 
-test("the queue's numbers are numbers", async () => {
+test("queue statistics are numbers", async () => {
   const stats = await postrider.queue.stats();
   for (const name of ["waiting", "active", "delayed", "completed", "failed", "paused"]) {
     assert.equal(typeof stats[name], "number", name);

@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { ApiError, NotFoundError, TemplateSyntaxError } from "postrider";
 import { postrider, someone } from "./service.mjs";
 
-test("me tells workspace, key and quota", async () => {
+test("me returns workspace, key and quota", async () => {
   const { workspace, key, quota } = await postrider.me();
   assert.match(workspace.id, /^ws_/);
   assert.equal(key.scope, "full_access");
   assert.equal(typeof quota.used, "number");
 });
 
-test("templates are created, previewed, changed, listed and deleted", async () => {
+test("templates are created, previewed, updated, listed and deleted", async () => {
   const alias = `a${crypto.randomUUID()}`;
   const fields = { name: "Welcome", subject: "Hi {{name}}", htmlContent: "<p>{{name}}</p>", alias };
   const { id } = await postrider.templates.create(fields);
@@ -25,7 +25,7 @@ test("templates are created, previewed, changed, listed and deleted", async () =
   await assert.rejects(postrider.templates.get(id), NotFoundError);
 });
 
-test("a fault in a template has its place", async () => {
+test("a template syntax error has its position", async () => {
   const broken = { name: "Broken", subject: "Hi", htmlContent: "<p>\n  {{#if x}}" };
   await assert.rejects(postrider.templates.create(broken), (error) => {
     assert.ok(error instanceof TemplateSyntaxError);
@@ -34,16 +34,16 @@ test("a fault in a template has its place", async () => {
   });
 });
 
-test("suppressions are made, found, kept when made again, and lifted", async () => {
+test("suppressions are created, found, kept when created again, and deleted", async () => {
   const email = someone();
-  const made = await postrider.suppressions.create(email);
-  assert.deepEqual(await postrider.suppressions.create(email), made);
-  assert.deepEqual(await postrider.suppressions.get(made.id), made);
+  const created = await postrider.suppressions.create(email);
+  assert.deepEqual(await postrider.suppressions.create(email), created);
+  assert.deepEqual(await postrider.suppressions.get(created.id), created);
   const many = await postrider.suppressions.createMany([email, someone()]);
-  assert.deepEqual([many.length, many[0]], [2, made]);
+  assert.deepEqual([many.length, many[0]], [2, created]);
   const found = await postrider.suppressions.list({ search: email, reason: "manual" });
-  assert.deepEqual(found.data, [made]);
-  assert.equal((await postrider.suppressions.delete(made.id)).deleted, true);
+  assert.deepEqual(found.data, [created]);
+  assert.equal((await postrider.suppressions.delete(created.id)).deleted, true);
 });
 
 test("domains are registered and listed", async () => {
@@ -59,12 +59,12 @@ test("domains are registered and listed", async () => {
   });
 });
 
-test("a domain is verified, which it fails in the test's world, and deleted", async () => {
+test("a domain is verified, which fails without DNS records, and deleted", async () => {
   const { id } = await postrider.domains.create(`v${Date.now()}.example`);
   const checked = await postrider.domains.verify(id);
   assert.notEqual(checked.status, "verified");
   assert.ok(checked.lastCheckedAt);
-  // The first key was not seen in the DNS yet, so there is nothing to take its place.
+  // The first key is not in the DNS yet, so it is not replaced.
   assert.deepEqual((await postrider.domains.rotateDkim(id)).records, checked.records);
   assert.deepEqual(await postrider.domains.delete(id), { id, deleted: true });
 });

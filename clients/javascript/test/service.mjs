@@ -1,5 +1,5 @@
-// The tests talk to a running service: POSTRIDER_URL, and POSTRIDER_API_KEY of a full-access key of a workspace that
-// has registered demo.example. The repository's tests/clients starts one.
+// The tests use a running service: POSTRIDER_URL, and POSTRIDER_API_KEY with a full-access key of a workspace that has
+// registered demo.example. tests/clients in the repository starts one.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Postrider } from "postrider";
 
@@ -7,12 +7,12 @@ export const FROM = "Demo <hello@demo.example>";
 
 export const postrider = new Postrider();
 
-/** An address that no other test uses. */
+/** Return an address that no other test uses. */
 export function someone() {
   return `ada-${crypto.randomUUID()}@example.com`;
 }
 
-export function letter(fields = {}) {
+export function newEmail(fields = {}) {
   return { from: FROM, to: someone(), subject: "Hello", html: "<p>Hi</p>", ...fields };
 }
 

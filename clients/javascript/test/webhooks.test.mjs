@@ -14,18 +14,18 @@ const headers = {
 };
 const LONG = { toleranceSeconds: Infinity };
 
-async function refused(...given) {
+async function assertRejected(...given) {
   await assert.rejects(verifyWebhook(...given), WebhookVerificationError);
 }
 
-test("x-service-signature of the vector is right, for text and for bytes", async () => {
+test("x-service-signature of the vector is valid, for text and for bytes", async () => {
   for (const body of [vector.body, Buffer.from(vector.body), new TextEncoder().encode(vector.body).buffer]) {
     const event = await postrider.webhooks.verify(body, vector.signature, vector.secret);
     assert.deepEqual([event.event, event.data.to], ["bounced", "zoë@example.com"]);
   }
 });
 
-test("the Standard Webhooks form of the vector is right, from an object and from Headers", async () => {
+test("the Standard Webhooks signature of the vector is valid, from an object and from Headers", async () => {
   const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]));
   for (const given of [headers, upper, new Headers(headers)]) {
     assert.equal((await verifyWebhook(vector.body, given, vector.secret, LONG)).event, "bounced");
@@ -34,27 +34,27 @@ test("the Standard Webhooks form of the vector is right, from an object and from
   assert.ok(await verifyWebhook(vector.body, two, vector.secret, LONG));
 });
 
-test("another body, signature, secret or id is refused", async () => {
+test("another body, signature, secret or id is rejected", async () => {
   const other = vector.secret.replace(/^whsec_./, "whsec_A");
-  await refused(`${vector.body} `, vector.signature, vector.secret);
-  await refused(vector.body, vector.signature.replace(/^./, "0"), vector.secret);
-  await refused(vector.body, vector.signature.toUpperCase(), vector.secret);
-  await refused(vector.body, "", vector.secret);
-  await refused(vector.body, vector.signature, other);
-  await refused(vector.body, vector.signature, "");
-  await refused(vector.body, headers, other, LONG);
-  await refused(vector.body, { ...headers, "webhook-id": "whd_other" }, vector.secret, LONG);
-  await refused(vector.body, { ...headers, "webhook-signature": "v1," }, vector.secret, LONG);
-  await refused(vector.body, { ...headers, "webhook-signature": "v1,***" }, vector.secret, LONG);
+  await assertRejected(`${vector.body} `, vector.signature, vector.secret);
+  await assertRejected(vector.body, vector.signature.replace(/^./, "0"), vector.secret);
+  await assertRejected(vector.body, vector.signature.toUpperCase(), vector.secret);
+  await assertRejected(vector.body, "", vector.secret);
+  await assertRejected(vector.body, vector.signature, other);
+  await assertRejected(vector.body, vector.signature, "");
+  await assertRejected(vector.body, headers, other, LONG);
+  await assertRejected(vector.body, { ...headers, "webhook-id": "whd_other" }, vector.secret, LONG);
+  await assertRejected(vector.body, { ...headers, "webhook-signature": "v1," }, vector.secret, LONG);
+  await assertRejected(vector.body, { ...headers, "webhook-signature": "v1,***" }, vector.secret, LONG);
 });
 
-test("an old delivery is refused, and leaving headers out does not help", async () => {
-  await refused(vector.body, headers, vector.secret);
-  await refused(vector.body, { ...headers, "webhook-timestamp": "NaN" }, vector.secret, LONG);
-  await refused(vector.body, { "x-service-signature": vector.signature }, vector.secret);
+test("an old delivery is rejected, even without its headers", async () => {
+  await assertRejected(vector.body, headers, vector.secret);
+  await assertRejected(vector.body, { ...headers, "webhook-timestamp": "NaN" }, vector.secret, LONG);
+  await assertRejected(vector.body, { "x-service-signature": vector.signature }, vector.secret);
 });
 
-test("a parsed body is refused with a sentence that helps", async () => {
+test("a parsed body is rejected with a helpful message", async () => {
   await assert.rejects(verifyWebhook(JSON.parse(vector.body), vector.signature, vector.secret), /express\.raw/);
 });
 

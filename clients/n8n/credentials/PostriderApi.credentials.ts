@@ -15,7 +15,7 @@ export class PostriderApi implements ICredentialType {
 			default: '',
 			required: true,
 			placeholder: 'https://mail.example.com',
-			description: 'Where your Postrider runs, without /v1 at its end',
+			description: 'The address of your Postrider installation, without /v1',
 		},
 		{
 			displayName: 'API Key',
@@ -24,7 +24,7 @@ export class PostriderApi implements ICredentialType {
 			typeOptions: { password: true },
 			default: '',
 			required: true,
-			description: 'The trigger makes webhooks and needs a key of scope full_access; sending works with sending_access',
+			description: 'Sending requires the scope sending_access. The trigger creates webhooks and requires full_access.',
 		},
 	];
 

@@ -51,7 +51,7 @@ test("an email is sent for each item, with expressions, files and options", asyn
   assert.deepEqual(email.attachments, [{ filename: "a.bin", contentType: "application/octet-stream", size: 256 }]);
 });
 
-test("an item that is tried again in its execution is sent once, and others are not confused with it", async () => {
+test("an item retried in its execution is sent once, and other items are not affected", async () => {
   const parameters = send();
   const items = [{ json: {} }, { json: {} }];
   const first = await execute(parameters, { items, executionId: "71" });
@@ -71,27 +71,27 @@ test("a template is chosen from a list and filled in", async () => {
   assert.equal((await api(`/emails/${sent.json.id}`)).subject, "Hi Ada");
 });
 
-test("a batch sends to the recipients of all items and answers for each", async () => {
+test("a batch sends to the recipients of all items and returns a result for each", async () => {
   const template = await templateOf();
   const people = [someone(), someone(), someone()];
   await api("/suppressions", { method: "POST", body: JSON.stringify({ email: people[1] }) });
   const parameters = { resource: "email", operation: "sendBatch", from: FROM, to: "={{ $json.to }}", templateId: template.id, templateData: "={{ $json }}", options: { tags: "batch" } };
   const items = people.map((to) => ({ json: { to, name: to.slice(0, 9) } }));
-  const answers = await execute(parameters, { items });
-  assert.deepEqual(answers.map(({ json }) => [json.to, json.accepted]), people.map((to, index) => [to, index !== 1]));
-  assert.equal(answers[1].json.code, "recipient_suppressed");
-  assert.equal((await api(`/emails/${answers[2].json.id}`)).subject, `Hi ${people[2].slice(0, 9)}`);
+  const results = await execute(parameters, { items });
+  assert.deepEqual(results.map(({ json }) => [json.to, json.accepted]), people.map((to, index) => [to, index !== 1]));
+  assert.equal(results[1].json.code, "recipient_suppressed");
+  assert.equal((await api(`/emails/${results[2].json.id}`)).subject, `Hi ${people[2].slice(0, 9)}`);
 });
 
 test("a batch of more than 500 is sent in parts", async () => {
   const template = await templateOf();
   const parameters = { resource: "email", operation: "sendBatch", from: FROM, to: "={{ $json.to }}", templateId: template.id, templateData: "{}", options: {} };
   const items = Array.from({ length: 501 }, (_, index) => ({ json: { to: `delivered+${index}@simulator.test` } }));
-  const answers = await execute(parameters, { items });
-  assert.equal(new Set(answers.map(({ json }) => json.id)).size, 501);
+  const results = await execute(parameters, { items });
+  assert.equal(new Set(results.map(({ json }) => json.id)).size, 501);
 });
 
-test("an email is read, found and cancelled; its time is one of the workflow's zone", async () => {
+test("an email is read, found and cancelled; its time is in the workflow's time zone", async () => {
   const tag = `n8n-${crypto.randomUUID()}`;
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 11);
   const parameters = send({}, { scheduledFor: `${tomorrow}12:00:00`, tags: tag });
@@ -111,16 +111,16 @@ test("many emails are read up to the limit, over pages", async () => {
   assert.equal(new Set(emails.map(({ json }) => json.id)).size, 150);
 });
 
-test("addresses are blocked, found and let through again", async () => {
+test("addresses are suppressed, found and unsuppressed", async () => {
   const email = someone();
-  const [made] = await execute({ resource: "suppression", operation: "create", email });
+  const [created] = await execute({ resource: "suppression", operation: "create", email });
   const found = await execute({ resource: "suppression", operation: "getAll", returnAll: true, filters: { search: email } });
-  assert.deepEqual(found.map(({ json }) => json), [made.json]);
-  const [gone] = await execute({ resource: "suppression", operation: "delete", suppressionId: made.json.id });
-  assert.equal(gone.json.deleted, true);
+  assert.deepEqual(found.map(({ json }) => json), [created.json]);
+  const [deleted] = await execute({ resource: "suppression", operation: "delete", suppressionId: created.json.id });
+  assert.equal(deleted.json.deleted, true);
 });
 
-test("a refusal fails the node with its code and its fields", async () => {
+test("an error response fails the node with its code and fields", async () => {
   await assert.rejects(execute(send({ from: "nobody", to: "nobody" })), (error) => {
     assert.match(error.message, /validation_error/);
     assert.match(error.description, /from: .*\nto\[0\]: /);
@@ -131,14 +131,14 @@ test("a refusal fails the node with its code and its fields", async () => {
   await assert.rejects(execute({ resource: "email", operation: "cancel", emailId: " " }), ({ message }) => /ID is empty/.test(message));
 });
 
-test("a node that is set to go on answers with the error for the item that failed", async () => {
+test("a node that continues on failure returns the error of the failed item", async () => {
   const items = [{ json: { from: "hello@not-registered.example" } }, { json: { from: FROM } }];
-  const answers = await execute(send({ from: "={{ $json.from }}" }), { items, onError: "continueRegularOutput" });
-  assert.match(answers[0].json.error, /domain_not_registered/);
-  assert.equal(answers[1].json.status, "queued");
+  const results = await execute(send({ from: "={{ $json.from }}" }), { items, onError: "continueRegularOutput" });
+  assert.match(results[0].json.error, /domain_not_registered/);
+  assert.equal(results[1].json.status, "queued");
 });
 
-test("the example's node does what it says", async () => {
+test("the node of the example sends its email", async () => {
   const { nodes } = JSON.parse(readFileSync(new URL("../examples/thank-you.json", import.meta.url), "utf8"));
   const { parameters } = nodes.find(({ type }) => type === "n8n-nodes-postrider.postrider");
   const [sent] = await execute(parameters, { items: [{ json: { name: "Ada", email: someone() } }] });

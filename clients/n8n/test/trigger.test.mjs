@@ -7,7 +7,7 @@ const deliveries = [];
 let server;
 let webhookBaseUrl;
 
-/** What n8n's own server hands to a webhook: the parsed body, and the raw one beside it. */
+/** Provide requests as n8n's server does: with the parsed and the raw body. */
 before(async () => {
   server = http.createServer(async (request, response) => {
     const chunks = [];
@@ -40,12 +40,12 @@ async function deliveryFor(emailId) {
   throw new Error("no delivery within 30 s");
 }
 
-function answers() {
-  const answer = { status: (code) => Object.assign(answer, { code }), json: (body) => Object.assign(answer, { body }) };
-  return answer;
+function newResponse() {
+  const response = { status: (code) => Object.assign(response, { code }), json: (body) => Object.assign(response, { body }) };
+  return response;
 }
 
-test("the trigger makes its webhook, takes what is signed, refuses what is not, and deletes the webhook", async () => {
+test("the trigger creates its webhook, accepts signed requests, rejects others, and deletes the webhook", async () => {
   const node = trigger(["delivered"], { webhookBaseUrl });
   assert.equal(await node.checkExists(), false);
   await node.create();
@@ -54,12 +54,12 @@ test("the trigger makes its webhook, takes what is signed, refuses what is not, 
   assert.deepEqual([webhook.events, webhook.active, webhook.url.startsWith(webhookBaseUrl)], [["delivered"], true, true]);
   assert.equal(await node.checkExists(), true);
 
-  const letter = { from: "hello@demo.example", to: `n8n-${crypto.randomUUID()}@example.com`, subject: "Hi", html: "<p>Hi</p>" };
-  const { id } = (await api("POST", "/emails/send", letter)).body;
+  const message = { from: "hello@demo.example", to: `n8n-${crypto.randomUUID()}@example.com`, subject: "Hi", html: "<p>Hi</p>" };
+  const { id } = (await api("POST", "/emails/send", message)).body;
   const request = await deliveryFor(id);
-  const { workflowData } = await node.receive(request, answers());
+  const { workflowData } = await node.receive(request, newResponse());
   assert.equal(workflowData[0][0].json.event, "delivered");
-  assert.equal(workflowData[0][0].json.data.to, letter.to);
+  assert.equal(workflowData[0][0].json.data.to, message.to);
 
   const old = { ...request.headers, "webhook-timestamp": String(request.headers["webhook-timestamp"] - 3_600) };
   const forgeries = [
@@ -70,9 +70,9 @@ test("the trigger makes its webhook, takes what is signed, refuses what is not, 
     { rawBody: undefined, headers: request.headers },
   ];
   for (const forged of forgeries) {
-    const answer = answers();
-    assert.deepEqual(await node.receive({ body: request.body, ...forged }, answer), { noWebhookResponse: true });
-    assert.equal(answer.code, 401);
+    const response = newResponse();
+    assert.deepEqual(await node.receive({ body: request.body, ...forged }, response), { noWebhookResponse: true });
+    assert.equal(response.code, 401);
   }
 
   await node.delete();
@@ -82,7 +82,7 @@ test("the trigger makes its webhook, takes what is signed, refuses what is not, 
   await node.delete();
 });
 
-test("a webhook that was deleted elsewhere, or is of other events, is made anew", async () => {
+test("a webhook that was deleted or has other events is created again", async () => {
   const node = trigger(["bounced"], { webhookBaseUrl });
   await node.create();
   const { webhookId, secret } = node.staticData();

@@ -1,4 +1,4 @@
-"""Make a template and send it to many. POSTRIDER_URL, POSTRIDER_API_KEY and FROM come from the environment."""
+"""Create a template and send a batch. Set POSTRIDER_URL, POSTRIDER_API_KEY and FROM in the environment."""
 
 import os
 
@@ -20,4 +20,4 @@ with Postrider() as client:
     for email in client.emails.list(tag="welcome"):
         print(email.to, email.status)
     client.templates.delete(template.id)
-    print(batch.queued, "accepted,", len(batch.rejected), "left out; done")
+    print(batch.queued, "accepted,", len(batch.rejected), "rejected; done")

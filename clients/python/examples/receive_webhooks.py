@@ -1,4 +1,4 @@
-"""Take the service's events and verify them. The webhook is made, tried and deleted here; yours stays."""
+"""Receive webhook events and verify them. This example creates, tests and deletes its webhook."""
 
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -9,7 +9,7 @@ client = Postrider()
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        # The body as it came: parsed JSON has lost its bytes, and could not be verified.
+        # The signature covers the raw bytes; parsed JSON cannot be verified.
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             event = client.webhooks.verify(body, self.headers, secret)
@@ -23,7 +23,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 server = HTTPServer(("127.0.0.1", 0), Receiver)
 webhook = client.webhooks.create(url=f"http://127.0.0.1:{server.server_port}/", events=["delivered", "bounced"])
-assert webhook.secret is not None, "it is told when a webhook is made"
+assert webhook.secret is not None, "the response of create contains the secret"
 secret = webhook.secret
 client.webhooks.test(webhook.id)
 server.handle_request()

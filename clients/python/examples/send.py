@@ -1,4 +1,4 @@
-"""Send one email with a file, and follow it. POSTRIDER_URL, POSTRIDER_API_KEY and FROM come from the environment."""
+"""Send an email with an attachment. Set POSTRIDER_URL, POSTRIDER_API_KEY and FROM in the environment."""
 
 import os
 
@@ -19,4 +19,4 @@ with Postrider() as client:
     except RecipientSuppressed as error:
         print("not sent to:", error.recipients)
     except QuotaExceeded as error:
-        print("the next emails go out from", error.resets_at)
+        print("quota exceeded until", error.resets_at)

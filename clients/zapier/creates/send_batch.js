@@ -1,10 +1,11 @@
 const { post } = require('../requests');
-const letters = require('../letters');
+const emailFields = require('../email_fields');
 
 const perform = async (z, bundle) => {
   const { template_id: templateId, recipients, template_data: templateData, subject, idempotency_key: key } = bundle.inputData;
-  const people = recipients.map((to) => ({ to, ...letters.given({ templateData }) }));
-  const body = { ...letters.sharedOf(bundle.inputData), templateId, recipients: people, ...letters.given({ subject }) };
+  const batchRecipients = recipients.map((to) => ({ to, ...emailFields.withoutEmpty({ templateData }) }));
+  const shared = emailFields.sharedOf(bundle.inputData);
+  const body = { ...shared, templateId, recipients: batchRecipients, ...emailFields.withoutEmpty({ subject }) };
   return await post(z, bundle, ['emails', 'batch'], body, key);
 };
 
@@ -13,17 +14,17 @@ module.exports = {
   noun: 'Batch',
   display: {
     label: 'Send Template to Many',
-    description: 'Sends a template to up to 500 recipients, each with an email of their own.',
+    description: 'Sends a template to up to 500 recipients. Each recipient gets a separate email.',
   },
   operation: {
     perform,
     inputFields: [
-      ...letters.senderFields,
-      letters.templateField,
+      ...emailFields.senderFields,
+      emailFields.templateField,
       { key: 'recipients', label: 'Recipients', type: 'string', list: true, required: true },
-      { key: 'template_data', label: 'Template Data', dict: true, helpText: 'The same values for all of them.' },
-      { key: 'subject', label: 'Subject', type: 'string', helpText: "In place of the template's." },
-      ...letters.sharedFields,
+      { key: 'template_data', label: 'Template Data', dict: true, helpText: 'The same values for all recipients.' },
+      { key: 'subject', label: 'Subject', type: 'string', helpText: "Replaces the template's subject." },
+      ...emailFields.sharedFields,
     ],
     sample: {
       queued: 1,

@@ -1,9 +1,10 @@
 const { post } = require('../requests');
-const letters = require('../letters');
+const emailFields = require('../email_fields');
 
 const perform = async (z, bundle) => {
   const { subject, html, text, idempotency_key: key } = bundle.inputData;
-  const body = { ...(await letters.letterOf(z, bundle.inputData)), ...letters.given({ subject, html, text }) };
+  const email = await emailFields.emailBodyOf(z, bundle.inputData);
+  const body = { ...email, ...emailFields.withoutEmpty({ subject, html, text }) };
   return await post(z, bundle, ['emails', 'send'], body, key);
 };
 
@@ -14,15 +15,15 @@ module.exports = {
   operation: {
     perform,
     inputFields: [
-      ...letters.senderFields,
-      ...letters.recipientFields,
+      ...emailFields.senderFields,
+      ...emailFields.recipientFields,
       { key: 'subject', label: 'Subject', type: 'string', required: true },
       { key: 'html', label: 'HTML', type: 'text', helpText: 'An email needs HTML, text or both.' },
-      { key: 'text', label: 'Text', type: 'text', helpText: 'Made from the HTML when empty.' },
-      ...letters.sharedFields,
-      ...letters.letterFields,
+      { key: 'text', label: 'Text', type: 'text', helpText: 'Generated from the HTML if empty.' },
+      ...emailFields.sharedFields,
+      ...emailFields.contentFields,
     ],
-    outputFields: letters.acceptedOutput,
-    sample: letters.acceptedSample,
+    outputFields: emailFields.acceptedOutput,
+    sample: emailFields.acceptedSample,
   },
 };

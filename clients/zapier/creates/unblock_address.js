@@ -3,7 +3,7 @@ const { remove } = require('../requests');
 module.exports = {
   key: 'unblock_address',
   noun: 'Suppression',
-  display: { label: 'Unblock Address', description: 'Takes an address off the suppression list.' },
+  display: { label: 'Unblock Address', description: 'Removes an address from the suppression list.' },
   operation: {
     perform: (z, bundle) => remove(z, bundle, ['suppressions', bundle.inputData.id]),
     inputFields: [

@@ -1,19 +1,19 @@
 const { get } = require('../requests');
-const { given } = require('../letters');
+const { withoutEmpty } = require('../email_fields');
 const { sample } = require('./email').operation;
 
 const STATUSES = ['scheduled', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'cancelled'];
 
 const perform = async (z, bundle) => {
   const { search, tag, status, from, to } = bundle.inputData;
-  const query = given({ search, tag, status, from, to, limit: 100 });
+  const query = withoutEmpty({ search, tag, status, from, to, limit: 100 });
   return (await get(z, bundle, ['emails'], query)).data;
 };
 
 module.exports = {
   key: 'emails',
   noun: 'Email',
-  display: { label: 'Find Emails', description: 'Finds emails by recipient, subject, tag, status or time; the newest first.' },
+  display: { label: 'Find Emails', description: 'Finds emails by recipient, subject, tag, status or time, newest first.' },
   operation: {
     perform,
     inputFields: [

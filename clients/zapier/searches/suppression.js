@@ -1,6 +1,6 @@
 const { get } = require('../requests');
 
-// The service searches for a part of the address; a Zap asks for the whole of it.
+// The API matches parts of an address; the Zap needs an exact match.
 const perform = async (z, bundle) => {
   const email = bundle.inputData.email.trim().toLowerCase();
   const { data } = await get(z, bundle, ['suppressions'], { search: email, limit: 100 });

@@ -30,24 +30,24 @@ function template() {
   return api("/templates", { method: "POST", body: JSON.stringify(body) });
 }
 
-/** Serve until the act is over; return what it returns. */
-async function serving(handler, act) {
+/** Run a server during the callback; return the result of the callback. */
+async function serving(handler, callback) {
   const server = http.createServer(handler);
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {
-    return await act(`http://127.0.0.1:${server.address().port}`);
+    return await callback(`http://127.0.0.1:${server.address().port}`);
   } finally {
     server.closeAllConnections();
     server.close();
   }
 }
 
-test("the app is valid by Zapier's own schema", () => {
+test("the app is valid according to Zapier's schema", () => {
   const { prepareApp, validateApp } = require("zapier-platform-core/src/tools/schema");
   assert.deepEqual(validateApp(prepareApp(App)), []);
 });
 
-test("the connection is tested with GET /v1/me, and labelled by it", async () => {
+test("the connection is tested with GET /v1/me and gets its label from it", async () => {
   const me = await run(App.authentication.test);
   assert.match(me.workspace.id, /^ws_/);
   assert.equal(await run(App.authentication.connectionLabel, me), `${me.workspace.name} (${me.key.name})`);
@@ -55,7 +55,7 @@ test("the connection is tested with GET /v1/me, and labelled by it", async () =>
   await assert.rejects(wrong, /AuthenticationError/);
 });
 
-test("an email is sent with files, and the key does not go to where they are fetched", async () => {
+test("an email is sent with attachments, and the API key is not sent to their hosts", async () => {
   const seen = [];
   const serve = (request, response) => {
     seen.push(request.headers.authorization);
@@ -98,7 +98,7 @@ test("a template is sent to one and to many", async () => {
   assert.equal((await api(`/emails/${batch.ids[1]}`)).subject, "Dear all");
 });
 
-test("an email is got, found and cancelled", async () => {
+test("an email is retrieved, found and cancelled", async () => {
   const tag = `zapier-${crypto.randomUUID()}`;
   const input = { ...SENDER, to: [someone()], subject: "Later", text: "Hi", tags: [tag], scheduled_for: new Date(Date.now() + 3_600_000).toISOString() };
   const { id, status } = await run(App.creates.send_email.operation.perform, input);
@@ -111,7 +111,7 @@ test("an email is got, found and cancelled", async () => {
   await assert.rejects(run(App.creates.cancel_email.operation.perform, { id: " " }), /ID is empty/);
 });
 
-test("an address is blocked, found and let through again", async () => {
+test("an address is suppressed, found and unsuppressed", async () => {
   const email = someone();
   const { id } = await run(App.creates.block_address.operation.perform, { email });
   const [found] = await run(App.searches.suppression.operation.perform, { email: email.toUpperCase() });
@@ -120,7 +120,7 @@ test("an address is blocked, found and let through again", async () => {
   assert.deepEqual(await run(App.searches.suppression.operation.perform, { email }), []);
 });
 
-test("a refusal is told with its fields, and a limit as one", async () => {
+test("an error response is reported with its fields, and a rate limit as ThrottledError", async () => {
   const input = { ...SENDER, to: ["nobody"], subject: "Hello", text: "Hi" };
   await assert.rejects(run(App.creates.send_email.operation.perform, input), /to\[0\]: .*/);
   const limit = (_, response) => {
@@ -133,7 +133,7 @@ test("a refusal is told with its fields, and a limit as one", async () => {
   });
 });
 
-test("the trigger makes a webhook, takes what is signed, ignores what is not, and deletes it", async () => {
+test("the trigger creates a webhook, accepts signed requests, ignores others, and deletes it", async () => {
   const { performSubscribe, perform, performList, performUnsubscribe } = App.triggers.event.operation;
   const input = { events: ["delivered"] };
   const received = [];
@@ -146,19 +146,19 @@ test("the trigger makes a webhook, takes what is signed, ignores what is not, an
   await serving(catchAll, async (targetUrl) => {
     const subscribeData = await run(performSubscribe, input, { targetUrl });
     const { id } = await run(App.creates.send_email.operation.perform, { ...SENDER, to: [someone()], subject: "Hi", text: "Hi" });
-    const isOurs = ({ content }) => JSON.parse(content).data.emailId === id;
-    for (const end = Date.now() + 30_000; !received.some(isOurs); await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const isForEmail = ({ content }) => JSON.parse(content).data.emailId === id;
+    for (const end = Date.now() + 30_000; !received.some(isForEmail); await new Promise((resolve) => setTimeout(resolve, 50))) {
       assert.ok(Date.now() < end, "no delivery within 30 s");
     }
-    const rawRequest = received.find(isOurs);
+    const rawRequest = received.find(isForEmail);
     const cleanedRequest = JSON.parse(rawRequest.content);
     const asZapier = Object.fromEntries(Object.entries(rawRequest.headers).map(([name, value]) => [`Http-${name}`, value]));
-    const take = (raw, data = subscribeData) => run(perform, input, { rawRequest: raw, cleanedRequest, subscribeData: data });
-    assert.equal((await take(rawRequest))[0].data.emailId, id);
-    assert.equal((await take({ ...rawRequest, headers: asZapier })).length, 1);
-    assert.deepEqual(await take({ ...rawRequest, content: `${rawRequest.content} ` }), []);
-    assert.deepEqual(await take({ ...rawRequest, headers: {} }), []);
-    assert.deepEqual(await take(rawRequest, { id: subscribeData.id }), []);
+    const receive = (raw, data = subscribeData) => run(perform, input, { rawRequest: raw, cleanedRequest, subscribeData: data });
+    assert.equal((await receive(rawRequest))[0].data.emailId, id);
+    assert.equal((await receive({ ...rawRequest, headers: asZapier })).length, 1);
+    assert.deepEqual(await receive({ ...rawRequest, content: `${rawRequest.content} ` }), []);
+    assert.deepEqual(await receive({ ...rawRequest, headers: {} }), []);
+    assert.deepEqual(await receive(rawRequest, { id: subscribeData.id }), []);
     const samples = await run(performList, input);
     const sample = samples.find((one) => one.data.emailId === id);
     assert.deepEqual([sample.id, sample.type], [cleanedRequest.id, "email.delivered"]);

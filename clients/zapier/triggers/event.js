@@ -1,25 +1,25 @@
 const { get, post, remove } = require('../requests');
 const { isSigned } = require('../signature');
 
-const KINDS = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred'];
-const SAMPLES_FROM = 10;
+const EVENT_TYPES = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred'];
+const SAMPLE_EMAILS = 10;
 
 const performSubscribe = (z, bundle) =>
   post(z, bundle, ['webhooks'], { url: bundle.targetUrl, events: bundle.inputData.events });
 
 const performUnsubscribe = (z, bundle) => remove(z, bundle, ['webhooks', bundle.subscribeData.id]);
 
-/** Give the event on, when it was signed with the secret that subscribing was answered with. */
+/** Return the event if it was signed with the secret of the subscription. */
 const perform = (z, bundle) => {
   const secret = bundle.subscribeData?.secret;
   if (secret && bundle.rawRequest && isSigned(bundle.rawRequest, secret)) return [bundle.cleanedRequest];
-  z.console.log('A request was ignored: its signature is wrong.');
+  z.console.log('Ignored a request with an invalid signature.');
   return [];
 };
 
-/** Find events of the newest emails, for setting a Zap up. */
+/** Return events of the newest emails as samples for the Zap editor. */
 const performList = async (z, bundle) => {
-  const { data: emails } = await get(z, bundle, ['emails'], { limit: SAMPLES_FROM });
+  const { data: emails } = await get(z, bundle, ['emails'], { limit: SAMPLE_EMAILS });
   const found = await Promise.all(emails.map((email) => eventsOf(z, bundle, email)));
   return found.flat();
 };
@@ -49,7 +49,7 @@ module.exports = {
     performUnsubscribe,
     perform,
     performList,
-    inputFields: [{ key: 'events', label: 'Events', type: 'string', list: true, required: true, choices: KINDS }],
+    inputFields: [{ key: 'events', label: 'Events', type: 'string', list: true, required: true, choices: EVENT_TYPES }],
     outputFields: [
       { key: 'id', label: 'Event ID' },
       { key: 'event', label: 'Event' },

@@ -1,4 +1,4 @@
-"""manage.py erase_address: forget a person, by address."""
+"""manage.py erase_address: erase the data of one email address."""
 
 import argparse
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from emails.upkeep.erasure import erase_emails
-from inbound import queue as reports
 from inbound.inbox.retention import erase_mail
+from inbound.queue import erase_reports
 from lib.email_addresses import InvalidAddress, parse_address
 from system_mail import queue as system_mail
 
 
 class Command(BaseCommand):
     help = (
-        "Erase what is kept of a person in all workspaces, by address: emails with their timelines, what webhooks tell "
-        "of them, reports, caught mail. Counters stay, and so does a suppression. May be repeated."
+        "Erase the data of an address in all workspaces: emails with their timelines and webhook deliveries, reports "
+        "and messages of the built-in inbox. Counters and suppressions are kept. Safe to run again."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -25,11 +25,13 @@ class Command(BaseCommand):
         try:
             spec = parse_address(address).spec
         except InvalidAddress as error:
-            raise CommandError(f"{address!r} is no address.") from error
+            raise CommandError(f"{address!r} is not an email address.") from error
         erased = erase_emails(spec)
-        reports.erase(spec)
+        erase_reports(spec)
         erase_mail(spec)
-        system_mail.erase(spec)
-        self.stdout.write(f"{erased.emails} emails are erased.")
-        if erased.left:
-            self.stdout.write(f"{erased.left} are still on their way: cancel them, or come again when they have ended.")
+        system_mail.erase_system_mail(spec)
+        self.stdout.write(f"{erased.emails} emails erased.")
+        if erased.in_progress:
+            self.stdout.write(
+                f"{erased.in_progress} still in progress: cancel them, or run this command again once they are sent."
+            )

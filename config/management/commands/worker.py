@@ -1,4 +1,4 @@
-"""manage.py worker: WORKER_CONCURRENCY Celery processes, ended together."""
+"""manage.py worker: WORKER_CONCURRENCY Celery processes, started and stopped together."""
 
 import multiprocessing
 import os
@@ -14,14 +14,14 @@ from django.core.management.base import BaseCommand
 
 from config.worker import PARENT
 
-# Threads share a process's sessions and its one drain of each kind; two stay free for chores.
+# The threads of a process share its sessions and its queue processors; two threads stay free for scheduled tasks.
 CELERY = [sys.executable, "-m", "celery", "--app", "config", "--quiet", "worker"]
 OPTIONS = ["--pool", "threads", "--concurrency", "4", "--without-gossip", "--without-mingle", "--loglevel", "WARNING"]
 RESTART_SECONDS = 1.0
 
 
 class Command(BaseCommand):
-    help = "Run the worker: as many processes as WORKER_CONCURRENCY says, one a core by default."
+    help = "Run WORKER_CONCURRENCY worker processes, by default one per core."
 
     def handle(self, *args: Any, **options: Any) -> None:
         count = settings.WORKER_CONCURRENCY or multiprocessing.cpu_count()

@@ -1,4 +1,4 @@
-"""manage.py create_demo: what bin/run shows a newcomer, printed once as JSON."""
+"""Command create_demo: create the demo account of bin/run and print its credentials as JSON."""
 
 import json
 import secrets
@@ -9,7 +9,7 @@ from django.db import transaction
 
 from domains.services import register_domain
 from workspaces.models import ApiKey, User, Workspace
-from workspaces.services import issue_api_key, open_account
+from workspaces.services import create_account, issue_api_key
 
 DOMAIN = "demo.example"
 OWNER = "owner@demo.example"
@@ -17,7 +17,9 @@ STAFF = "staff@demo.example"
 
 
 class Command(BaseCommand):
-    help = "Create the demo account with a key and a domain, and a staff user; again: new passwords and a new key."
+    help = (
+        "Create a demo account with an API key and a domain, and a staff user. Running it again resets both passwords."
+    )
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -25,7 +27,7 @@ class Command(BaseCommand):
         workspace = self.workspace(password)
         self.staff(staff_password)
         _, secret = issue_api_key(workspace, name="Demo", scope=ApiKey.Scope.FULL_ACCESS)
-        answer = {
+        credentials = {
             "apiKey": secret.text,
             "from": f"Demo <hello@{DOMAIN}>",
             "dashboardEmail": OWNER,
@@ -33,12 +35,12 @@ class Command(BaseCommand):
             "staffEmail": STAFF,
             "staffPassword": staff_password,
         }
-        self.stdout.write(json.dumps(answer))
+        self.stdout.write(json.dumps(credentials))
 
     def workspace(self, password: str) -> Workspace:
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
-            workspace = open_account(email=OWNER, password=password, workspace_name="Demo", plan="enterprise")
+            workspace = create_account(email=OWNER, password=password, workspace_name="Demo", plan="enterprise")
             register_domain(workspace, name=DOMAIN)
             return workspace
         set_password(owner, password)

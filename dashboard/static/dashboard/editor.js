@@ -1,4 +1,4 @@
-// The template editor: what is written is checked and shown a moment after the last key.
+// Template editor: checks and previews the template shortly after the last key press.
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector("[data-editor]");
   if (!form) return;
@@ -7,28 +7,28 @@ document.addEventListener("DOMContentLoaded", () => {
   const missing = form.querySelector("[data-missing]");
   const field = (name) => form.elements.namedItem(name);
   let timer = 0;
-  let turn = 0;
+  let latestCheck = 0;
 
   async function check() {
-    const mine = ++turn;
+    const thisCheck = ++latestCheck;
     const response = await fetch(form.dataset.check, { method: "POST", body: new FormData(form) }).catch(() => null);
-    // An answer that was overtaken says nothing about what stands there now.
-    if (mine !== turn || !response || !response.ok) return;
-    const found = await response.json();
-    const isRight = !found.error;
-    status.textContent = isRight ? form.dataset.right : found.error;
-    status.dataset.tone = isRight ? "success" : "danger";
+    // Ignore the response to an older version of the form.
+    if (thisCheck !== latestCheck || !response || !response.ok) return;
+    const result = await response.json();
+    const isValid = !result.error;
+    status.textContent = isValid ? form.dataset.valid : result.error;
+    status.dataset.tone = isValid ? "success" : "danger";
     for (const name of ["subject", "html", "text", "data"]) {
-      field(name).setAttribute("aria-invalid", String(found.field === name));
+      field(name).setAttribute("aria-invalid", String(result.field === name));
     }
-    missing.replaceChildren(...(found.missing || []).map(tag));
-    missing.closest("[data-missing-box]").hidden = !(found.missing || []).length;
-    if (!isRight) return;
-    subject.textContent = found.subject;
+    missing.replaceChildren(...(result.missing || []).map(tag));
+    missing.closest("[data-missing-box]").hidden = !(result.missing || []).length;
+    if (!isValid) return;
+    subject.textContent = result.subject;
     show();
   }
 
-  // A new frame for each preview: one that is navigated would fill the history of the Back button.
+  // A new frame for each preview: navigating one frame would add entries to the browser history.
   function show() {
     const old = form.querySelector("iframe");
     const frame = old.cloneNode();

@@ -1,5 +1,5 @@
-// Says what unfold's pages only show: the names of scrolled parts, of searched choices, of a column of crosses.
-// Registered before simplebar's own listener, which reads the attribute when it begins.
+// Accessible names that unfold's pages lack: of scroll areas, of searchable selects, of the column of delete boxes.
+// Registered before simplebar's listener, which reads the attribute at start.
 document.addEventListener("DOMContentLoaded", () => {
   const main = document.querySelector("main[data-menu]");
   if (!main) return;
@@ -9,13 +9,13 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const cell of main.querySelectorAll(".tabular thead th")) {
     if (!cell.textContent.trim()) cell.append(unseen(main.dataset.delete));
   }
-  // Rows that are added copy a row that stands there already, names and all.
+  // Added rows are copies of an existing row, including its names.
   for (const field of main.querySelectorAll(".tabular tbody td :is(input:not([type=hidden]), select, textarea)")) {
     const header = headerOf(field);
     if (header && !field.labels?.length) field.setAttribute("aria-label", words(header));
   }
   nameChoices(main);
-  // Choices come later than the page, and with each row that is added to it.
+  // Select boxes are added after the page loads, and with each added row.
   if (main.querySelector("select.admin-autocomplete")) {
     new MutationObserver(() => nameChoices(main)).observe(main, { childList: true, subtree: true });
   }
@@ -28,7 +28,7 @@ function nameOfBox(box, main) {
   return words(heading);
 }
 
-// The element that select2 shows in place of a <select>, to which the label still points.
+// The label points to the <select>; name the element that select2 shows instead.
 function nameChoices(main) {
   for (const shown of main.querySelectorAll(".select2-selection__rendered:not([aria-label])")) {
     const select = shown.closest(".select2-container").previousElementSibling;
@@ -49,7 +49,7 @@ function unseen(text) {
   return element;
 }
 
-// Without the asterisk of a required field and the names of icons.
+// The text without the asterisk of a required field and without icon names.
 function words(element) {
   const copy = element.cloneNode(true);
   for (const icon of copy.querySelectorAll(".material-symbols-outlined")) icon.remove();

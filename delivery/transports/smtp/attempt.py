@@ -1,4 +1,4 @@
-"""One attempt at one message: a kept connection if there is one, else the hosts one after another."""
+"""SMTP attempt: one try to deliver one message, over an idle session or to the hosts one after another."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -6,71 +6,80 @@ from dataclasses import replace
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.delivery_request import DeliveryRequest
 from delivery.transports.destinations import Destination
-from delivery.transports.interface import Lease
+from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.errors import SmtpError
-from delivery.transports.smtp.server import Server
+from delivery.transports.smtp.mail_host import MailHost
 from delivery.transports.smtp.session import Receipt, Session
 from delivery.transports.smtp.session_factory import SessionFactory
 
 
-class Attempt:
-    """Composes the message once, when a connection stands, and ends with an outcome.
+class SmtpAttempt:
+    """One attempt. The message is composed once, when the first session is open.
 
-    on_acceptance: what a 250 to the final dot means.
+    on_acceptance: the status that a 250 reply to the final dot stands for.
     """
 
     def __init__(
-        self, consignment: DeliveryRequest, *, lease: Lease, opener: SessionFactory, on_acceptance: DeliveryStatus
+        self,
+        request: DeliveryRequest,
+        *,
+        lease: LeaseCheck,
+        session_factory: SessionFactory,
+        on_acceptance: DeliveryStatus,
     ) -> None:
-        self._consignment = consignment
+        self._request = request
         self._lease = lease
         self._on_acceptance = on_acceptance
-        self._opener = opener
-        self._deadline = opener.deadline()
+        self._session_factory = session_factory
+        self._deadline = session_factory.deadline()
         self._message = b""
 
-    async def run(self, lane: Destination, servers: AsyncIterator[Server]) -> DeliveryOutcome:
-        """Return the outcome. servers: those to try, as they are found; at least one.
+    async def run(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
+        """Return the outcome. hosts: the hosts to try, in order; at least one.
 
-        Raises LeaseLost, and what looking for servers raises.
+        Raises LeaseLost and the errors of the hosts iterator.
         """
         try:
-            return await self._try(lane, servers)
-        except SmtpError as setback:
-            (lane.failed if setback.is_of_the_connection else lane.moved)()
-            return setback.outcome()
+            return await self._try(destination, hosts)
+        except SmtpError as error:
+            if error.is_connection_error:
+                destination.record_failure()
+            else:
+                destination.record_reply()
+            return error.outcome()
 
-    async def _try(self, lane: Destination, servers: AsyncIterator[Server]) -> DeliveryOutcome:
+    async def _try(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
         last: SmtpError | None = None
-        while session := lane.take():
+        while session := destination.take_session():
             try:
-                return await self._send(lane, session)
-            except SmtpError as setback:
-                # Closed by the host between two messages: that says nothing of this one.
-                if not setback.is_stale:
+                return await self._send(destination, session)
+            except SmtpError as error:
+                # A connection that the host closed between two messages says nothing about this message.
+                if not error.is_stale_connection:
                     raise
-        async for server in servers:
+        async for host in hosts:
             try:
-                return await self._send(lane, await self._opener.open(server, deadline=self._deadline))
-            except SmtpError as setback:
-                if not setback.may_try_next_host:
+                session = await self._session_factory.open(host, deadline=self._deadline)
+                return await self._send(destination, session)
+            except SmtpError as error:
+                if not error.may_try_next_host:
                     raise
-                last = setback
+                last = error
         assert last
         raise last
 
-    async def _send(self, lane: Destination, session: Session) -> DeliveryOutcome:
+    async def _send(self, destination: Destination, session: Session) -> DeliveryOutcome:
         try:
-            self._message = self._message or self._consignment.message()
+            self._message = self._message or self._request.message()
             receipt = await session.send(
-                self._consignment.envelope, self._message, lease=self._lease, deadline=self._deadline
+                self._request.envelope, self._message, lease=self._lease, deadline=self._deadline
             )
         finally:
-            lane.give_back(session)
-        lane.moved()
+            destination.return_session(session)
+        destination.record_reply()
         return self._accepted(receipt)
 
     def _accepted(self, receipt: Receipt) -> DeliveryOutcome:
         outcome = DeliveryOutcome(self._on_acceptance, receipt.reply)
-        asked = self._on_acceptance is DeliveryStatus.SENT and receipt.dsn_requested
-        return replace(outcome, success_dsn_requested=True) if asked else outcome
+        is_requested = self._on_acceptance is DeliveryStatus.SENT and receipt.dsn_requested
+        return replace(outcome, success_dsn_requested=True) if is_requested else outcome

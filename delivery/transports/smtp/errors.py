@@ -1,59 +1,60 @@
-"""What stops a hand-over on its way, and what that means for the message."""
+"""SMTP errors and the outcome that each one stands for."""
 
-from delivery.bounces.classification import Stage, classify
-from delivery.bounces.reasons import Reason
+from delivery.bounces.classification import SmtpStage, classify
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
 
-BEFORE_MAIL = frozenset({Stage.CONNECT, Stage.BANNER, Stage.EHLO, Stage.STARTTLS, Stage.AUTH})
-BEFORE_DATA = BEFORE_MAIL | {Stage.MAIL, Stage.RCPT}
+BEFORE_MAIL = frozenset({SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.STARTTLS, SmtpStage.AUTH})
+BEFORE_DATA = BEFORE_MAIL | {SmtpStage.MAIL, SmtpStage.RCPT}
 CLOSING = 421
 
 
 class SmtpError(Exception):
-    """A host refused, or its connection failed.
+    """Raised when a host refuses a command or the connection fails.
 
-    stage: what was being done. reply: the host's refusal, code 0 when the connection failed.
-    reason: of a failed connection; a refusal is classified.
+    stage: the command under way. reply: the host's refusal; its code is 0 for a connection failure.
+    reason: of a connection failure; a refusal is classified instead.
     """
 
-    def __init__(self, stage: Stage, reply: Reply, reason: Reason = Reason.NETWORK) -> None:
+    def __init__(self, stage: SmtpStage, reply: Reply, reason: FailureReason = FailureReason.NETWORK) -> None:
         super().__init__(reply.text)
         self.stage = stage
         self.reply = reply
         self.reason = reason
 
     @property
-    def is_of_the_connection(self) -> bool:
-        """Tell whether it says something of the host, not of the message."""
+    def is_connection_error(self) -> bool:
+        """Return whether the error concerns the host rather than the message."""
         return self.stage in BEFORE_MAIL or not self.reply.code
 
     @property
     def may_try_next_host(self) -> bool:
-        """Tell whether another host may be asked in the same attempt (F21): never after DATA began."""
-        return self.is_of_the_connection and self.stage in BEFORE_DATA
+        """Return whether the same attempt may try another host (F21): never after DATA began."""
+        return self.is_connection_error and self.stage in BEFORE_DATA
 
     @property
-    def is_stale(self) -> bool:
-        """Tell whether a kept connection had just been closed by the host: the message was not looked at."""
-        return self.stage is Stage.MAIL and self.reply.code in (0, CLOSING)
+    def is_stale_connection(self) -> bool:
+        """Return whether the host had closed a kept connection, and so never saw the message."""
+        return self.stage is SmtpStage.MAIL and self.reply.code in (0, CLOSING)
 
     def outcome(self) -> DeliveryOutcome:
+        """Return the outcome of the attempt that this error ended."""
         if self.reply.code:
             found = classify(self.reply, stage=self.stage)
             return DeliveryOutcome(
-                found.verdict,
+                found.status,
                 self.reply,
                 found.reason,
                 is_recipient_fault=found.is_recipient_fault,
-                # Another host, or this one after an update, may take the address.
-                never_suppresses=found.reason is Reason.SMTPUTF8_REQUIRED,
+                # Another host, or this one after an upgrade, may accept the address.
+                never_suppresses=found.reason is FailureReason.SMTPUTF8_REQUIRED,
             )
-        # Whole and without an answer: the host may have it.
-        is_unknown = self.stage is Stage.DOT
-        reason = Reason.OUTCOME_UNKNOWN if is_unknown else self.reason
+        # The whole message was sent and no reply came: the host may have accepted it.
+        is_unknown = self.stage is SmtpStage.DOT
+        reason = FailureReason.OUTCOME_UNKNOWN if is_unknown else self.reason
         return DeliveryOutcome(DeliveryStatus.DEFERRED, self.reply, reason, may_be_delivered=is_unknown)
 
 
-def broken(stage: Stage, text: str, reason: Reason = Reason.NETWORK) -> SmtpError:
-    """Return the setback of a connection that failed, told in our own words."""
+def connection_error(stage: SmtpStage, text: str, reason: FailureReason = FailureReason.NETWORK) -> SmtpError:
+    """Return the error of a failed connection, with a text written by Postrider."""
     return SmtpError(stage, Reply(0, safe_text(text)), reason)

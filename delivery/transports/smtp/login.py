@@ -1,4 +1,4 @@
-"""SMTP AUTH (RFC 4954): what is said in each mechanism. Only ever called behind TLS."""
+"""SMTP AUTH (RFC 4954): the responses of each mechanism. Used only over TLS."""
 
 import hmac
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Login:
 
 
 def _plain(login: Login, challenge: bytes) -> bytes:
-    """RFC 4616."""
+    """Return the PLAIN response (RFC 4616)."""
     return f"\0{login.username}\0{login.password}".encode()
 
 
@@ -25,12 +25,12 @@ def _password(login: Login, challenge: bytes) -> bytes:
 
 
 def _digest(login: Login, challenge: bytes) -> bytes:
-    """RFC 2195."""
+    """Return the CRAM-MD5 response (RFC 2195)."""
     return f"{login.username} {hmac.new(login.password.encode(), challenge, 'md5').hexdigest()}".encode()
 
 
-# What answers each challenge. The first mechanism that the host offers is used: behind TLS all are as safe.
-# LOGIN has no standard; hosts ask for the name and then for the password, in any words.
+# Responses to the challenges of each mechanism. The first that the host offers is used: over TLS all are equally safe.
+# LOGIN has no standard; hosts ask for the user name and then the password, in any wording.
 MECHANISMS: dict[str, tuple[Callable[[Login, bytes], bytes], ...]] = {
     "PLAIN": (_plain,),
     "LOGIN": (_username, _password),

@@ -1,4 +1,4 @@
-"""One SMTP session (RFC 5321): open it to a host, send one message after another, close it."""
+"""SMTP session (RFC 5321): connects to a host, sends one message after another, closes."""
 
 import asyncio
 import base64
@@ -7,56 +7,56 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delivery.bounces.classification import Stage
-from delivery.bounces.reasons import Reason
+from delivery.bounces.classification import SmtpStage
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import Reply, reply_of
 from delivery.message.delivery_request import Envelope
-from delivery.transports.interface import Lease, LeaseLost
+from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.smtp.commands import dot_stuffed, mail_command, rcpt_command
-from delivery.transports.smtp.errors import CLOSING, SmtpError, broken
+from delivery.transports.smtp.connection import ConnectionBroken, InvalidReply, RawReply, SmtpConnection
+from delivery.transports.smtp.errors import CLOSING, SmtpError, connection_error
 from delivery.transports.smtp.login import MECHANISMS, Login
-from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
-from delivery.transports.smtp.tls import Tls, context_for
-from delivery.transports.smtp.wire import NotSmtp, RawReply, Wire, WireBroken
+from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
+from delivery.transports.smtp.tls import TlsMode, context_for
 from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.delivery")
 
 BLOCK_BYTES = 64 * 1024
-# The first digits of replies: what a command wants, and what says no.
-WANTED = {Stage.MAIL: 2, Stage.RCPT: 2, Stage.DATA: 3}
+# First digits of replies: the one that each command expects, and the refusals.
+EXPECTED = {SmtpStage.MAIL: 2, SmtpStage.RCPT: 2, SmtpStage.DATA: 3}
 REFUSALS = (4, 5)
 NOTHING = 0
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The reply to the final dot; whether the host has promised a DSN."""
+    """The reply to the final dot. dsn_requested: the host offers DSNs and was asked for one."""
 
     reply: Reply
     dsn_requested: bool
 
 
 class Session:
-    """One connection to one host. Whatever raises Setback leaves it as usable as `is_usable` says."""
+    """One session with one host. After an SmtpError, `is_usable` says whether the session can be kept."""
 
-    def __init__(self, wire: Wire, server: Server, timeouts: Timeouts) -> None:
-        self._wire = wire
-        self._server = server
+    def __init__(self, connection: SmtpConnection, host: MailHost, timeouts: Timeouts) -> None:
+        self._connection = connection
+        self._host = host
         self._timeouts = timeouts
         self._extensions: dict[str, str] = {}
         self._needs_reset = False
-        self.is_secure = server.tls is Tls.IMPLICIT
+        self.is_secure = host.tls is TlsMode.IMPLICIT
         self.messages = 0
-        self.kept_since = 0.0
+        self.idle_since = 0.0
 
     @classmethod
-    async def open(cls, server: Server, *, deadline: float, timeouts: Timeouts = RFC_5321) -> "Session":
-        """Connect, greet, secure, log in, all by the deadline (in the loop's time). Raises Setback."""
-        wire = await _connect(server, deadline, timeouts)
-        session = cls(wire, server, timeouts)
+    async def open(cls, host: MailHost, *, deadline: float, timeouts: Timeouts = RFC_5321) -> "Session":
+        """Connect, say EHLO, start TLS and log in by the deadline (in the loop's time). Raises SmtpError."""
+        connection = await _connect(host, deadline, timeouts)
+        session = cls(connection, host, timeouts)
         try:
-            await session._begin()
+            await session._initialize()
         except BaseException:
             session.close()
             raise
@@ -64,18 +64,18 @@ class Session:
 
     @property
     def is_usable(self) -> bool:
-        return self._wire.is_quiet
+        return self._connection.is_idle
 
-    async def send(self, envelope: Envelope, message: bytes, *, lease: Lease, deadline: float) -> Receipt:
-        """Send one message and return the reply to its final dot. Raises Setback, and LeaseLost before the end."""
-        self._wire.deadline = deadline
+    async def send(self, envelope: Envelope, message: bytes, *, lease: LeaseCheck, deadline: float) -> Receipt:
+        """Send one message and return the reply to its final dot. Raises SmtpError and LeaseLost."""
+        self._connection.deadline = deadline
         if self._needs_reset:
             await self._reset()
         self._needs_reset = True
         commands = self._envelope_commands(envelope, message)
         try:
-            await (self._pipelined if "PIPELINING" in self._extensions else self._one_by_one)(commands)
-            reply = await self._body(message, lease)
+            await (self._send_pipelined if "PIPELINING" in self._extensions else self._send_one_by_one)(commands)
+            reply = await self._send_body(message, lease)
         except (asyncio.CancelledError, LeaseLost):
             self.close()
             raise
@@ -84,220 +84,230 @@ class Session:
         return Receipt(reply, dsn_requested="DSN" in self._extensions)
 
     def close(self) -> None:
-        """Say goodbye where that makes sense, and close; it may be called again."""
-        self._wire.close(b"QUIT\r\n" if self._wire.is_quiet and not self._needs_reset else b"")
+        """Send QUIT if the session is in a clean state, and close. May be called again."""
+        self._connection.close(b"QUIT\r\n" if self._connection.is_idle and not self._needs_reset else b"")
 
-    # Opening.
+    # Opening the session.
 
-    async def _begin(self) -> None:
-        await self._expect(Stage.BANNER, seconds=self._timeouts.banner)
-        await self._greet()
-        if self._server.tls in (Tls.OPPORTUNISTIC, Tls.REQUIRED):
-            await self._secure()
-        if self._server.login:
-            await self._log_in(self._server.login)
+    async def _initialize(self) -> None:
+        await self._expect(SmtpStage.BANNER, seconds=self._timeouts.banner)
+        await self._send_ehlo()
+        if self._host.tls in (TlsMode.OPPORTUNISTIC, TlsMode.REQUIRED):
+            await self._start_tls()
+        if self._host.login:
+            await self._authenticate(self._host.login)
 
-    async def _greet(self) -> None:
-        name = self._server.ehlo_name.encode()
+    async def _send_ehlo(self) -> None:
+        name = self._host.ehlo_name.encode()
         try:
-            raw = await self._expect(Stage.EHLO, b"EHLO " + name + b"\r\n", seconds=self._timeouts.ehlo)
-        except SmtpError as setback:
-            if setback.reply.code not in range(500, 600):
+            raw = await self._expect(SmtpStage.EHLO, b"EHLO " + name + b"\r\n", seconds=self._timeouts.ehlo)
+        except SmtpError as error:
+            if error.reply.code not in range(500, 600):
                 raise
-            await self._greet_plainly(b"HELO " + name + b"\r\n", setback)
+            await self._send_helo(b"HELO " + name + b"\r\n", error)
             return
         words = [line.decode("ascii", "replace").upper().partition(" ") for line in raw.lines[1:]]
         self._extensions = {keyword: rest for keyword, _, rest in words}
 
-    async def _greet_plainly(self, command: bytes, refusal: SmtpError) -> None:
+    async def _send_helo(self, command: bytes, refusal: SmtpError) -> None:
         """Say HELO to a host that refused EHLO (section 3.2)."""
         try:
-            await self._expect(Stage.EHLO, command, seconds=self._timeouts.ehlo)
-        except SmtpError as setback:
-            # What was said of EHLO tells more than the connection that broke thereafter.
-            raise (setback if setback.reply.code else refusal) from None
+            await self._expect(SmtpStage.EHLO, command, seconds=self._timeouts.ehlo)
+        except SmtpError as error:
+            # The refusal of EHLO is more informative than a connection that broke after it.
+            raise (error if error.reply.code else refusal) from None
         self._extensions = {}
 
-    async def _secure(self) -> None:
-        is_mandatory = self._server.tls.is_mandatory
+    async def _start_tls(self) -> None:
+        is_mandatory = self._host.tls.is_mandatory
         if "STARTTLS" not in self._extensions:
             if is_mandatory:
-                raise broken(
-                    Stage.STARTTLS, "The host offers no TLS, and the connection must be encrypted.", Reason.TLS
+                raise connection_error(
+                    SmtpStage.STARTTLS,
+                    "The host offers no TLS, and TLS is required.",
+                    FailureReason.TLS,
                 )
             return
         try:
-            await self._expect(Stage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
-        except SmtpError as setback:
-            # A host that offers TLS and then has none may still be spoken to in clear, as one that offers none.
-            if is_mandatory or not setback.reply.code or setback.reply.code == CLOSING:
+            await self._expect(SmtpStage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
+        except SmtpError as error:
+            # A host that refuses its own STARTTLS may still be used in plaintext, as one that offers no TLS.
+            if is_mandatory or not error.reply.code or error.reply.code == CLOSING:
                 raise
             return
         await self._handshake()
-        # Nothing that was said in clear counts any more (RFC 3207, section 4.2).
-        await self._greet()
+        # RFC 3207, section 4.2: discard the extensions that were announced in plaintext.
+        await self._send_ehlo()
 
     async def _handshake(self) -> None:
-        context = self._server.context or context_for(self._server.tls)
+        context = self._host.context or context_for(self._host.tls)
         try:
-            await self._wire.start_tls(context, name=self._server.name, seconds=self._timeouts.tls)
-        except NotSmtp as error:
-            raise broken(Stage.STARTTLS, str(error), Reason.PROTOCOL) from error
-        except (OSError, WireBroken) as error:
-            self._wire.close()
-            raise broken(Stage.STARTTLS, f"No TLS with the host: {error}", Reason.TLS) from error
+            await self._connection.start_tls(context, name=self._host.name, seconds=self._timeouts.tls)
+        except InvalidReply as error:
+            raise connection_error(SmtpStage.STARTTLS, str(error), FailureReason.PROTOCOL) from error
+        except (OSError, ConnectionBroken) as error:
+            self._connection.close()
+            raise connection_error(
+                SmtpStage.STARTTLS, f"TLS with the host failed: {error}", FailureReason.TLS
+            ) from error
         self.is_secure = True
 
-    async def _log_in(self, login: Login) -> None:
+    async def _authenticate(self, login: Login) -> None:
         if not self.is_secure:
-            raise broken(Stage.AUTH, "The password is not sent over a connection in clear.", Reason.TLS)
+            raise connection_error(
+                SmtpStage.AUTH, "The password is not sent over an unencrypted connection.", FailureReason.TLS
+            )
         offered = self._extensions.get("AUTH", "").split()
         mechanism = next((name for name in MECHANISMS if name in offered), None)
         if not mechanism:
-            text = "The host offers no way to log in that we know (PLAIN, LOGIN, CRAM-MD5)."
-            raise broken(Stage.AUTH, text, Reason.LOGIN_REFUSED)
+            text = "The host offers no supported login mechanism (PLAIN, LOGIN, CRAM-MD5)."
+            raise connection_error(SmtpStage.AUTH, text, FailureReason.LOGIN_REFUSED)
         command = f"AUTH {mechanism}\r\n".encode()
-        for say in MECHANISMS[mechanism]:
+        for respond in MECHANISMS[mechanism]:
             challenge = await self._challenge(command)
-            command = base64.b64encode(say(login, challenge)) + b"\r\n"
-        await self._expect(Stage.AUTH, command, seconds=self._timeouts.login)
+            command = base64.b64encode(respond(login, challenge)) + b"\r\n"
+        await self._expect(SmtpStage.AUTH, command, seconds=self._timeouts.login)
 
     async def _challenge(self, command: bytes) -> bytes:
-        raw = await self._expect(Stage.AUTH, command, wanted=3, seconds=self._timeouts.login)
+        raw = await self._expect(SmtpStage.AUTH, command, expected=3, seconds=self._timeouts.login)
         try:
             return base64.b64decode(raw.lines[0])
         except ValueError:
-            # Some hosts ask for the name and the password in plain words.
+            # Some hosts ask for the user name and the password in plain text instead of base64.
             return b""
 
-    # One message.
+    # Sending a message.
 
     async def _reset(self) -> None:
-        """Let the host forget the last message; one that will not says nothing of the next, but is left."""
+        """Reset the host's state after a refused message; close the connection if the host refuses."""
         try:
-            await self._expect(Stage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
-        except SmtpError as setback:
-            self._wire.close()
-            raise broken(Stage.MAIL, f"The host did not take RSET: {setback}") from setback
+            await self._expect(SmtpStage.MAIL, b"RSET\r\n", seconds=self._timeouts.envelope)
+        except SmtpError as error:
+            self._connection.close()
+            raise connection_error(SmtpStage.MAIL, f"The host refused RSET: {error}") from error
 
-    def _envelope_commands(self, envelope: Envelope, message: bytes) -> list[tuple[Stage, bytes]]:
-        self._refuse_what_the_host_cannot(envelope, message)
+    def _envelope_commands(self, envelope: Envelope, message: bytes) -> list[tuple[SmtpStage, bytes]]:
+        self._check_extensions(envelope, message)
         return [
-            (Stage.MAIL, mail_command(envelope, size=len(message), extensions=self._extensions)),
-            (Stage.RCPT, rcpt_command(envelope, notify=self._server.notify, extensions=self._extensions)),
-            (Stage.DATA, b"DATA\r\n"),
+            (SmtpStage.MAIL, mail_command(envelope, size=len(message), extensions=self._extensions)),
+            (SmtpStage.RCPT, rcpt_command(envelope, notify=self._host.notify, extensions=self._extensions)),
+            (SmtpStage.DATA, b"DATA\r\n"),
         ]
 
-    def _refuse_what_the_host_cannot(self, envelope: Envelope, message: bytes) -> None:
+    def _check_extensions(self, envelope: Envelope, message: bytes) -> None:
         limit = self._extensions.get("SIZE", "")
         if limit.isdigit() and 0 < int(limit) < len(message):
-            text = f"5.3.4 The message has {len(message)} bytes; the host takes {limit}."
-            raise SmtpError(Stage.MAIL, Reply(552, text))
+            text = f"5.3.4 The message has {len(message)} bytes; the host accepts at most {limit}."
+            raise SmtpError(SmtpStage.MAIL, Reply(552, text))
         if not envelope.recipient.isascii() and "SMTPUTF8" not in self._extensions:
-            raise SmtpError(Stage.MAIL, Reply(550, "5.6.7 The address needs SMTPUTF8, which the host does not offer."))
+            raise SmtpError(
+                SmtpStage.MAIL, Reply(550, "5.6.7 The address requires SMTPUTF8, which the host does not offer.")
+            )
 
-    async def _one_by_one(self, commands: Sequence[tuple[Stage, bytes]]) -> None:
+    async def _send_one_by_one(self, commands: Sequence[tuple[SmtpStage, bytes]]) -> None:
         for stage, command in commands:
-            await self._expect(stage, command, wanted=WANTED[stage], seconds=self._seconds(stage))
+            await self._expect(stage, command, expected=EXPECTED[stage], seconds=self._timeout(stage))
 
-    async def _pipelined(self, commands: Sequence[tuple[Stage, bytes]]) -> None:
-        """Send all at once (RFC 2920); the first refusal is the answer."""
-        self._write(Stage.MAIL, b"".join(command for _, command in commands))
-        setbacks = [await self._setback(stage) for stage, _ in commands]
-        first = next(filter(None, setbacks), None)
+    async def _send_pipelined(self, commands: Sequence[tuple[SmtpStage, bytes]]) -> None:
+        """Send all commands in one write (RFC 2920); raise the first refusal."""
+        self._write(SmtpStage.MAIL, b"".join(command for _, command in commands))
+        errors = [await self._read_refusal(stage) for stage, _ in commands]
+        first = next(filter(None, errors), None)
         if not first:
             return
-        if not setbacks[-1]:
-            # The host waits for the body of a message that has no recipient.
-            self._wire.close()
+        if not errors[-1]:
+            # The host accepted DATA although it refused the sender or recipient, and now waits for a body.
+            self._connection.close()
         raise first
 
-    async def _setback(self, stage: Stage) -> SmtpError | None:
+    async def _read_refusal(self, stage: SmtpStage) -> SmtpError | None:
         try:
-            await self._expect(stage, wanted=WANTED[stage], seconds=self._seconds(stage))
-        except SmtpError as setback:
-            return setback
+            await self._expect(stage, expected=EXPECTED[stage], seconds=self._timeout(stage))
+        except SmtpError as error:
+            return error
         return None
 
-    def _seconds(self, stage: Stage) -> float:
-        return self._timeouts.data if stage is Stage.DATA else self._timeouts.envelope
+    def _timeout(self, stage: SmtpStage) -> float:
+        return self._timeouts.data if stage is SmtpStage.DATA else self._timeouts.envelope
 
-    async def _body(self, message: bytes, lease: Lease) -> Reply:
+    async def _send_body(self, message: bytes, lease: LeaseCheck) -> Reply:
         data = dot_stuffed(message)
         *blocks, last = [data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES)]
         for block in blocks:
             await self._write_block(block)
-        if not lease.is_held():
+        if not lease.is_valid():
             raise LeaseLost
         failpoint("delivery.before_dot")
-        self._write(Stage.DATA, last)
+        self._write(SmtpStage.DATA, last)
         try:
             failpoint("delivery.after_dot")
-            raw = await self._expect(Stage.DOT, seconds=self._timeouts.dot)
+            raw = await self._expect(SmtpStage.DOT, seconds=self._timeouts.dot)
             return reply_of(raw.code, raw.lines)
         except SmtpError:
             raise
         except Exception as error:
-            # Whatever broke here is ours, and the host may have the message all the same.
-            log.exception("a session broke after the dot")
-            self._wire.close()
-            raise broken(Stage.DOT, f"An error of this service: {type(error).__name__}.") from error
+            # A bug in Postrider; the host may have accepted the message nevertheless.
+            log.exception("session failed after the final dot")
+            self._connection.close()
+            raise connection_error(SmtpStage.DOT, f"Internal error: {type(error).__name__}.") from error
 
     async def _write_block(self, block: bytes) -> None:
-        self._write(Stage.DATA, block)
+        self._write(SmtpStage.DATA, block)
         try:
-            await self._wire.drained(seconds=self._timeouts.block)
-        except WireBroken as error:
-            raise broken(Stage.DATA, str(error)) from error
-        if self._wire.has_reply:
-            # A host that answers before the end has heard enough; what it says to half a message is no acceptance.
+            await self._connection.drain(seconds=self._timeouts.block)
+        except ConnectionBroken as error:
+            raise connection_error(SmtpStage.DATA, str(error)) from error
+        if self._connection.has_reply:
+            # An early reply is a refusal; even a positive one does not accept half a message.
             try:
-                await self._expect(Stage.DATA, wanted=NOTHING, seconds=self._timeouts.data)
+                await self._expect(SmtpStage.DATA, expected=NOTHING, seconds=self._timeouts.data)
             finally:
-                self._wire.close()
+                self._connection.close()
 
-    # One command.
+    # Sending a command.
 
-    async def _expect(self, stage: Stage, command: bytes = b"", *, wanted: int = 2, seconds: float) -> RawReply:
-        """Send a command, if there is one, and return its reply. Raises Setback for any but the wanted class."""
+    async def _expect(self, stage: SmtpStage, command: bytes = b"", *, expected: int = 2, seconds: float) -> RawReply:
+        """Send a command, if given, and return its reply. Raises SmtpError unless the reply has the expected class."""
         if command:
             self._write(stage, command)
         try:
-            raw = await self._wire.reply(seconds=seconds)
-        except NotSmtp as error:
-            raise broken(stage, str(error), Reason.PROTOCOL) from error
-        except WireBroken as error:
-            raise broken(stage, str(error)) from error
-        if raw.code // 100 == wanted:
+            raw = await self._connection.read_reply(seconds=seconds)
+        except InvalidReply as error:
+            raise connection_error(stage, str(error), FailureReason.PROTOCOL) from error
+        except ConnectionBroken as error:
+            raise connection_error(stage, str(error)) from error
+        if raw.code // 100 == expected:
             return raw
         if raw.code == CLOSING:
-            self._wire.close()
+            self._connection.close()
         if raw.code // 100 in REFUSALS:
             raise SmtpError(stage, reply_of(raw.code, raw.lines))
-        self._wire.close()
-        raise broken(stage, f"The host answered out of turn, with {raw.code}.", Reason.PROTOCOL)
+        self._connection.close()
+        raise connection_error(stage, f"The host sent an unexpected reply, {raw.code}.", FailureReason.PROTOCOL)
 
-    def _write(self, stage: Stage, data: bytes) -> None:
+    def _write(self, stage: SmtpStage, data: bytes) -> None:
         try:
-            self._wire.write(data)
-        except WireBroken as error:
-            raise broken(stage, str(error)) from error
+            self._connection.write(data)
+        except ConnectionBroken as error:
+            raise connection_error(stage, str(error)) from error
 
 
-async def _connect(server: Server, deadline: float, timeouts: Timeouts) -> Wire:
+async def _connect(host: MailHost, deadline: float, timeouts: Timeouts) -> SmtpConnection:
     loop = asyncio.get_running_loop()
     if loop.time() >= deadline:
-        raise broken(Stage.CONNECT, "There was no time left for this host.")
-    context = (server.context or context_for(server.tls)) if server.tls is Tls.IMPLICIT else None
-    name = server.name if context else None
+        raise connection_error(SmtpStage.CONNECT, "No time was left for this host.")
+    context = (host.context or context_for(host.tls)) if host.tls is TlsMode.IMPLICIT else None
+    name = host.name if context else None
     try:
         async with asyncio.timeout_at(min(loop.time() + timeouts.connect, deadline)):
-            _, wire = await loop.create_connection(Wire, server.address, server.port, ssl=context, server_hostname=name)
+            _, connection = await loop.create_connection(
+                SmtpConnection, host.address, host.port, ssl=context, server_hostname=name
+            )
     except TimeoutError as error:
-        raise broken(Stage.CONNECT, "The host did not answer in time.") from error
+        raise connection_error(SmtpStage.CONNECT, "The host did not answer in time.") from error
     except ssl.SSLError as error:
-        raise broken(Stage.STARTTLS, f"No TLS with the host: {error}", Reason.TLS) from error
+        raise connection_error(SmtpStage.STARTTLS, f"TLS with the host failed: {error}", FailureReason.TLS) from error
     except OSError as error:
-        raise broken(Stage.CONNECT, f"No connection: {error}") from error
-    wire.deadline = deadline
-    return wire
+        raise connection_error(SmtpStage.CONNECT, f"Could not connect: {error}") from error
+    connection.deadline = deadline
+    return connection

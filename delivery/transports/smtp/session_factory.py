@@ -1,51 +1,54 @@
-"""Open sessions, and remember of each host what the next one should know."""
+"""Session factory: opens sessions, and remembers hosts that were unreachable or failed the TLS handshake."""
 
 import asyncio
 from dataclasses import replace
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.smtp.errors import SmtpError
-from delivery.transports.smtp.server import RFC_5321, Server, Timeouts
+from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.session import Session
-from delivery.transports.smtp.tls import Tls
+from delivery.transports.smtp.tls import TlsMode
 
-IN_CLEAR_SECONDS = 3600.0
-DOWN_SECONDS = 60.0
+PLAINTEXT_SECONDS = 3600.0
+UNREACHABLE_SECONDS = 60.0
 
 
 class SessionFactory:
-    """Opens sessions with these timeouts."""
+    """Opens sessions with the given timeouts."""
 
     def __init__(self, timeouts: Timeouts = RFC_5321) -> None:
         self._timeouts = timeouts
-        self._in_clear = ExpiringSet(seconds=IN_CLEAR_SECONDS)
-        self._down = ExpiringSet(seconds=DOWN_SECONDS)
+        self._plaintext_hosts = ExpiringSet(ttl_seconds=PLAINTEXT_SECONDS)
+        self._unreachable_hosts = ExpiringSet(ttl_seconds=UNREACHABLE_SECONDS)
 
     def is_down(self, name: str) -> bool:
-        """Tell whether a host did not let us in a moment ago."""
-        return name in self._down
+        """Return whether opening a session to the host failed in the last 60 s."""
+        return name in self._unreachable_hosts
 
     def deadline(self) -> float:
-        """Return when an attempt that begins now has to end, in the loop's time."""
-        return asyncio.get_running_loop().time() + self._timeouts.whole
+        """Return the deadline, in the loop's time, of an attempt that begins now."""
+        return asyncio.get_running_loop().time() + self._timeouts.total
 
-    async def open(self, server: Server, *, deadline: float) -> Session:
-        """Return a session; in clear where opportunistic TLS fails, as for a host that offers none. Raises Setback."""
+    async def open(self, host: MailHost, *, deadline: float) -> Session:
+        """Return an open session. Raises SmtpError.
+
+        If opportunistic TLS fails, the session is in plaintext, as with a host that offers no TLS.
+        """
         try:
-            return await self._open(server, deadline)
+            return await self._open(host, deadline)
         except SmtpError:
-            self._down.add(server.name)
+            self._unreachable_hosts.add(host.name)
             raise
 
-    async def _open(self, server: Server, deadline: float) -> Session:
-        if server.tls is Tls.OPPORTUNISTIC and server.name in self._in_clear:
-            server = replace(server, tls=Tls.NONE)
+    async def _open(self, host: MailHost, deadline: float) -> Session:
+        if host.tls is TlsMode.OPPORTUNISTIC and host.name in self._plaintext_hosts:
+            host = replace(host, tls=TlsMode.NONE)
         try:
-            return await Session.open(server, deadline=deadline, timeouts=self._timeouts)
-        except SmtpError as setback:
-            if setback.reason is not Reason.TLS or server.tls is not Tls.OPPORTUNISTIC:
+            return await Session.open(host, deadline=deadline, timeouts=self._timeouts)
+        except SmtpError as error:
+            if error.reason is not FailureReason.TLS or host.tls is not TlsMode.OPPORTUNISTIC:
                 raise
-        session = await Session.open(replace(server, tls=Tls.NONE), deadline=deadline, timeouts=self._timeouts)
-        self._in_clear.add(server.name)
+        session = await Session.open(replace(host, tls=TlsMode.NONE), deadline=deadline, timeouts=self._timeouts)
+        self._plaintext_hosts.add(host.name)
         return session

@@ -1,16 +1,16 @@
-"""TLS towards mail hosts: one context per process and kind, since making one takes 18 ms."""
+"""TLS modes and contexts for mail hosts. One context per process and kind: creating one takes 18 ms."""
 
 import functools
 import ssl
 from enum import Enum
 
 
-class Tls(Enum):
-    """How much a host is asked for.
+class TlsMode(Enum):
+    """How much TLS a session requires.
 
-    opportunistic: what it offers, whoever it is, in clear where that fails (RFC 7435): any TLS keeps
-    listeners out, and a host whose certificate is wrong would otherwise get the same mail in clear.
-    required and implicit: a certificate that holds for the name, or nothing is sent.
+    opportunistic: TLS with any certificate, plaintext if it fails (RFC 7435). Any TLS stops eavesdropping, and a
+    host with an invalid certificate would otherwise get the same mail in plaintext.
+    required and implicit: TLS with a certificate valid for the name, or no mail is sent.
     """
 
     NONE = "none"
@@ -20,12 +20,12 @@ class Tls(Enum):
 
     @property
     def is_mandatory(self) -> bool:
-        return self in (Tls.REQUIRED, Tls.IMPLICIT)
+        return self in (TlsMode.REQUIRED, TlsMode.IMPLICIT)
 
 
 @functools.cache
 def verifying_context() -> ssl.SSLContext:
-    """Return the context that believes the system's authorities and checks names."""
+    """Return the context that trusts the system's certificate authorities and checks host names."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
@@ -33,7 +33,7 @@ def verifying_context() -> ssl.SSLContext:
 
 @functools.cache
 def opportunistic_context() -> ssl.SSLContext:
-    """Return the context that takes any certificate."""
+    """Return the context that accepts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -41,5 +41,6 @@ def opportunistic_context() -> ssl.SSLContext:
     return context
 
 
-def context_for(tls: Tls) -> ssl.SSLContext:
+def context_for(tls: TlsMode) -> ssl.SSLContext:
+    """Return the context for a TLS mode."""
     return verifying_context() if tls.is_mandatory else opportunistic_context()

@@ -1,15 +1,15 @@
-"""manage.py hold: let no mail leave."""
+"""manage.py hold: pause all sending."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from emails.sending.sending_pause import hold_sending
+from emails.sending.sending_pause import pause_sending
 
 
 class Command(BaseCommand):
-    help = "Let no worker claim an email until manage.py release; run it on a restored database before workers start."
+    help = "Pause all sending until manage.py release. Run it on a restored database before starting workers."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hold_sending()
-        self.stdout.write("No email is claimed until manage.py release.")
+        pause_sending()
+        self.stdout.write("Sending is paused. Run manage.py release to resume.")

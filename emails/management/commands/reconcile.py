@@ -1,4 +1,4 @@
-"""manage.py reconcile: are the counters what reconcile computes?"""
+"""manage.py reconcile: recompute the counters from the rows and compare."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -6,35 +6,34 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analytics.reconcile import repair_days, wrong_days
-from api.fields import wire_time
-from emails.upkeep.reconcile import differences, repair
+from analytics.reconcile import find_wrong_days, repair_days
+from emails.upkeep.reconcile import find_differences, repair_counters
+from lib.datetimes import format_datetime
 from lib.ids import to_uuid
 from workspaces.models import Workspace
 
 
 class Command(BaseCommand):
-    help = "Count emails and recipients again and compare with the counters; ends with 1 when they differ."
+    help = "Recompute the counters from emails and recipients and compare. The exit status is 1 if they differ."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--workspace", metavar="WS", type=_workspace_id, help="one workspace; all of them without it"
-        )
-        parser.add_argument("--repair", action="store_true", help="correct what differs")
+        parser.add_argument("--workspace", metavar="WS", type=_workspace_id, help="id of a workspace; default: all")
+        parser.add_argument("--repair", action="store_true", help="correct the counters that differ")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ids = [options["workspace"]] if options["workspace"] else self.everybody()
-        act = _repaired if options["repair"] else _compared
+        ids = [options["workspace"]] if options["workspace"] else _all_workspace_ids()
+        reconcile = _repair if options["repair"] else _compare
         count = 0
-        for sentence in (sentence for workspace_id in ids for sentence in act(workspace_id)):
+        for line in (line for workspace_id in ids for line in reconcile(workspace_id)):
             count += 1
-            self.stdout.write(sentence)
+            self.stdout.write(line)
         if count and not options["repair"]:
-            raise CommandError(f"{count} counters differ; --repair corrects them.")
-        self.stdout.write(f"{count} counters corrected." if count else "Every counter is what reconcile computes.")
+            raise CommandError(f"{count} counters differ. Run with --repair to correct them.")
+        self.stdout.write(f"{count} counters corrected." if count else "All counters match.")
 
-    def everybody(self) -> list[str]:
-        return list(Workspace.objects.order_by("id").values_list("id", flat=True))
+
+def _all_workspace_ids() -> list[str]:
+    return list(Workspace.objects.order_by("id").values_list("id", flat=True))
 
 
 def _workspace_id(text: str) -> str:
@@ -42,16 +41,17 @@ def _workspace_id(text: str) -> str:
     return text
 
 
-def _compared(workspace_id: str) -> Iterator[str]:
-    for one in differences(workspace_id):
-        yield f"{workspace_id} {wire_time(one.hour)} {one.key}: counted {one.counted}, found {one.found}"
-    for day, key, counted, found in wrong_days(workspace_id):
-        yield f"{workspace_id} {day} {key}: the day has {counted}, its hours {found}"
+def _compare(workspace_id: str) -> Iterator[str]:
+    for counter in find_differences(workspace_id):
+        hour = format_datetime(counter.hour)
+        yield f"{workspace_id} {hour} {counter.key}: counted {counter.counted}, found {counter.found}"
+    for day, key, daily, hourly in find_wrong_days(workspace_id):
+        yield f"{workspace_id} {day} {key}: the day has {daily}, its hours {hourly}"
 
 
-def _repaired(workspace_id: str) -> list[str]:
-    sentences = list(_compared(workspace_id))
-    if sentences:
-        repair(workspace_id)
+def _repair(workspace_id: str) -> list[str]:
+    lines = list(_compare(workspace_id))
+    if lines:
+        repair_counters(workspace_id)
         repair_days(workspace_id)
-    return sentences
+    return lines

@@ -1,15 +1,15 @@
-"""manage.py release: end a hold."""
+"""manage.py release: resume sending."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from emails.sending.sending_pause import release_sending
+from emails.sending.sending_pause import resume_sending
 
 
 class Command(BaseCommand):
-    help = "Let workers send again after manage.py hold."
+    help = "Resume sending after manage.py hold."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release_sending()
-        self.stdout.write("Mail leaves again.")
+        resume_sending()
+        self.stdout.write("Sending has resumed.")

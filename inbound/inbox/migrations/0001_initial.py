@@ -22,11 +22,11 @@ class Migration(migrations.Migration):
                 ('email_id', lib.model_fields.IdField('', editable=False, null=True)),
                 ('envelope_from', models.CharField(blank=True, max_length=320)),
                 ('recipient', models.CharField(max_length=320)),
-                ('sender', models.TextField(help_text='the From header, decoded')),
+                ('sender', models.TextField(help_text='decoded From header')),
                 ('subject', models.TextField()),
                 ('source', models.BinaryField()),
                 ('received_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('workspace', models.ForeignKey(db_index=False, help_text='empty for mail of the service itself', null=True, on_delete=django.db.models.deletion.CASCADE, to='workspaces.workspace')),
+                ('workspace', models.ForeignKey(db_index=False, help_text='empty for system email', null=True, on_delete=django.db.models.deletion.CASCADE, to='workspaces.workspace')),
             ],
             options={
                 'verbose_name': 'caught mail',

@@ -1,4 +1,4 @@
-"""manage.py inbound: the SMTP server that bounces and complaints come back to."""
+"""manage.py inbound: the SMTP server that receives bounces and complaints."""
 
 import asyncio
 import contextlib
@@ -12,20 +12,20 @@ from inbound.receiver import serve
 
 
 class Command(BaseCommand):
-    help = "Take delivery reports and complaints for the return paths of our mail."
+    help = "Receive delivery reports and complaints over SMTP, at the return paths of sent email."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"Reports are taken on {settings.INBOUND_HOST}:{settings.INBOUND_PORT}.")
+        self.stdout.write(f"Listening for reports on {settings.INBOUND_HOST}:{settings.INBOUND_PORT}.")
         try:
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                 asyncio.run(_serve())
         except OSError as error:
-            place = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
-            raise CommandError(f"Reports cannot be taken on {place}: {error.strerror}.") from error
+            address = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
+            raise CommandError(f"Cannot listen on {address}: {error.strerror}.") from error
 
 
 async def _serve() -> None:
     task = asyncio.ensure_future(serve(host=settings.INBOUND_HOST, port=settings.INBOUND_PORT))
-    # A message is stored or it is not answered: nothing has to be waited for but the threads.
+    # Every reply of 250 follows a commit, so cancelling loses nothing; only the threads have to finish.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     await task

@@ -1,4 +1,4 @@
-"""Invitations, resets, proofs: links by mail, each for one thing, from PUBLIC_URL, until it is used or too old."""
+"""Emailed links of invitations, password resets and confirmations: one purpose each, from PUBLIC_URL, expiring."""
 
 import re
 from datetime import timedelta
@@ -36,7 +36,7 @@ def invite(owner, email="new@example.com", role="member", **extra):
 
 
 class TestInvitation:
-    def test_a_newcomer_signs_up_through_it_even_where_sign_up_is_closed(self, owner, alice, settings, client):
+    def test_a_new_user_signs_up_through_it_even_if_sign_up_is_closed(self, owner, alice, settings, client):
         settings.SIGNUP = "closed"
         invite(owner, "New@Example.com")
         path = path_of(last_link("invitation"))
@@ -71,25 +71,25 @@ class TestInvitation:
         assert sign_in(client, bob.owner.email, next=path).url == path
         assert client.post(path).url == "/dashboard/"
 
-    def test_somebody_else_cannot_use_it(self, owner, alice, bob):
+    def test_an_account_with_another_address_cannot_use_it(self, owner, alice, bob):
         invite(owner)
-        stranger = signed_in(bob.owner)
+        other_user = signed_in(bob.owner)
 
         path = path_of(last_link("invitation"))
-        page = stranger.post(path)
+        page = other_user.post(path)
 
         assert b"another address" in page.content
-        assert stranger.post("/dashboard/logout/", {"next": path}).url == path
+        assert other_user.post("/dashboard/logout/", {"next": path}).url == path
         assert alice.workspace.memberships.count() == 1
 
-    def test_looking_at_it_accepts_nothing(self, owner, bob):
+    def test_viewing_it_accepts_nothing(self, owner, bob):
         invite(owner, bob.owner.email)
 
         signed_in(bob.owner).get(path_of(last_link("invitation")))
 
         assert Invitation.objects.count() == 1
 
-    def test_it_is_too_old_after_seven_days(self, owner, client):
+    def test_it_expires_after_seven_days(self, owner, client):
         invite(owner)
         Invitation.objects.update(expires_at=Now())
 
@@ -110,13 +110,13 @@ class TestInvitation:
         assert last_link("invitation").startswith("https://mail.example.com/dashboard/invitation/?token=")
 
 
-def ask(client, email: str, **extra):
+def request_reset(client, email: str, **extra):
     return client.post("/dashboard/reset/", {"email": email}, **extra)
 
 
 class TestReset:
     def test_the_password_is_changed_once(self, client, alice):
-        ask(client, "ALICE@alice.example")
+        request_reset(client, "ALICE@alice.example")
         path = path_of(last_link("reset"))
         form = client.get(path)
         assert form.url == "/dashboard/reset/new/"
@@ -129,7 +129,7 @@ class TestReset:
         assert again.post("/dashboard/reset/new/", {"password": PASSWORD}).status_code == 410
 
     def test_every_session_of_the_account_ends(self, client, owner, alice):
-        ask(client, alice.owner.email)
+        request_reset(client, alice.owner.email)
 
         client.get(path_of(last_link("reset")))
         client.post("/dashboard/reset/new/", {"password": NEW})
@@ -137,8 +137,8 @@ class TestReset:
         assert not is_signed_in(owner)
         assert SystemMail.objects.filter(kind="notice", recipient=alice.owner.email).exists()
 
-    def test_nobody_learns_who_has_an_account(self, client, alice):
-        known, unknown = ask(client, alice.owner.email), ask(client, "nobody@alice.example")
+    def test_the_response_does_not_reveal_whether_an_account_exists(self, client, alice):
+        known, unknown = request_reset(client, alice.owner.email), request_reset(client, "nobody@alice.example")
 
         pages = [
             page.content.decode().replace(name, "")
@@ -149,7 +149,7 @@ class TestReset:
         assert scrubbed[0] == scrubbed[1]
         assert SystemMail.objects.get(recipient="nobody@alice.example").state == "nobody"
 
-    def test_both_cost_as_many_statements(self, client, alice, django_assert_num_queries):
+    def test_known_and_unknown_addresses_take_as_many_statements(self, client, alice, django_assert_num_queries):
         from django.db import connection
         from django.test.utils import CaptureQueriesContext
 
@@ -158,12 +158,12 @@ class TestReset:
             with CaptureQueriesContext(
                 connection,
             ) as queries:
-                ask(client, email)
+                request_reset(client, email)
             counts.append(len(queries))
         assert counts[0] == counts[1]
 
     def test_a_link_lasts_an_hour(self, client, alice, time_machine_at):
-        ask(client, alice.owner.email)
+        request_reset(client, alice.owner.email)
         path = path_of(last_link("reset"))
 
         with time_machine_at(timedelta(minutes=59)):
@@ -174,26 +174,26 @@ class TestReset:
     def test_it_never_names_the_host_of_the_request(self, client, alice, settings):
         settings.ALLOWED_HOSTS = ["*"]
 
-        ask(client, alice.owner.email, headers={"host": "evil.example", "x-forwarded-host": "evil.example"})
+        request_reset(client, alice.owner.email, headers={"host": "evil.example", "x-forwarded-host": "evil.example"})
 
         assert last_link("reset").startswith("https://mail.example.com/dashboard/reset/new/?")
 
     @pytest.mark.parametrize(
         "query", ["account=x&token=y", "account=&token=", "account=MQ&token=x", "account=%00&token=x"]
     )
-    def test_what_is_no_link_changes_nothing(self, client, alice, query):
+    def test_an_invalid_link_changes_nothing(self, client, alice, query):
         assert client.get(f"/dashboard/reset/new/?{query}", follow=True).status_code == 410
 
-    def test_asking_often_sends_three_mails_and_says_nothing(self, client, alice):
-        answers = [ask(client, alice.owner.email).status_code for _ in range(5)]
+    def test_repeated_requests_send_three_emails_and_succeed_alike(self, client, alice):
+        statuses = [request_reset(client, alice.owner.email).status_code for _ in range(5)]
 
-        assert answers == [200] * 5
+        assert statuses == [200] * 5
         assert SystemMail.objects.filter(kind="reset").count() == 3
 
-    def test_one_address_is_slowed_down(self, client, alice):
-        answers = [ask(client, f"{n}@example.com").status_code for n in range(12)]
+    def test_one_ip_address_is_throttled(self, client, alice):
+        statuses = [request_reset(client, f"{n}@example.com").status_code for n in range(12)]
 
-        assert answers.count(429) == 2
+        assert statuses.count(429) == 2
 
 
 @pytest.fixture
@@ -205,47 +205,47 @@ def time_machine_at():
     return lambda later: time_machine.travel(datetime.now(UTC) + later, tick=False)
 
 
-class TestProof:
+class TestEmailConfirmation:
     @pytest.fixture
-    def newcomer(self, client, settings, db):
+    def new_user(self, client, settings, db):
         settings.EMBEDDED, settings.SIGNUP = False, "open"
         client.post("/dashboard/signup/", {"email": "new@example.com", "password": PASSWORD, "workspace_name": "Acme"})
         return client
 
-    def test_a_new_workspace_waits_for_it(self, newcomer):
+    def test_a_new_workspace_requires_it(self, new_user):
         assert not Workspace.objects.get().is_proven
-        assert b"Confirm your address" in newcomer.get("/dashboard/keys/").content
-        assert newcomer.get("/dashboard/members/invite/").status_code == 403
+        assert b"Confirm your email address" in new_user.get("/dashboard/keys/").content
+        assert new_user.get("/dashboard/members/invite/").status_code == 403
 
         path = path_of(last_link("proof"))
-        stranger = Client()
-        stranger.get(path)
+        other_browser = Client()
+        other_browser.get(path)
         assert not Workspace.objects.get().is_proven
-        stranger.post(path)
+        other_browser.post(path)
 
         assert Workspace.objects.get().is_proven
-        assert b"Confirm your address" not in newcomer.get("/dashboard/keys/").content
+        assert b"Confirm your email address" not in new_user.get("/dashboard/keys/").content
 
-    def test_the_link_can_be_had_again(self, newcomer):
-        newcomer.post("/dashboard/proof/again/")
+    def test_the_link_can_be_sent_again(self, new_user):
+        new_user.post("/dashboard/proof/again/")
 
         assert SystemMail.objects.filter(kind="proof").count() == 2
-        assert newcomer.get("/dashboard/proof/again/").status_code == 405
+        assert new_user.get("/dashboard/proof/again/").status_code == 405
 
-    def test_a_link_lasts_seven_days(self, newcomer, time_machine_at):
+    def test_a_link_lasts_seven_days(self, new_user, time_machine_at):
         path = path_of(last_link("proof"))
 
         with time_machine_at(timedelta(days=7, minutes=1)):
             assert Client().post(path).status_code == 410
         assert not Workspace.objects.get().is_proven
 
-    def test_a_token_of_another_purpose_proves_nothing(self, newcomer, owner):
+    def test_a_token_of_another_purpose_is_refused(self, new_user, owner):
         invite(owner)
         token = last_link("invitation").partition("token=")[2]
 
         assert Client().post(f"/dashboard/proof/?token={token}").status_code == 410
 
-    def test_none_is_asked_for_in_the_embedded_mode(self, client, settings, db):
+    def test_embedded_mode_requires_none(self, client, settings, db):
         settings.EMBEDDED = True
 
         client.post("/dashboard/signup/", {"email": "x@example.com", "password": PASSWORD, "workspace_name": "A"})

@@ -1,4 +1,4 @@
-"""People in a real browser: invite, accept, sign in, leave; a second factor, and signing in with it."""
+"""Accounts in a real browser: invite, accept, sign in, leave, and two-factor authentication."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def link_of(guest: Visit) -> str:
     return url[url.index("/dashboard/") :]
 
 
-def test_somebody_is_invited_accepts_and_leaves(visit, phone):
+def test_a_member_is_invited_accepts_and_leaves(visit, phone):
     alice = make_account("alice")
     sign_in(visit, alice.owner.email)
     page = visit.page
@@ -37,7 +37,7 @@ def test_somebody_is_invited_accepts_and_leaves(visit, phone):
     page.get_by_role("link", name="Invite").click()
     page.get_by_label("Email address").fill("grace@hopper.example")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("An invitation is on its way to grace@hopper.example.")).to_be_visible()
+    expect(page.get_by_text("Invitation sent to grace@hopper.example.")).to_be_visible()
     visit.keep_screenshot("members")
 
     guest = phone.go(link_of(visit))
@@ -45,7 +45,7 @@ def test_somebody_is_invited_accepts_and_leaves(visit, phone):
     phone.keep_screenshot("invitation-phone")
     guest.get_by_label("Password").fill(PASSWORD)
     guest.get_by_role("button", name="Create account and join").click()
-    expect(guest.get_by_text("You are in alice now.")).to_be_visible()
+    expect(guest.get_by_text("You joined alice.")).to_be_visible()
 
     phone.go("/dashboard/members/")
     phone.keep_screenshot("members-phone")
@@ -61,18 +61,18 @@ def test_somebody_is_invited_accepts_and_leaves(visit, phone):
     assert not phone.complaints
 
 
-def read_square(visit: Visit) -> str:
-    """Return what a camera reads on the page."""
+def read_qr_code(visit: Visit) -> str:
+    """Return the text of the QR code on the page."""
     shot = visit.page.locator(".pr-square").screenshot()
     command = [program("zbarimg", package="zbar-tools"), "--quiet", "--raw", "-"]
     return subprocess.run(command, input=shot, capture_output=True, check=True, timeout=30).stdout.decode().strip()
 
 
-def test_a_second_factor_is_turned_on_and_asked_for(visit, phone):
+def test_two_factor_authentication_is_turned_on_and_required(visit, phone):
     alice = make_account("alice")
     sign_in(visit, alice.owner.email)
     page = visit.go("/dashboard/security/")
-    assert read_square(visit) == otpauth_url(alice.owner, secret=begin_enrolment(alice.owner))
+    assert read_qr_code(visit) == otpauth_url(alice.owner, secret=begin_enrolment(alice.owner))
     page.get_by_label("Code from the app").fill(code_at(begin_enrolment(alice.owner), step=int(time.time()) // 30))
     page.get_by_label("Your password").fill(PASSWORD)
     visit.keep_screenshot("security")
@@ -81,11 +81,11 @@ def test_a_second_factor_is_turned_on_and_asked_for(visit, phone):
     visit.keep_screenshot("recovery-codes")
 
     sign_in(phone, alice.owner.email)
-    expect(phone.page.get_by_role("heading", name="One more step")).to_be_visible()
+    expect(phone.page.get_by_role("heading", name="Two-factor authentication")).to_be_visible()
     phone.keep_screenshot("code-phone")
     phone.page.get_by_label("Code").fill(code_at(begin_enrolment(alice.owner), step=int(time.time()) // 30 + 1))
     phone.page.keyboard.press("Enter")
-    expect(phone.page.get_by_role("heading", name="Three steps to the first email")).to_be_visible()
+    expect(phone.page.get_by_role("heading", name="Send your first email in three steps")).to_be_visible()
     phone.go("/dashboard/security/")
     phone.keep_screenshot("security-phone")
     assert not visit.complaints

@@ -1,11 +1,11 @@
-"""Two locks: throttled sign-in, codes, sessions that change hands, staff who must have a second factor."""
+"""Two-factor sign-in: throttling, codes, new session keys, and mandatory second factors for staff."""
 
 import time
 
 import pytest
 from django.test import Client
 
-from dashboard.auth.throttle import SIGN_IN, wait_seconds
+from dashboard.auth.throttle import SIGN_IN, throttle_network
 from tests.conftest import PASSWORD
 from tests.dashboard.auth.test_sign_in import is_signed_in, sign_in
 from tests.dashboard.conftest import signed_in
@@ -22,7 +22,7 @@ def code(user, off=0) -> str:
 
 @pytest.fixture
 def guarded(alice):
-    """Alice with a second factor; the codes of now are unused."""
+    """Alice with a second factor; the current codes are unused."""
     codes = confirm_enrolment(alice.owner, code=code(alice.owner, -1))
     alice.owner.recovery = codes
     return alice.owner
@@ -38,12 +38,12 @@ class TestTheCode:
         assert client.post(step.url, {"code": code(guarded)}).url == "/dashboard/keys/"
         assert is_signed_in(client)
 
-    def test_a_recovery_code_does_too(self, client, guarded):
+    def test_a_recovery_code_signs_in_too(self, client, guarded):
         sign_in(client, guarded.email)
 
         assert client.post(CODE, {"code": guarded.recovery[0]}).url == "/dashboard/"
 
-    def test_is_taken_once(self, guarded):
+    def test_is_accepted_once(self, guarded):
         first, second, shown = Client(), Client(), code(guarded)
         for client in (first, second):
             sign_in(client, guarded.email)
@@ -52,13 +52,13 @@ class TestTheCode:
         assert second.post(CODE, {"code": shown}).status_code == 200
         assert not is_signed_in(second)
 
-    def test_is_asked_of_nobody_without_the_password(self, client, guarded):
+    def test_is_not_accepted_without_the_password(self, client, guarded):
         sign_in(client, guarded.email, "wrong")
 
         assert client.post(CODE, {"code": code(guarded)}).url == "/dashboard/login/"
         assert not is_signed_in(client)
 
-    def test_must_come_soon(self, client, guarded):
+    def test_must_be_entered_within_ten_minutes(self, client, guarded):
         sign_in(client, guarded.email)
         session = client.session
         session["second_step"] = {**session["second_step"], "at": time.time() - 601}
@@ -73,12 +73,12 @@ class TestTheCode:
 
         assert client.post(CODE, {"code": code(guarded)}).url == "/dashboard/login/"
 
-    def test_guessing_is_slow(self, client, guarded):
+    def test_guessing_is_throttled(self, client, guarded):
         sign_in(client, guarded.email)
 
-        answers = [client.post(CODE, {"code": "000000"}).status_code for _ in range(6)]
+        statuses = [client.post(CODE, {"code": "000000"}).status_code for _ in range(6)]
 
-        assert answers == [200] * 5 + [429]
+        assert statuses == [200] * 5 + [429]
         assert client.post(CODE, {"code": code(guarded)}).status_code == 429
 
     def test_both_steps_change_the_session(self, client, guarded):
@@ -96,7 +96,7 @@ class TestTheCode:
         assert len(set(keys)) == 3
 
     @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x"])
-    def test_never_goes_on_to_another_site(self, client, guarded, target):
+    def test_never_redirects_to_another_site(self, client, guarded, target):
         sign_in(client, guarded.email)
 
         assert client.post(f"{CODE}?next={target}", {"code": code(guarded)}).url == "/dashboard/"
@@ -108,7 +108,7 @@ class TestTheSecurityPage:
 
     def test_turns_it_on_and_shows_the_recovery_codes_once(self, owner, alice):
         elsewhere = signed_in(alice.owner)
-        assert b"Second factor" in owner.get(SECURITY).content
+        assert b"Two-factor authentication" in owner.get(SECURITY).content
 
         page = self.turn_on(owner, alice.owner)
 
@@ -120,7 +120,7 @@ class TestTheSecurityPage:
         assert codes[0].encode() not in owner.get(SECURITY).content
 
     @pytest.mark.parametrize("fields", [{"code": "000000"}, {"password": "wrong"}])
-    def test_wants_the_code_and_the_password(self, owner, alice, fields):
+    def test_requires_the_code_and_the_password(self, owner, alice, fields):
         self.turn_on(owner, alice.owner, **fields)
 
         alice.owner.refresh_from_db()
@@ -136,34 +136,34 @@ class TestTheSecurityPage:
         assert User.objects.get(pk=alice.owner.pk).second_factor_at is None
         assert sign_in(client, alice.owner.email).url == "/dashboard/"
 
-    def test_strangers_sign_in_first(self, client, db):
+    def test_visitors_must_sign_in_first(self, client, db):
         assert client.get(SECURITY).url == "/dashboard/login/?next=/dashboard/security/"
 
 
 class TestStaff:
     @pytest.fixture
-    def someone(self, settings, db):
+    def staff_user(self, settings, db):
         settings.STAFF_SECOND_FACTOR = "required"
         return User.objects.create_superuser("staff@postrider.example", PASSWORD)
 
-    def test_without_a_second_factor_sees_only_where_to_set_it_up(self, someone):
-        client = signed_in(someone)
+    def test_without_a_second_factor_sees_only_the_setup_page(self, staff_user):
+        client = signed_in(staff_user)
 
         assert client.get("/admin/workspaces/user/").status_code == 302
         assert client.get("/admin/", follow=True).redirect_chain[-1][0] == "/admin/security/"
         page = client.get("/admin/security/")
-        assert b"Set yours up" in page.content
-        assert client.post("/admin/security/", {"code": code(someone), "password": PASSWORD}).status_code == 200
+        assert b"Set it up to continue" in page.content
+        assert client.post("/admin/security/", {"code": code(staff_user), "password": PASSWORD}).status_code == 200
         assert client.get("/admin/workspaces/user/").status_code == 200
 
-    def test_with_one_signs_in_by_two_steps(self, someone, client):
-        confirm_enrolment(someone, code=code(someone, -1))
-        fields = {"username": someone.email, "password": PASSWORD, "next": "/admin/"}
+    def test_with_a_second_factor_signs_in_in_two_steps(self, staff_user, client):
+        confirm_enrolment(staff_user, code=code(staff_user, -1))
+        fields = {"username": staff_user.email, "password": PASSWORD, "next": "/admin/"}
 
         step = client.post("/admin/login/", fields)
         assert step.url == "/admin/login/code/?next=%2Fadmin%2F"
         assert client.get("/admin/workspaces/user/").status_code == 302
-        client.post(step.url, {"code": code(someone)})
+        client.post(step.url, {"code": code(staff_user)})
 
         assert client.get("/admin/workspaces/user/").status_code == 200
 
@@ -176,29 +176,29 @@ class TestStaff:
         assert guarded.second_factor_at is None
 
 
-class TestTheDoor:
+class TestThrottles:
     @pytest.fixture(autouse=True)
     def _cheap_hashes(self, settings, alice, bob):
-        # A dozen wrong passwords by Argon2 take so long that the bucket fills again.
+        # A dozen Argon2 hashes take so long that the bucket refills.
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
         for user in (alice.owner, bob.owner):
             user.set_password(PASSWORD)
             user.save()
 
-    def test_guessing_at_an_account_is_slowed_down(self, client, alice):
-        answers = [sign_in(client, "Alice@alice.example", "wrong").status_code for _ in range(11)]
+    def test_guessing_at_an_account_is_throttled(self, client, alice):
+        statuses = [sign_in(client, "Alice@alice.example", "wrong").status_code for _ in range(11)]
 
-        assert answers == [200] * 10 + [429]
+        assert statuses == [200] * 10 + [429]
         refused = sign_in(client, alice.owner.email)
         assert int(refused["Retry-After"]) <= 20
-        assert b"too often" in refused.content
+        assert b"Too many attempts" in refused.content
 
-    def test_an_unknown_account_is_slowed_down_alike(self, client, db):
-        answers = [sign_in(client, "nobody@alice.example", "wrong").status_code for _ in range(11)]
+    def test_an_unknown_account_is_throttled_too(self, client, db):
+        statuses = [sign_in(client, "nobody@alice.example", "wrong").status_code for _ in range(11)]
 
-        assert answers == [200] * 10 + [429]
+        assert statuses == [200] * 10 + [429]
 
-    def test_the_owners_own_browser_is_not_kept_waiting_by_strangers(self, client, alice):
+    def test_attempts_from_other_browsers_do_not_throttle_a_known_browser(self, client, alice):
         mine = Client()
         sign_in(mine, alice.owner.email)
         mine.post("/dashboard/logout/")
@@ -208,28 +208,28 @@ class TestTheDoor:
         assert sign_in(client, alice.owner.email).status_code == 429
         assert sign_in(mine, alice.owner.email).url == "/dashboard/"
 
-    def test_a_browser_is_known_for_its_own_account_alone(self, alice, bob):
+    def test_a_browser_is_known_only_for_the_account_it_signed_in_to(self, alice, bob):
         client = Client()
         sign_in(client, bob.owner.email)
-        answers = [sign_in(client, alice.owner.email, "wrong").status_code for _ in range(11)]
+        statuses = [sign_in(client, alice.owner.email, "wrong").status_code for _ in range(11)]
 
-        assert answers[-1] == 429
+        assert statuses[-1] == 429
 
-    def test_one_network_is_slowed_down_whatever_the_account(self, rf):
+    def test_one_network_is_throttled_across_accounts(self, rf):
         request = rf.post("/dashboard/login/", REMOTE_ADDR="192.0.2.1")
 
-        waits = [wait_seconds(request, SIGN_IN) for _ in range(31)]
+        waits = [throttle_network(request, SIGN_IN) for _ in range(31)]
 
         assert waits[:30] == [0] * 30
         assert waits[30] > 0
-        assert wait_seconds(rf.post("/", REMOTE_ADDR="192.0.2.2"), SIGN_IN) == 0
+        assert throttle_network(rf.post("/", REMOTE_ADDR="192.0.2.2"), SIGN_IN) == 0
 
-    def test_signing_up_is_slowed_down(self, client, db):
-        answers = [client.post("/dashboard/signup/", {"email": "x"}).status_code for _ in range(11)]
+    def test_signing_up_is_throttled(self, client, db):
+        statuses = [client.post("/dashboard/signup/", {"email": "x"}).status_code for _ in range(11)]
 
-        assert answers == [200] * 10 + [429]
+        assert statuses == [200] * 10 + [429]
 
-    def test_signing_out_is_a_post(self, owner):
+    def test_signing_out_requires_a_post(self, owner):
         assert owner.get("/dashboard/logout/").status_code == 405
         assert is_signed_in(owner)
 
@@ -262,26 +262,26 @@ class TestTheDoor:
         assert owner.get(f"/dashboard/{path}", follow=True)["X-Frame-Options"] == "DENY"
 
 
-def test_the_front_page_of_staff_has_the_figures(staff, alice):
-    from config.heartbeats import present_workers, say_present
+def test_the_staff_front_page_shows_the_metrics(staff, alice):
+    from config.heartbeats import live_workers, send_heartbeat
 
-    say_present("Three refusals in a row.")
+    send_heartbeat("Three refusals in a row.")
 
     page = staff.get("/admin/").content.decode()
 
     assert "Three refusals in a row." in page
-    assert any(worker.trouble for worker in present_workers())
-    for told in ("Queue", "Oldest due", "Workers", "Mail of the service", "Workspaces"):
-        assert told in page
+    assert any(worker.trouble for worker in live_workers())
+    for title in ("Queue", "Oldest due entry", "Workers", "System emails", "Workspaces"):
+        assert title in page
 
 
-def test_an_unknown_account_takes_as_long(client, alice, monkeypatch):
+def test_an_unknown_account_takes_as_long_as_a_known_one(client, alice, monkeypatch):
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
-    made, encode = [], Argon2PasswordHasher.encode
-    monkeypatch.setattr(Argon2PasswordHasher, "encode", lambda *a: made.append(1) or encode(*a))
+    calls, encode = [], Argon2PasswordHasher.encode
+    monkeypatch.setattr(Argon2PasswordHasher, "encode", lambda *a: calls.append(1) or encode(*a))
 
     sign_in(client, "nobody@alice.example", "wrong")
 
-    # The hash that a known account would have been compared with.
-    assert made == [1]
+    # One hash, as for a known account.
+    assert calls == [1]

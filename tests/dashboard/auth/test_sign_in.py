@@ -19,7 +19,7 @@ def test_with_address_and_password(client, alice):
     assert is_signed_in(client)
 
 
-def test_makes_a_new_session(client, alice):
+def test_creates_a_new_session(client, alice):
     client.get("/dashboard/login/")
     session = client.session
     session["kept"] = True
@@ -41,7 +41,7 @@ def test_signing_out_ends_it(owner):
 def test_refuses_a_wrong_password(client, alice):
     response = sign_in(client, alice.owner.email, "wrong")
 
-    assert "No account has this address and password" in response.content.decode()
+    assert "Incorrect email address or password." in response.content.decode()
     assert not is_signed_in(client)
 
 
@@ -59,7 +59,7 @@ def test_an_account_made_inactive_is_signed_out(owner, alice):
     assert not is_signed_in(owner)
 
 
-def test_staff_without_a_workspace_is_a_stranger(client, db):
+def test_staff_without_a_workspace_cannot_sign_in(client, db):
     User.objects.create_superuser("staff@postrider.example", PASSWORD)
 
     sign_in(client, "staff@postrider.example")
@@ -67,7 +67,7 @@ def test_staff_without_a_workspace_is_a_stranger(client, db):
     assert not is_signed_in(client)
 
 
-def test_staff_signed_in_elsewhere_is_a_stranger(staff):
+def test_staff_signed_in_to_the_staff_site_have_no_access(staff):
     assert staff.get("/dashboard/").status_code == 302
 
 
@@ -76,19 +76,19 @@ def test_an_owner_is_not_staff(owner):
 
 
 @pytest.mark.parametrize("target", ["/dashboard/keys/", "/dashboard/emails/?status=bounced"])
-def test_goes_on_to_the_page_asked_for(client, alice, target):
+def test_redirects_to_the_requested_page(client, alice, target):
     assert sign_in(client, alice.owner.email, next=target).url == target
 
 
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
-def test_never_goes_on_to_another_site(client, alice, target):
+def test_never_redirects_to_another_site(client, alice, target):
     assert sign_in(client, alice.owner.email, next=target).url == "/dashboard/"
 
 
 @pytest.mark.parametrize("path", ["", "keys/", "emails/", "inbox/", "domains/", "password/", "workspace/", "nowhere/"])
-def test_strangers_are_sent_to_sign_in(client, db, path):
+def test_visitors_are_redirected_to_sign_in(client, db, path):
     response = client.get(f"/dashboard/{path}")
 
     assert response.status_code == 302

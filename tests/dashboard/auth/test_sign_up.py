@@ -28,7 +28,7 @@ class TestOpen:
         response = sign_up(client, email=alice.owner.email.upper())
 
         assert response.status_code == 200
-        assert "exists already" in response.content.decode()
+        assert "already exists" in response.content.decode()
         assert Workspace.objects.count() == 1
 
     @pytest.mark.parametrize("password", ["short", "1234567890", "new@example.com", ""])
@@ -39,13 +39,13 @@ class TestOpen:
         assert response.context["form"].errors["password"]
         assert not User.objects.exists()
 
-    def test_needs_the_form_s_token(self, db):
+    def test_requires_a_csrf_token(self, db):
         response = sign_up(Client(enforce_csrf_checks=True))
 
         assert response.status_code == 403
         assert not User.objects.exists()
 
-    def test_the_form_s_token_is_enough(self):
+    def test_the_csrf_token_of_the_form_is_accepted(self):
         client = Client(enforce_csrf_checks=True)
         page = client.get("/dashboard/signup/")
 
@@ -61,7 +61,7 @@ class TestOpen:
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert" in page
 
-    def test_who_is_signed_in_goes_home(self, owner):
+    def test_a_signed_in_user_is_redirected_to_the_overview(self, owner):
         assert owner.get("/dashboard/signup/").url == "/dashboard/"
 
 

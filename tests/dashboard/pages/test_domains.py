@@ -5,13 +5,13 @@ from django.db.models.functions import Now
 
 from api.errors import RateLimitExceeded
 from domains.models import Domain
-from domains.records import records_of
+from domains.records import list_records
 from tests.conftest import make_domain
 from tests.domains.conftest import Zone
 from tests.lib.nameserver import NameServer
 
 
-def test_registers_one_and_shows_its_record(owner, alice):
+def test_adds_a_domain_and_shows_its_record(owner, alice):
     response = owner.post("/dashboard/domains/add/", {"name": "Mail.Bücher.Example"})
 
     domain = Domain.objects.get()
@@ -23,14 +23,14 @@ def test_registers_one_and_shows_its_record(owner, alice):
 
 
 @pytest.mark.parametrize("name", ["", "nonsense", "-x.example", "1.2.3.4", "a" * 300, "<script>.example"])
-def test_refuses_what_is_no_domain(owner, name):
+def test_refuses_an_invalid_domain(owner, name):
     response = owner.post("/dashboard/domains/add/", {"name": name})
 
     assert response.context["form"].errors["name"]
     assert not Domain.objects.exists()
 
 
-def test_refuses_one_that_is_there(owner, alice):
+def test_refuses_an_existing_domain(owner, alice):
     make_domain(alice.workspace, "mail.example.com")
 
     response = owner.post("/dashboard/domains/add/", {"name": "mail.example.com"})
@@ -45,7 +45,7 @@ def test_a_full_plan_is_a_form_error(owner, alice):
 
     response = owner.post("/dashboard/domains/add/", {"name": "other.example.com"})
 
-    assert "room for 1" in response.content.decode()
+    assert "domain limit of the free plan (1)" in response.content.decode()
 
 
 def test_the_list_shows_status(owner, alice):
@@ -63,24 +63,24 @@ def domain(alice, settings):
     return make_domain(alice.workspace, "mail.example.com")
 
 
-def test_verifying_tells_found_against_expected(owner, domain, settings):
+def test_verifying_shows_found_and_expected_values(owner, domain, settings):
     settings.SPF_MECHANISMS = "ip4:192.0.2.1"
     with NameServer({domain.name: {"TXT": ['"v=spf1 -all"']}}) as server:
         settings.DNS_SERVERS = [server.address]
         response = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True)
 
     page = response.content.decode()
-    assert "Not everything is in place yet" in page
+    assert "Some DNS records are missing or incorrect" in page
     assert "v=spf1 ip4:192.0.2.1" in page
     assert "v=spf1 -all" in page
     assert [record.record for record in response.context["records"] if record.error]
 
 
-def test_verifying_finds_what_is_published(owner, domain, settings):
+def test_verifying_finds_published_records(owner, domain, settings):
     with NameServer() as server:
         settings.DNS_SERVERS = [server.address]
         zone = Zone(server)
-        for record in records_of(domain):
+        for record in list_records(domain):
             zone.publish(asdict(record))
         page = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
 
@@ -99,7 +99,7 @@ def test_too_many_checks_are_a_message(owner, domain, monkeypatch):
     )
 
 
-def test_rotating_asks_first_and_shows_both_keys(owner, domain):
+def test_rotating_requires_confirmation_and_shows_both_keys(owner, domain):
     owner.get(f"/dashboard/domains/{domain.id}/rotate/")
     assert domain.dkim_keys.count() == 1
     domain.dkim_keys.update(seen_at=Now())
@@ -111,11 +111,11 @@ def test_rotating_asks_first_and_shows_both_keys(owner, domain):
         assert f"{selector}._domainkey" in page
 
 
-def test_deleting_asks_first(owner, domain):
-    assert "refused from now on" in owner.get(f"/dashboard/domains/{domain.id}/delete/").content.decode()
+def test_deleting_requires_confirmation(owner, domain):
+    assert "will be refused" in owner.get(f"/dashboard/domains/{domain.id}/delete/").content.decode()
     assert Domain.objects.exists()
 
     page = owner.post(f"/dashboard/domains/{domain.id}/delete/", follow=True).content.decode()
 
-    assert "mail.example.com is deleted." in page
+    assert "mail.example.com was deleted." in page
     assert not Domain.objects.exists()

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from analytics import counters
 from dashboard.pages import email_search
 from dashboard.ui import listing, reasons
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from emails.models import Email, Event
 from suppressions.services import suppress_address
 from tests.conftest import mail
@@ -36,7 +36,7 @@ def test_the_list_filters_by_status(owner, alice):
     assert "Arrived" not in page
 
 
-def test_the_list_has_pages_and_ends_somewhere(owner, alice, monkeypatch):
+def test_the_list_has_a_maximum_number_of_pages(owner, alice, monkeypatch):
     monkeypatch.setattr(listing, "MAX_PAGES", 2)
     for number in range(51):
         make_email(alice.workspace, subject=f"Number {number}")
@@ -45,12 +45,12 @@ def test_the_list_has_pages_and_ends_somewhere(owner, alice, monkeypatch):
 
     assert [len(page.context["listing"].rows) for page in (first, last, beyond)] == [25, 25, 25]
     assert "Older" in first.content.decode()
-    assert "Page 2; the API has all of it" in last.content.decode()
+    assert "Page 2; use the API for older entries" in last.content.decode()
     assert "Older" not in last.content.decode()
     assert beyond.context["listing"].number == 2
 
 
-def test_the_list_costs_the_same_for_many(owner, alice, django_assert_max_num_queries):
+def test_the_list_takes_the_same_number_of_queries_for_many_emails(owner, alice, django_assert_max_num_queries):
     for _ in range(25):
         make_email(alice.workspace)
 
@@ -58,7 +58,7 @@ def test_the_list_costs_the_same_for_many(owner, alice, django_assert_max_num_qu
         owner.get("/dashboard/emails/")
 
 
-def test_the_detail_tells_the_story(owner, alice):
+def test_the_detail_page_shows_timeline_and_details(owner, alice):
     email = make_email(alice.workspace, tags=["receipt"], metadata={"order": 4711}, cc=["bo@example.com"])
     Event.objects.create(
         email=email,
@@ -69,21 +69,21 @@ def test_the_detail_tells_the_story(owner, alice):
 
     page = owner.get(f"/dashboard/emails/{email.id}/").content.decode()
 
-    for words in (
+    for text in (
         "Accepted and queued",
-        "another attempt follows",
+        "another attempt will follow",
         "450 Try again",
-        "asks unknown senders to come back",
+        "asks unknown senders to try again later",
     ):
-        assert words in page
-    for fact in (email.id, "ada@example.com", "bo@example.com", "receipt", "4711"):
-        assert fact in page
+        assert text in page
+    for detail in (email.id, "ada@example.com", "bo@example.com", "receipt", "4711"):
+        assert detail in page
     assert 'sandbox=""' in page
     assert 'referrerpolicy="no-referrer"' in page
 
 
 @pytest.mark.parametrize("payload", [[], "text", {"message": ["<b>", 1]}, {"to": {"a": None}}])
-def test_the_detail_bears_any_payload(owner, alice, payload):
+def test_the_detail_page_accepts_any_payload(owner, alice, payload):
     email = make_email(alice.workspace)
     Event.objects.update(payload=payload, kind="from_tomorrow")
 
@@ -105,10 +105,10 @@ def test_there_is_nothing_to_change(owner, alice, path):
 
 
 class TestOverview:
-    def test_an_empty_workspace_is_told_what_to_do(self, owner):
+    def test_an_empty_workspace_shows_the_onboarding_steps(self, owner):
         page = owner.get("/dashboard/").content.decode()
 
-        assert "Three steps" in page
+        assert "in three steps" in page
         assert "curl http" in page
 
     def test_shows_quota_and_latest(self, owner, alice):
@@ -122,7 +122,7 @@ class TestOverview:
         assert "380 left" in page
         assert "The latest" in page
 
-    def test_says_when_sending_is_suspended(self, owner, alice):
+    def test_shows_that_sending_is_suspended(self, owner, alice):
         alice.workspace.suspended_at, alice.workspace.suspended_reason = datetime.now(UTC), "Too many complaints."
         alice.workspace.save()
 
@@ -154,26 +154,26 @@ class TestSearch:
         assert (len(first), has_next, len(rest), not ends) == (25, True, 5, True)
         assert not set(first) & set(rest)
 
-    def test_by_tag_looks_at_the_newest_and_says_so(self, owner, monkeypatch):
+    def test_by_tag_searches_the_newest_and_shows_a_note(self, owner, monkeypatch):
         assert self.found(owner, "tag=shop")[0] == ["Receipt 1", "Receipt 0"]
-        monkeypatch.setattr(email_search, "RECENT", 5)
-        assert self.found(owner, "tag=shop") == ([], False, "Looked through the newest 20,000 emails.")
+        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
+        assert self.found(owner, "tag=shop") == ([], False, "Only the newest 20,000 emails were searched.")
 
-    def test_of_what_is_old_asks_the_index(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "RECENT", 5)
+    def test_for_older_emails_uses_the_index(self, owner, monkeypatch):
+        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
 
         assert self.found(owner, "search=receipt%200") == (["Receipt 0"], False, "")
 
-    def test_of_two_letters_looks_at_the_newest(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "RECENT", 5)
+    def test_for_two_characters_searches_the_newest(self, owner, monkeypatch):
+        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
 
         subjects, _, note = self.found(owner, "search=re")
-        assert (len(subjects), note) == (5, "Looked through the newest 20,000 emails.")
+        assert (len(subjects), note) == (5, "Only the newest 20,000 emails were searched.")
 
     def test_that_takes_too_long_falls_back_to_the_newest(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "RECENT", 5)
-        monkeypatch.setattr(email_search, "AMONG_ALL", "SELECT pg_sleep(3) FROM ({matching}) m OFFSET %s LIMIT %s")
-        monkeypatch.setattr(email_search, "ALL_MILLISECONDS", 50)
+        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
+        monkeypatch.setattr(email_search, "SEARCH_ALL", "SELECT pg_sleep(3) FROM ({matching}) m OFFSET %s LIMIT %s")
+        monkeypatch.setattr(email_search, "SEARCH_ALL_MILLISECONDS", 50)
 
         subjects, _, note = self.found(owner, "search=receipt")
         assert (len(subjects), bool(note)) == (5, True)
@@ -188,13 +188,13 @@ class TestSearch:
     @pytest.mark.parametrize(
         "query", ["from=nonsense", "status=nonsense", f"search={'x' * 201}", "from=2026-02-01&to=2026-01-01"]
     )
-    def test_says_what_is_wrong_with_a_filter(self, owner, query):
+    def test_an_invalid_filter_shows_an_error(self, owner, query):
         page = owner.get(f"/dashboard/emails/?{query}")
 
         assert page.context["errors"]
         assert page.context["errors"][0] in html.unescape(page.content.decode())
 
-    def test_counts_nothing(self, owner, alice):
+    def test_the_total_comes_from_the_counters(self, owner, alice):
         counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "status.delivered"), 3_000_000)])
 
         with CaptureQueriesContext(connection) as queries:
@@ -204,7 +204,7 @@ class TestSearch:
         assert not [query for query in queries if "count(" in query["sql"].lower()]
 
 
-class TestActs:
+class TestActions:
     @pytest.fixture
     def email(self, api):
         return Email.objects.get(id=api.post("/emails/send", mail()).json()["id"])
@@ -214,7 +214,7 @@ class TestActs:
         at = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         return Email.objects.get(id=api.post("/emails/send", mail(scheduledFor=at)).json()["id"])
 
-    def test_resending_asks_first_and_makes_one_copy(self, owner, email):
+    def test_resending_requires_confirmation_and_creates_one_copy(self, owner, email):
         nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
 
         answers = [owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}) for _ in range(2)]
@@ -231,7 +231,7 @@ class TestActs:
         assert Email.objects.count() == 3
 
     @pytest.mark.parametrize("nonce", ["", "x" * 5000, "\0", "'; --"])
-    def test_any_nonce_is_bearable(self, owner, email, nonce):
+    def test_any_nonce_is_handled(self, owner, email, nonce):
         assert owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}).status_code == 302
 
     def test_a_suppressed_recipient_is_a_message(self, owner, alice, email):
@@ -249,27 +249,27 @@ class TestActs:
         assert "is suspended" in owner.post(f"/dashboard/emails/{email.id}/resend/", follow=True).content.decode()
         assert Email.objects.count() == 1
 
-    def test_cancelling_asks_first(self, owner, later):
-        assert "never be sent" in owner.get(f"/dashboard/emails/{later.id}/cancel/").content.decode()
+    def test_cancelling_requires_confirmation(self, owner, later):
+        assert "will not be sent" in owner.get(f"/dashboard/emails/{later.id}/cancel/").content.decode()
         assert Email.objects.get().status == "scheduled"
 
         owner.post(f"/dashboard/emails/{later.id}/cancel/")
 
         assert Email.objects.get().status == "cancelled"
 
-    def test_what_is_queued_is_not_cancelled(self, owner, email):
+    def test_a_queued_email_is_not_cancelled(self, owner, email):
         page = owner.post(f"/dashboard/emails/{email.id}/cancel/", follow=True).content.decode()
 
-        assert "only a scheduled one can be cancelled" in page
+        assert "Only scheduled emails can be cancelled" in page
         assert Email.objects.get().status == "queued"
 
 
-def test_every_reason_has_a_sentence():
-    assert set(Reason) <= set(reasons.SENTENCES)
-    assert reasons.sentence_for("of tomorrow") == reasons.sentence_for(None) == reasons.sentence_for(["x"]) == ""
+def test_every_reason_has_an_explanation():
+    assert set(FailureReason) <= set(reasons.EXPLANATIONS)
+    assert reasons.explain_reason("of tomorrow") == reasons.explain_reason(None) == reasons.explain_reason(["x"]) == ""
 
 
-def test_a_recipient_shows_why_and_what_was_said(owner, alice):
+def test_a_recipient_shows_the_reason_and_the_reply(owner, alice):
     email = make_email(alice.workspace, status="bounced")
     email.recipients.update(
         state="bounced", reason="mailbox_full", reply_code=552, error_message="5.2.2 Full <b>up</b>"
@@ -281,7 +281,7 @@ def test_a_recipient_shows_why_and_what_was_said(owner, alice):
     assert "552 5.2.2 Full &lt;b&gt;up&lt;/b&gt;" in page
 
 
-class TestFigures:
+class TestMetrics:
     def test_sums_and_rates_of_the_period(self, owner, alice):
         make_email(alice.workspace)
         now = datetime.now(UTC)
@@ -294,14 +294,14 @@ class TestFigures:
 
         week, month = (owner.get(f"/dashboard/?days={days}") for days in (7, 30))
 
-        assert [figure.count for figure in week.context["figures"]][:2] == [30, 15]
-        assert week.context["figures"][1].percent == "50.0 %"
-        assert [figure.count for figure in month.context["figures"]][:2] == [100, 15]
+        assert [metric.count for metric in week.context["metrics"]][:2] == [30, 15]
+        assert week.context["metrics"][1].percent == "50.0%"
+        assert [metric.count for metric in month.context["metrics"]][:2] == [100, 15]
         assert len(month.context["days"]) == 30
-        assert "15.0 %" in month.content.decode()
+        assert "15.0%" in month.content.decode()
 
     @pytest.mark.parametrize("days", ["", "8", "nonsense", "-7", "9" * 400, "٧"])  # noqa: RUF001
-    def test_other_periods_are_the_usual_one(self, owner, days):
+    def test_an_invalid_period_falls_back_to_the_default(self, owner, days):
         assert owner.get("/dashboard/", {"days": days}).context["period"] == 14
 
     def test_usage_shows_quota_history_and_limits(self, owner, alice):
@@ -311,5 +311,5 @@ class TestFigures:
 
         page = owner.get("/dashboard/usage/").content.decode()
 
-        for words in ("Free plan", "380 left", "7 days", "of 500 emails"):
-            assert words in page
+        for text in ("Free plan", "380 left", "7 days", "of 500 emails"):
+            assert text in page

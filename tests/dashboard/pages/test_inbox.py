@@ -3,14 +3,14 @@ import pytest
 from tests.dashboard.conftest import make_caught
 
 
-def test_lists_what_was_caught(owner, alice):
+def test_lists_captured_emails(owner, alice):
     make_caught(alice.workspace, subject="Welcome aboard")
-    make_caught(None, subject="Of the service itself")
+    make_caught(None, subject="System email")
 
     page = owner.get("/dashboard/inbox/").content.decode()
 
     assert "Welcome aboard" in page
-    assert "Of the service itself" not in page
+    assert "System email" not in page
 
 
 def test_lists_without_reading_the_sources(owner, alice, django_assert_num_queries):
@@ -34,7 +34,7 @@ def test_shows_headers_text_and_source(owner, alice):
     assert "<h1>Hello in HTML" not in page
 
 
-def test_the_source_is_a_file_to_keep(owner, alice):
+def test_the_source_can_be_downloaded(owner, alice):
     mail = make_caught(alice.workspace, b"Subject: x\r\n\r\n<script>alert(1)</script>")
 
     response = owner.get(f"/dashboard/inbox/{mail.id}/source/")
@@ -47,7 +47,7 @@ def test_the_source_is_a_file_to_keep(owner, alice):
 
 
 @pytest.mark.parametrize("path", ["", "{}/", "{}/preview/", "{}/source/"])
-def test_is_there_for_its_own_transport_only(owner, alice, settings, path):
+def test_exists_for_the_inbox_transport_only(owner, alice, settings, path):
     mail = make_caught(alice.workspace)
     settings.DELIVERY_TRANSPORT = "smtp"
 
@@ -84,7 +84,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_mail_breaks_a_page(owner, alice, name):
+def test_no_message_breaks_a_page(owner, alice, name):
     mail = make_caught(alice.workspace, HOSTILE[name])
 
     assert owner.get(f"/dashboard/inbox/{mail.id}/").status_code == 200

@@ -14,12 +14,12 @@ KEY = re.compile(r"pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}")
 FORM = {"name": "Shop", "scope": "sending_access", "expires_at": ""}
 
 
-def issue(owner, **fields: str):
+def create(owner, **fields: str):
     return owner.post("/dashboard/keys/add/", {**FORM, **fields})
 
 
 def test_is_shown_once_and_works(owner, alice):
-    page = issue(owner)
+    page = create(owner)
 
     key = KEY.search(page.content.decode())[0]
     answer = Api(key).get("/me").json()
@@ -30,23 +30,23 @@ def test_is_shown_once_and_works(owner, alice):
         assert key[-20:] not in owner.get(path).content.decode()
 
 
-def test_is_kept_nowhere(owner):
-    page = issue(owner)
+def test_is_stored_nowhere(owner):
+    page = create(owner)
 
     key = KEY.search(page.content.decode())[0]
     secret = key.split("_")[2][:43]
-    kept = [str(session.get_decoded()) for session in Session.objects.all()]
-    kept += [f"{entry.object_repr} {entry.change_message}" for entry in LogEntry.objects.all()]
-    kept += [str(vars(row)) for row in ApiKey.objects.all()]
-    kept += [str(page.cookies), str(owner.cookies)]
+    stored = [str(session.get_decoded()) for session in Session.objects.all()]
+    stored += [f"{entry.object_repr} {entry.change_message}" for entry in LogEntry.objects.all()]
+    stored += [str(vars(row)) for row in ApiKey.objects.all()]
+    stored += [str(page.cookies), str(owner.cookies)]
     assert LogEntry.objects.count() == 1
-    assert not [text for text in kept if secret in text]
+    assert not [text for text in stored if secret in text]
 
 
 def test_may_expire(owner):
     expires_at = datetime.now(UTC) + timedelta(days=30)
 
-    issue(owner, expires_at=expires_at.strftime("%Y-%m-%dT%H:%M"))
+    create(owner, expires_at=expires_at.strftime("%Y-%m-%dT%H:%M"))
 
     assert ApiKey.objects.get().expires_at == expires_at.replace(second=0, microsecond=0)
 
@@ -61,8 +61,8 @@ def test_may_expire(owner):
         {"expires_at": "soon"},
     ],
 )
-def test_refuses_what_makes_no_sense(owner, fields):
-    response = issue(owner, **fields)
+def test_refuses_invalid_values(owner, fields):
+    response = create(owner, **fields)
 
     assert response.context["form"].errors
     assert not ApiKey.objects.exists()
@@ -71,11 +71,11 @@ def test_refuses_what_makes_no_sense(owner, fields):
 def test_a_full_plan_is_a_form_error(owner, monkeypatch):
     monkeypatch.setattr(services, "MAX_KEYS", 0)
 
-    assert "revoke one" in issue(owner).content.decode()
+    assert "Revoke one" in create(owner).content.decode()
     assert not ApiKey.objects.exists()
 
 
-def test_revoking_ends_it(owner, alice):
+def test_revoking_refuses_further_requests(owner, alice):
     key = make_key(alice.workspace)
     url = f"/dashboard/keys/{ApiKey.objects.get().id}/revoke/"
 
@@ -88,7 +88,7 @@ def test_revoking_ends_it(owner, alice):
     assert "revoked" in owner.get("/dashboard/keys/").content.decode()
 
 
-def test_looking_at_the_question_revokes_nothing(owner, alice):
+def test_viewing_the_confirmation_revokes_nothing(owner, alice):
     make_key(alice.workspace)
 
     owner.get(f"/dashboard/keys/{ApiKey.objects.get().id}/revoke/")

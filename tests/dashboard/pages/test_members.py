@@ -3,7 +3,7 @@ from django.utils.html import escape
 
 from tests.conftest import PASSWORD
 from tests.dashboard.conftest import signed_in
-from workspaces.audit import Act, note
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry, Invitation, Membership, User, Workspace
 
 MEMBERS = "/dashboard/members/"
@@ -53,7 +53,7 @@ HOSTILE = [
 
 @pytest.fixture
 def member(alice, db):
-    """A browser of a member of Alice's workspace who is no owner."""
+    """A browser signed in as a member, not an owner, of Alice's workspace."""
     user = User.objects.create_user(email="mem@alice.example", password=PASSWORD)
     Membership.objects.create(workspace=alice.workspace, user=user, role="member")
     return signed_in(user)
@@ -63,7 +63,7 @@ def membership(email: str) -> Membership:
     return Membership.objects.get(user__email=email)
 
 
-def test_everybody_sees_the_members(owner, member):
+def test_every_member_sees_the_members(owner, member):
     for client in (owner, member):
         assert b"mem@alice.example" in client.get(MEMBERS).content
 
@@ -77,7 +77,7 @@ def test_a_role_is_changed(owner, member):
     assert owner.post(path, {"role": "emperor"}).status_code == 200
 
 
-def test_a_member_is_removed_and_out_at_once(owner, member):
+def test_a_removed_member_loses_access_immediately(owner, member):
     path = f"{MEMBERS}{membership('mem@alice.example').pk}/remove/"
 
     assert owner.get(path).status_code == 200
@@ -95,11 +95,11 @@ def test_a_member_leaves(member, alice):
     assert alice.workspace.memberships.count() == 1
 
 
-def test_the_last_owner_stays(owner, alice):
+def test_the_last_owner_cannot_be_removed(owner, alice):
     pk = alice.workspace.memberships.get().pk
     for path, body in ((f"{pk}/role/", {"role": "member"}), (f"{pk}/remove/", {}), ("leave/", {})):
         page = owner.post(f"{MEMBERS}{path}", body, follow=True)
-        assert b"keeps at least one owner" in page.content
+        assert b"must have at least one owner" in page.content
     assert alice.workspace.memberships.get().role == "owner"
 
 
@@ -112,7 +112,7 @@ def test_the_last_owner_stays(owner, alice):
         ("{}/remove/", {}),
     ],
 )
-def test_people_are_the_owners_matter(member, path, body):
+def test_only_owners_manage_members(member, path, body):
     path = MEMBERS + path.format(membership("mem@alice.example").pk)
 
     assert member.post(path, body).status_code == 403
@@ -145,23 +145,23 @@ def test_an_invitation_is_withdrawn_by_its_workspace_alone(owner, bob):
     assert not Invitation.objects.exists()
 
 
-def test_the_audit_log_names_who_and_from_where(owner, alice):
+def test_the_audit_log_shows_actor_and_address(owner, alice):
     owner.post("/dashboard/keys/add/", {"name": "Shop", "scope": "read_only"}, REMOTE_ADDR="192.0.2.7")
 
     page = owner.get("/dashboard/audit/").content.decode()
 
-    for told in ("API key created", "Shop (pr_…", "alice@alice.example", "192.0.2.7"):
-        assert told in page
+    for text in ("API key created", "Shop (pr_…", "alice@alice.example", "192.0.2.7"):
+        assert text in page
 
 
 def test_the_audit_log_is_scoped(owner, bob):
-    note(bob.workspace, Act.PLAN_CHANGED, about="to-the-moon")
+    record_action(bob.workspace, AuditAction.PLAN_CHANGED, about="to-the-moon")
 
     assert b"to-the-moon" not in owner.get("/dashboard/audit/").content
     assert owner.get("/dashboard/audit/?workspace__name=bob").status_code == 400
 
 
-def test_staff_stay_unnamed_to_owners(owner, alice, staff):
+def test_staff_are_not_identified_to_owners(owner, alice, staff):
     AuditEntry.objects.create(
         workspace=alice.workspace,
         act="plan_changed",
@@ -172,16 +172,16 @@ def test_staff_stay_unnamed_to_owners(owner, alice, staff):
 
     page = owner.get("/dashboard/audit/").content.decode()
 
-    assert "staff of this service" in page
+    assert "Postrider staff" in page
     assert "staff@postrider.example" not in page
     assert "192.0.2.9" not in page
     assert "staff@postrider.example" in staff.get("/admin/workspaces/auditentry/").content.decode()
 
 
-def test_hostile_names_are_only_text(owner, alice):
+def test_hostile_names_are_escaped(owner, alice):
     assert len(HOSTILE) == 40
     for name in HOSTILE:
-        note(alice.workspace, Act.KEY_CREATED, about=name[:60])
+        record_action(alice.workspace, AuditAction.KEY_CREATED, about=name[:60])
     audit = owner.get("/dashboard/audit/").content.decode() + owner.get("/dashboard/audit/?p=2").content.decode()
     for name in HOSTILE:
         Workspace.objects.filter(id=alice.workspace.id).update(name=name)

@@ -14,7 +14,7 @@ def preview(request, owner, alice):
     return owner.get(f"/dashboard/{request.param}/{make(alice.workspace).id}/preview/")
 
 
-def test_is_shut_in(preview):
+def test_is_sandboxed(preview):
     headers = {
         "Content-Security-Policy": POLICY,
         "X-Content-Type-Options": "nosniff",
@@ -26,7 +26,7 @@ def test_is_shut_in(preview):
     assert {"private", "no-store"} <= set(preview["Cache-Control"].split(", "))
 
 
-def test_is_the_mail_itself(preview):
+def test_is_the_html_of_the_message(preview):
     assert preview.content.decode().strip() in {"<p>Hi</p>", "<h1>Hello in HTML</h1>"}
 
 

@@ -23,21 +23,21 @@ def test_many_are_added_at_once(owner, alice):
     response = owner.post(f"{LIST}add/", {"addresses": "ada@example.com\r\n\r\n Bo <bo@example.com>,\n"}, follow=True)
 
     assert emails() == {"ada@example.com", "bo@example.com"}
-    assert "2 added, 0 were there already" in response.content.decode()
+    assert "2 added, 0 already suppressed" in response.content.decode()
     assert set(Suppression.objects.values_list("workspace", "reason")) == {(alice.workspace.id, "manual")}
 
 
-def test_one_that_is_there_keeps_its_reason(owner, alice):
+def test_an_existing_suppression_keeps_its_reason(owner, alice):
     suppress_address(alice.workspace, address="ada@example.com", reason="complaint")
 
     response = owner.post(f"{LIST}add/", {"addresses": "ADA@example.com"}, follow=True)
 
-    assert "0 added, 1 were there already" in response.content.decode()
+    assert "0 added, 1 already suppressed" in response.content.decode()
     assert Suppression.objects.get().reason == "complaint"
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "ada@example.com\nnonsense", "a@b@c"])
-def test_what_is_no_address_is_a_form_error(owner, text):
+def test_an_invalid_address_is_a_form_error(owner, text):
     assert owner.post(f"{LIST}add/", {"addresses": text}).context["form"].errors["addresses"]
     assert not emails()
 
@@ -50,7 +50,7 @@ def test_a_1001st_is_a_form_error(owner):
     assert len(emails()) == 1000
 
 
-def test_search_and_reason_narrow(owner, alice):
+def test_search_and_reason_filter_the_list(owner, alice):
     suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
     suppress_address(alice.workspace, address="bo_o@example.com", reason="manual")
 
@@ -60,7 +60,7 @@ def test_search_and_reason_narrow(owner, alice):
     assert [row.email for row in owner.get(f"{LIST}?reason=bounce").context["listing"].rows] == ["ada@example.com"]
 
 
-def test_removing_asks_first(owner, alice):
+def test_removing_requires_confirmation(owner, alice):
     suppression, _ = suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
 
     assert owner.get(f"{LIST}{suppression.id}/delete/").status_code == 200
@@ -85,38 +85,38 @@ def test_a_file_is_imported(owner, data):
     assert emails() == {"ada@example.com", "bo@example.com"}
 
 
-def test_bad_lines_are_left_out_and_named(owner):
+def test_invalid_lines_are_skipped_and_listed(owner):
     page = upload(owner, b"ada@example.com\nnonsense\n<script>alert(1)</script>\n").content.decode()
 
     assert emails() == {"ada@example.com"}
-    assert "2 lines hold no address" in page
+    assert "2 lines were skipped" in page
     assert "Line 2:" in page
     assert "<script>alert" not in page
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "text"),
     [
         (b"", "empty"),
         (b"a@example.com\n" * 80_000, "1 MiB"),
         (b"a@b.example\n" * 10_001, "10,000 rows"),
         (b"\xff\xfea", "UTF-8"),
-        (b"a\0b", "not text"),
+        (b"a\0b", "not a text file"),
         (b'"' + b"a" * 200_000, "not CSV"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_a_form_error(owner, data, words):
-    assert words in str(upload(owner, data).context["form"].errors)
+def test_a_file_that_cannot_be_read_is_a_form_error(owner, data, text):
+    assert text in str(upload(owner, data).context["form"].errors)
     assert not emails()
 
 
-def test_10_000_rows_are_taken(owner):
+def test_10_000_rows_are_accepted(owner):
     upload(owner, b"".join(b"a%d@b.example\n" % number for number in range(suppression_files.MAX_ROWS)))
 
     assert len(emails()) == suppression_files.MAX_ROWS
 
 
-def test_an_export_holds_no_formula_and_comes_back_as_it_was(owner, alice):
+def test_an_export_contains_no_formula_and_can_be_imported_again(owner, alice):
     given = ["=cmd@example.com", "+1@example.com", "-a@example.com", "'quoted@example.com", "ada@example.com"]
     suppress_addresses(alice.workspace, addresses=given, reason="manual")
 
@@ -131,7 +131,7 @@ def test_an_export_holds_no_formula_and_comes_back_as_it_was(owner, alice):
     assert emails() == set(given)
 
 
-def test_an_export_goes_on_past_its_pages(owner, alice, monkeypatch):
+def test_an_export_reads_all_pages(owner, alice, monkeypatch):
     monkeypatch.setattr("dashboard.pages.suppressions.PAGE_ROWS", 2)
     suppress_addresses(alice.workspace, addresses=[f"a{number}@example.com" for number in range(5)], reason="manual")
 

@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from dashboard.pages.template_drafts import sample_of
+from dashboard.pages.template_drafts import sample_data
 from dashboard.ui.preview import PREVIEW_POLICY
 from emails.models import Email
-from emails.rendered_content import wording_of
+from emails.rendered_content import render_email
 from templates_app.models import Template
-from templates_app.services import Content
+from templates_app.services import TemplateContent
 from tests.conftest import mail
 
 LIST = "/dashboard/templates/"
@@ -22,7 +22,7 @@ def check(owner, **fields):
     return owner.post(f"{LIST}check/", {**FORM, "data": '{"name": "Ada", "order": 7}', **fields}).json()
 
 
-def test_one_is_written_and_changed(owner, alice):
+def test_a_template_is_created_and_changed(owner, alice):
     response = add(owner, html="<p>\r\n{{name}}</p>", strict_variables="on")
 
     template = Template.objects.get()
@@ -35,7 +35,7 @@ def test_one_is_written_and_changed(owner, alice):
     assert (template.name, template.alias, template.strict_variables) == ("Bill", None, False)
 
 
-def test_what_was_accepted_keeps_its_words(owner, api):
+def test_accepted_emails_keep_their_version(owner, api):
     add(owner)
     template = Template.objects.get()
     body = mail(subject=None, html=None, templateId=template.id, templateData={"name": "Ada", "order": 7})
@@ -43,7 +43,7 @@ def test_what_was_accepted_keeps_its_words(owner, api):
 
     owner.post(f"{LIST}{template.id}/", {**FORM, "html": "<p>Something else</p>"})
 
-    assert wording_of(Email.objects.get(id=email_id)).html == "<p>Ada</p>"
+    assert render_email(Email.objects.get(id=email_id)).html == "<p>Ada</p>"
     assert owner.get(f"/dashboard/emails/{email_id}/preview/").content == b"<p>Ada</p>"
 
 
@@ -57,7 +57,7 @@ def test_what_was_accepted_keeps_its_words(owner, api):
         ({"html": "{{#if a}}"}, "html"),
     ],
 )
-def test_a_mistake_is_the_error_of_its_field(owner, fields, field):
+def test_an_invalid_value_is_an_error_of_its_field(owner, fields, field):
     form = add(owner, **fields).context["form"]
 
     assert list(form.errors) == [field]
@@ -77,10 +77,10 @@ def test_an_alias_that_is_taken_is_an_error(owner):
     assert Template.objects.count() == 1
 
 
-def test_the_check_renders_what_is_not_saved(owner):
-    found = check(owner)
+def test_the_check_renders_unsaved_content(owner):
+    result = check(owner)
 
-    assert found == {"subject": "Order 7", "html": "<p>Ada</p>", "text": "", "missing": []}
+    assert result == {"subject": "Order 7", "html": "<p>Ada</p>", "text": "", "missing": []}
     assert not Template.objects.exists()
 
 
@@ -97,10 +97,10 @@ def test_the_check_renders_what_is_not_saved(owner):
             {"a": [1] * 200, "b": [1] * 200})}, {"field": "data"}),
     ],
 )  # fmt: skip
-def test_the_check_says_what_is_wrong(owner, fields, expected):
-    found = check(owner, **fields)
+def test_the_check_reports_errors(owner, fields, expected):
+    result = check(owner, **fields)
 
-    assert {name: found[name] for name in expected} == expected
+    assert {name: result[name] for name in expected} == expected
 
 
 def test_the_preview_is_sandboxed(owner):
@@ -111,7 +111,7 @@ def test_the_preview_is_sandboxed(owner):
     assert PREVIEW_POLICY.startswith("sandbox; default-src 'none'")
 
 
-def test_deleting_asks_first(owner):
+def test_deleting_requires_confirmation(owner):
     add(owner)
     path = f"{LIST}{Template.objects.get().id}/delete/"
 
@@ -122,12 +122,12 @@ def test_deleting_asks_first(owner):
 
 
 def test_a_sample_has_a_value_for_every_variable(owner):
-    content = Content(
+    content = TemplateContent(
         "{{user.name}}",
         "{{#if vip}}{{code}}{{/if}}{{#each items}}{{title}} {{@index}}{{/each}}{{#each x}}{{this}}{{/each}}",
     )
 
-    sample = json.loads(sample_of(content))
+    sample = json.loads(sample_data(content))
 
     assert sample == {
         "user": {"name": "name"},

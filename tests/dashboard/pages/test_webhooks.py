@@ -12,8 +12,8 @@ def _anywhere(settings):
 
 @pytest.fixture
 def webhook(alice):
-    made, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
-    return made
+    webhook, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
+    return webhook
 
 
 def add(owner, **fields):
@@ -31,19 +31,19 @@ def test_the_secret_is_shown_once(owner, alice):
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "ftp://shop.example/", "https://user:pass@shop.example/"])
-def test_a_bad_url_is_a_form_error(owner, url):
+def test_an_invalid_url_is_a_form_error(owner, url):
     assert add(owner, url=url).context["form"].errors["url"]
     assert not Webhook.objects.exists()
 
 
-def test_an_address_inside_is_refused(owner, settings):
+def test_a_private_address_is_refused(owner, settings):
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
 
     assert add(owner, url="https://127.0.0.1/").context["form"].errors["url"]
 
 
 @pytest.mark.parametrize("events", [[], ["nonsense"], ["queued"]])
-def test_bad_events_are_a_form_error(owner, events):
+def test_invalid_events_are_a_form_error(owner, events):
     assert add(owner, events=events).context["form"].errors["events"]
 
 
@@ -55,7 +55,7 @@ def test_a_21st_is_a_form_error(owner, alice):
     assert Webhook.objects.count() == 20
 
 
-def test_it_can_be_changed(owner, webhook):
+def test_a_webhook_can_be_changed(owner, webhook):
     response = owner.post(
         f"/dashboard/webhooks/{webhook.id}/edit/", {"url": "https://other.example/", "events": ["opened", "clicked"]}
     )
@@ -65,18 +65,18 @@ def test_it_can_be_changed(owner, webhook):
     assert (webhook.url, webhook.events) == ("https://other.example/", ["opened", "clicked"])
 
 
-def test_it_is_turned_off_and_on(owner, webhook):
+def test_a_webhook_is_disabled_and_enabled(owner, webhook):
     owner.post(f"/dashboard/webhooks/{webhook.id}/disable/")
     assert not Webhook.objects.get().active
-    assert "turned off by hand" in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+    assert "disabled manually" in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
 
     owner.post(f"/dashboard/webhooks/{webhook.id}/enable/")
     assert Webhook.objects.get().active
 
 
-def test_why_it_is_off_is_shown(owner, webhook):
+def test_the_reason_for_disabling_is_shown(owner, webhook):
     update_webhook(webhook, changes={"active": False})
-    Webhook.objects.update(disabled_reason="The endpoint answered 410 Gone.")
+    Webhook.objects.update(disabled_reason="The endpoint returned 410 Gone.")
 
     for path in ("/dashboard/webhooks/", f"/dashboard/webhooks/{webhook.id}/"):
         assert "410 Gone" in owner.get(path).content.decode()
@@ -104,7 +104,7 @@ def test_a_test_and_a_replay_are_deliveries(owner, webhook):
     assert delivery.status == "pending"
 
 
-def test_a_delivery_shows_what_was_posted_and_answered(owner, webhook):
+def test_a_delivery_shows_payload_and_responses(owner, webhook):
     delivery = send_test(webhook)
     delivery.attempts = [
         {"at": "2026-11-21T06:20:00.000Z", "durationMs": 5, "statusCode": 500, "error": "status", "answer": "<b>no"},
@@ -114,8 +114,8 @@ def test_a_delivery_shows_what_was_posted_and_answered(owner, webhook):
 
     page = owner.get(f"/dashboard/deliveries/{delivery.id}/").content.decode()
 
-    for words in ("The endpoint answered with an error", "&lt;b&gt;no", "21 Nov 2026, 06:20:00", "from_tomorrow"):
-        assert words in page
+    for text in ("The endpoint returned an error", "&lt;b&gt;no", "21 Nov 2026, 06:20:00", "from_tomorrow"):
+        assert text in page
     assert "A test of your webhook" in page
 
 
@@ -131,9 +131,9 @@ def test_the_log_is_filtered_and_has_pages(owner, webhook):
     assert (len(exhausted.rows), exhausted.has_next) == (1, False)
 
 
-def test_deleting_asks_first_and_takes_the_log_along(owner, webhook):
+def test_deleting_requires_confirmation_and_deletes_the_log(owner, webhook):
     delivery = send_test(webhook)
-    assert "goes with it" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
+    assert "delivery log is deleted" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
     assert Webhook.objects.exists()
 
     owner.post(f"/dashboard/webhooks/{webhook.id}/delete/")
@@ -142,7 +142,7 @@ def test_deleting_asks_first_and_takes_the_log_along(owner, webhook):
     assert owner.get(f"/dashboard/deliveries/{delivery.id}/").status_code == 404
 
 
-def test_a_delivery_of_others_is_not_replayed(webhook, bob):
+def test_a_delivery_of_another_workspace_is_not_replayed(webhook, bob):
     delivery = send_test(webhook)
     WebhookDelivery.objects.update(status="exhausted")
 

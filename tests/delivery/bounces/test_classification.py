@@ -1,4 +1,4 @@
-"""What replies mean, by a table of replies as hosts give them."""
+"""Reply classification, tested with a table of replies from real hosts."""
 
 import time
 from collections.abc import Iterator
@@ -9,28 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.bounces.classification import HOST_STAGES, MEANT_WHEN_BARE, Classification, Stage, classify
+from delivery.bounces.classification import HOST_STAGES, RELIABLE_ONLY_WHEN_BARE, Classification, SmtpStage, classify
 from delivery.bounces.codes import BASIC, ENHANCED
-from delivery.bounces.reasons import RECIPIENT_FAULTS, Reason
+from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryStatus, Reply
 
 TABLE = Path(__file__).with_name("replies_of_hosts.txt")
 
 
 class Row(NamedTuple):
-    stage: Stage
+    stage: SmtpStage
     reply: Reply
-    reason: Reason
+    reason: FailureReason
 
 
 def rows() -> Iterator[Row]:
-    reason = Reason.UNDETERMINED
+    reason = FailureReason.UNDETERMINED
     for line in TABLE.read_text().splitlines():
         if line.startswith("["):
-            reason = Reason(line.strip("[]"))
+            reason = FailureReason(line.strip("[]"))
         elif line and not line.startswith("#"):
             stage, colon, rest = line.partition(": ")
-            where, said = (Stage(stage), rest) if colon and stage.islower() and stage.isalpha() else (Stage.RCPT, line)
+            where, said = (
+                (SmtpStage(stage), rest) if colon and stage.islower() and stage.isalpha() else (SmtpStage.RCPT, line)
+            )
             code, _, text = said.partition(" ")
             code, dash, first = code.partition("-")
             text = f"{first} {text}".strip() if dash else text
@@ -54,70 +56,72 @@ def test_a_reply_has_its_reason(row):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.stage.value} {row.reply.code} {row.reply.text[:60]}")
 def test_a_4xx_is_tried_again_and_a_5xx_bounces(row):
     found = classify(row.reply, stage=row.stage)
-    passes = row.reason in (Reason.GREYLISTED, Reason.RATE_LIMITED, Reason.TOO_MANY_RECIPIENTS)
-    if row.stage is Stage.REPORT:
-        assert found.verdict in (DeliveryStatus.BOUNCED, DeliveryStatus.FAILED)
+    passes = row.reason in (FailureReason.GREYLISTED, FailureReason.RATE_LIMITED, FailureReason.TOO_MANY_RECIPIENTS)
+    if row.stage is SmtpStage.REPORT:
+        assert found.status in (DeliveryStatus.BOUNCED, DeliveryStatus.FAILED)
     else:
-        assert found.verdict is (DeliveryStatus.DEFERRED if row.reply.code < 500 or passes else DeliveryStatus.BOUNCED)
-    assert found.is_recipient_fault is (found.verdict is DeliveryStatus.BOUNCED and row.reason in RECIPIENT_FAULTS)
+        assert found.status is (DeliveryStatus.DEFERRED if row.reply.code < 500 or passes else DeliveryStatus.BOUNCED)
+    assert found.is_recipient_fault is (found.status is DeliveryStatus.BOUNCED and row.reason in RECIPIENT_FAULTS)
 
 
 @pytest.mark.parametrize("stage", sorted(HOST_STAGES, key=lambda stage: stage.value))
 @pytest.mark.parametrize("row", ROWS[::7], ids=lambda row: f"{row.reply.code} {row.reply.text[:40]}")
-def test_before_mail_it_is_the_hosts_trouble_or_ours(stage, row):
+def test_a_refusal_before_mail_is_deferred(stage, row):
     found = classify(row.reply, stage=stage)
-    assert (found.verdict, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
+    assert (found.status, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
 
 
 @pytest.mark.parametrize(
     "row", [row for row in ROWS if row.reason in RECIPIENT_FAULTS], ids=lambda row: row.reply.text[:40]
 )
-def test_the_recipient_is_not_to_blame_for_what_is_said_of_the_sender(row):
-    assert not classify(row.reply, stage=Stage.MAIL).is_recipient_fault
+def test_a_refusal_at_mail_is_never_a_recipient_fault(row):
+    assert not classify(row.reply, stage=SmtpStage.MAIL).is_recipient_fault
 
 
 @pytest.mark.parametrize("code", [550, 553, 554])
-def test_a_bare_refusal_is_the_recipients_at_rcpt_alone(code):
-    faults = {stage: classify(Reply(code, ""), stage=stage).is_recipient_fault for stage in Stage}
-    assert [stage for stage, is_fault in faults.items() if is_fault] == [Stage.RCPT]
+def test_a_bare_refusal_is_a_recipient_fault_only_at_rcpt(code):
+    faults = {stage: classify(Reply(code, ""), stage=stage).is_recipient_fault for stage in SmtpStage}
+    assert [stage for stage, is_fault in faults.items() if is_fault] == [SmtpStage.RCPT]
 
 
 class TestCodes:
     def test_an_enhanced_code_counts_only_if_it_agrees_with_the_basic_one(self):
-        assert classify(Reply(550, "4.1.1 xyzzy"), stage=Stage.RCPT).reason == Reason.UNDETERMINED
-        found = classify(Reply(450, "5.1.1 User unknown"), stage=Stage.RCPT)
-        assert (found.verdict, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
+        assert classify(Reply(550, "4.1.1 xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
+        found = classify(Reply(450, "5.1.1 User unknown"), stage=SmtpStage.RCPT)
+        assert (found.status, found.is_recipient_fault) == (DeliveryStatus.DEFERRED, False)
 
-    def test_an_address_of_numbers_is_no_code(self):
-        assert classify(Reply(550, "5.1.1.2 xyzzy"), stage=Stage.RCPT).reason == Reason.UNDETERMINED
-        assert classify(Reply(550, "[192.5.1.1] xyzzy"), stage=Stage.RCPT).reason == Reason.UNDETERMINED
+    def test_an_ip_address_is_not_an_enhanced_code(self):
+        assert classify(Reply(550, "5.1.1.2 xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
+        assert classify(Reply(550, "[192.5.1.1] xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
 
-    def test_a_code_that_says_something_outweighs_one_that_does_not(self):
+    def test_a_specific_enhanced_code_outweighs_an_unspecific_one(self):
         reply = Reply(550, "5.0.0 host mx.example.com said: 550 5.1.1 (in reply to RCPT TO)")
-        assert classify(reply, stage=Stage.REPORT).reason == Reason.UNKNOWN_USER
+        assert classify(reply, stage=SmtpStage.REPORT).reason == FailureReason.UNKNOWN_USER
 
     @pytest.mark.parametrize("detail", sorted(ENHANCED))
     def test_every_code_of_the_table_is_found(self, detail):
-        assert classify(Reply(550, f"5.{detail} xyzzy"), stage=Stage.RCPT).reason == ENHANCED[detail]
-        assert classify(Reply(0, f"5.{detail} xyzzy"), stage=Stage.REPORT).reason == ENHANCED[detail]
+        assert classify(Reply(550, f"5.{detail} xyzzy"), stage=SmtpStage.RCPT).reason == ENHANCED[detail]
+        assert classify(Reply(0, f"5.{detail} xyzzy"), stage=SmtpStage.REPORT).reason == ENHANCED[detail]
 
     @pytest.mark.parametrize("code", sorted(BASIC))
     def test_a_basic_code_is_the_last_resort(self, code):
-        with_words = Reason.UNDETERMINED if code in MEANT_WHEN_BARE else BASIC[code]
-        assert classify(Reply(code, "xyzzy"), stage=Stage.RCPT).reason == with_words
-        assert classify(Reply(code, ""), stage=Stage.RCPT).reason == BASIC[code]
+        with_words = FailureReason.UNDETERMINED if code in RELIABLE_ONLY_WHEN_BARE else BASIC[code]
+        assert classify(Reply(code, "xyzzy"), stage=SmtpStage.RCPT).reason == with_words
+        assert classify(Reply(code, ""), stage=SmtpStage.RCPT).reason == BASIC[code]
 
-    def test_552_alone_depends_on_where_it_was_said(self):
+    def test_a_bare_552_depends_on_the_stage(self):
         """RFC 5321, section 4.5.3.1.10; RFC 1870, section 6."""
-        at_rcpt = classify(Reply(552, ""), stage=Stage.RCPT)
-        assert at_rcpt == Classification(DeliveryStatus.DEFERRED, Reason.TOO_MANY_RECIPIENTS)
-        for stage in (Stage.MAIL, Stage.DATA, Stage.DOT):
-            assert classify(Reply(552, ""), stage=stage) == Classification(DeliveryStatus.BOUNCED, Reason.TOO_LARGE)
+        at_rcpt = classify(Reply(552, ""), stage=SmtpStage.RCPT)
+        assert at_rcpt == Classification(DeliveryStatus.DEFERRED, FailureReason.TOO_MANY_RECIPIENTS)
+        for stage in (SmtpStage.MAIL, SmtpStage.DATA, SmtpStage.DOT):
+            assert classify(Reply(552, ""), stage=stage) == Classification(
+                DeliveryStatus.BOUNCED, FailureReason.TOO_LARGE
+            )
 
 
 class TestReports:
     @pytest.mark.parametrize(
-        ("reply", "verdict"),
+        ("reply", "status"),
         [
             (Reply(0, "4.4.7 Message expired"), DeliveryStatus.FAILED),
             (Reply(0, "5.4.7 Delivery expired"), DeliveryStatus.FAILED),
@@ -130,19 +134,19 @@ class TestReports:
             (Reply(0, ""), DeliveryStatus.BOUNCED),
         ],
     )
-    def test_a_report_that_gave_up_is_a_failure_and_a_refusal_a_bounce(self, reply, verdict):
-        assert classify(reply, stage=Stage.REPORT).verdict is verdict
+    def test_a_report_of_giving_up_is_a_failure_and_a_refusal_a_bounce(self, reply, status):
+        assert classify(reply, stage=SmtpStage.REPORT).status is status
 
 
 WORDS = st.sampled_from(["user", "unknown", "mailbox", "sender", "rejected", "5.1.1", "#5.7.1", "@", ".", "(#4.2.2)"])
 
 
-class TestHostileWords:
-    @given(st.integers(0, 999), st.text() | st.lists(WORDS).map(" ".join), st.sampled_from(Stage))
+class TestHostileText:
+    @given(st.integers(0, 999), st.text() | st.lists(WORDS).map(" ".join), st.sampled_from(SmtpStage))
     def test_nothing_raises(self, code, text, stage):
         found = classify(Reply(code, text), stage=stage)
-        assert isinstance(found.reason, Reason)
-        assert not found.is_recipient_fault or found.verdict is DeliveryStatus.BOUNCED
+        assert isinstance(found.reason, FailureReason)
+        assert not found.is_recipient_fault or found.status is DeliveryStatus.BOUNCED
 
     @pytest.mark.parametrize(
         "text",
@@ -161,10 +165,10 @@ class TestHostileWords:
         ],
         ids=lambda text: ascii(text[:12]),
     )
-    def test_a_long_one_takes_no_longer(self, text):
+    def test_long_text_takes_constant_time(self, text):
         fastest = 1.0
         for _ in range(3):
             began = time.perf_counter()
-            classify(Reply(550, text), stage=Stage.RCPT)
+            classify(Reply(550, text), stage=SmtpStage.RCPT)
             fastest = min(fastest, time.perf_counter() - began)
         assert fastest < 0.05

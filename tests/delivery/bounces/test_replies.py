@@ -17,7 +17,7 @@ from delivery.bounces.replies import Reply, safe_text
         ("", None),
     ],
 )
-def test_an_enhanced_code_stands_at_the_beginning(text, code):
+def test_an_enhanced_code_is_read_at_the_start(text, code):
     assert Reply(550, text).enhanced_code == code
 
 

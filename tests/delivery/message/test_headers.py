@@ -1,31 +1,31 @@
-"""Header lines as single functions write them."""
+"""Header fields."""
 
 import pytest
 
 from delivery.message.errors import UnsafeHeader
-from delivery.message.headers import encoded_address, parameterised, text_header
+from delivery.message.headers import encoded_address, header_with_parameters, text_header
 
 LONG_ID = "<" + "A" * 90 + "@prod.example>"
 
 
 @pytest.mark.parametrize("name", ["References", "in-reply-to"])
-def test_message_ids_are_folded_between_and_never_encoded(name):
+def test_message_ids_are_folded_between_ids_and_never_encoded(name):
     lines = text_header(name, f"{LONG_ID}  <b@c.example> {LONG_ID}").split("\r\n ")
     assert lines == [f"{name}: {LONG_ID}", "<b@c.example>", LONG_ID]
 
 
-def test_what_is_no_list_of_ids_is_encoded_like_any_text():
+def test_a_value_that_is_not_a_list_of_ids_is_encoded_as_text():
     assert text_header("References", "é") == "References: =?utf-8?b?w6k=?="
 
 
-def test_an_empty_value_leaves_no_blank_behind():
+def test_an_empty_value_has_no_trailing_space():
     assert text_header("Subject", "") == "Subject:"
 
 
 @pytest.mark.parametrize("value", ["a/b\r\nX: y", "a/é", "a/b\x7f"])
 def test_parameters_are_printable_ascii(value):
     with pytest.raises(UnsafeHeader):
-        parameterised("Content-Type", value)
+        header_with_parameters("Content-Type", value)
 
 
 LONG_NAME = "The Customer Success and Wellbeing Team at Example & Company"
@@ -49,6 +49,6 @@ def test_an_ascii_name_that_cannot_be_folded_is_encoded(name):
     assert encoded_address(name, "a@b.example").startswith("=?utf-8?b?")
 
 
-def test_doubled_blanks_stay_where_nothing_is_folded():
+def test_double_spaces_are_kept_without_folding():
     assert text_header("Subject", "Hello  you") == "Subject: Hello  you"
     assert text_header("Subject", "Hello  you " + "x" * 60).startswith("Subject: =?utf-8?b?")

@@ -1,4 +1,4 @@
-"""Which links change, where the footer goes, and that nothing else changes."""
+"""HTML link slots: the replaced links, the footer's position, and every other byte unchanged."""
 
 import re
 from html import unescape
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from delivery.message.html import LONGEST_TARGET_BYTES, fill, find_slots, is_trackable
+from delivery.message.html import MAX_TARGET_BYTES, fill, find_slots, is_trackable
 from tests.corpus import emails
 
 BUILDERS = {path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "builders").glob("*.html")}
@@ -20,12 +20,12 @@ FOOTER = '<p id="the-footer">Unsubscribe <a href="https://mail.example/u/1">here
 PIXEL = "https://mail.example/t/o/1"
 
 
-def marked(target: str) -> str:
+def tracked(target: str) -> str:
     return f"https://mail.example/t/c/{target.encode().hex()}"
 
 
 def filled(html: str) -> str:
-    return fill(find_slots(html), link=marked, pixel_url=PIXEL, footer=FOOTER)
+    return fill(find_slots(html), link=tracked, pixel_url=PIXEL, footer=FOOTER)
 
 
 def targets(html: str) -> list[str]:
@@ -33,7 +33,7 @@ def targets(html: str) -> list[str]:
 
 
 def links_of_a_browser(html: str) -> list[str]:
-    """Return what a parser of the HTML standard finds to follow, as far as it is tracked."""
+    """Return the trackable links that a standard HTML parser finds."""
     found = [
         (node.attributes.get("href") or "").strip()
         for node in LexborHTMLParser(html).css("a[href], area[href]")
@@ -61,7 +61,7 @@ def test_real_emails_have_the_links_that_browsers_find(name):
     assert targets(html) == links_of_a_browser(html)
 
 
-# It decodes &copy=1, which browsers do not, and knows neither svg nor odd comments.
+# The standard library decodes &copy=1, unlike browsers, and handles neither svg nor malformed comments.
 @pytest.mark.parametrize("name", sorted(CORPUS.keys() - {"shop_fragment", "word_processor", "invite_dark_mode"}))
 def test_real_emails_have_the_links_that_the_standard_library_finds(name):
     html = COMMENT.sub("", CORPUS[name])
@@ -74,8 +74,8 @@ def test_real_emails_keep_every_other_byte(name):
     slots = find_slots(html)
     assert fill(slots, link=None, pixel_url=None, footer="") == html
     changed = fill(slots, link=lambda _: "\ue000", pixel_url=None, footer="")
-    for link in (link for _, link in slots.cuts if link):
-        changed = changed.replace("\ue000" if link.is_quoted else '"\ue000"', link.written, 1)
+    for link in (link for _, link in slots.segments if link):
+        changed = changed.replace("\ue000" if link.is_quoted else '"\ue000"', link.source, 1)
     assert changed == html
 
 
@@ -188,24 +188,24 @@ OTHERS = {
     "ftp": '<a href="ftp://a.example/">',
     "a backslash": '<a href="https://a.example\\@b.example/">',
     "a control character": '<a href="https://a.example/\x01x">',
-    "too long": f'<a href="{SAME}{"x" * LONGEST_TARGET_BYTES}">',
+    "too long": f'<a href="{SAME}{"x" * MAX_TARGET_BYTES}">',
 }
 
 
 @pytest.mark.parametrize("html", OTHERS.values(), ids=OTHERS)
-def test_what_is_no_link_stays(html):
+def test_html_without_a_trackable_link_is_unchanged(html):
     assert targets(html) == []
-    assert fill(find_slots(html), link=marked, pixel_url=None, footer="") == html
+    assert fill(find_slots(html), link=tracked, pixel_url=None, footer="") == html
 
 
-def test_a_marked_neighbour_and_a_title_that_speaks_of_the_mark_change_nothing():
+def test_a_similar_attribute_or_a_title_does_not_disable_tracking():
     html = f'<a href="{SAME}" data-no-tracking title="data-no-track">'
     assert targets(html) == [SAME]
 
 
 @pytest.mark.parametrize("quote", ['"', "'", ""])
 @pytest.mark.parametrize(
-    ("written", "target"),
+    ("source", "target"),
     [
         ("https://a.example/?a=1&amp;b=2", "https://a.example/?a=1&b=2"),
         ("https://a.example/?a=1&b=2", "https://a.example/?a=1&b=2"),
@@ -219,17 +219,17 @@ def test_a_marked_neighbour_and_a_title_that_speaks_of_the_mark_change_nothing()
         ("https://ü.example/ß?q=日本#é", "https://ü.example/ß?q=日本#é"),
     ],
 )
-def test_a_target_is_read_as_browsers_read_it(quote, written, target):
-    html = f"<a href={quote}{written}{quote}>x</a>"
+def test_a_target_is_decoded_as_by_browsers(quote, source, target):
+    html = f"<a href={quote}{source}{quote}>x</a>"
     assert targets(html) == [target] == links_of_a_browser(html)
 
 
-def test_a_target_may_have_the_longest_length():
-    target = f"https://a.example/{'x' * (LONGEST_TARGET_BYTES - 18)}"
+def test_a_target_may_have_the_maximum_length():
+    target = f"https://a.example/{'x' * (MAX_TARGET_BYTES - 18)}"
     assert targets(f'<a href="{target}"><a href="{target}x">') == [target]
 
 
-def test_what_is_filled_in_is_escaped_for_its_quotes():
+def test_a_tracking_url_is_escaped_for_its_quotes():
     html = f"<a href={SAME}/><a href='{SAME}'><a href=\"{SAME}\">"
     changed = fill(find_slots(html), link=lambda _: "https://b.example/?a=1&b='\">", pixel_url=None, footer="")
     escaped = "https://b.example/?a=1&amp;b=&#x27;&quot;&gt;"
@@ -272,7 +272,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("page", PLACES)
-def test_footer_and_pixel_go_to_the_end_of_what_is_shown(page):
+def test_footer_and_pixel_follow_the_visible_content(page):
     html = page.replace(HERE, "")
     assert fill(find_slots(html), link=None, pixel_url=None, footer=HERE) == page
     tree = LexborHTMLParser(filled(html))
@@ -299,21 +299,21 @@ SOUP = st.lists(PIECES, max_size=30).map("".join)
 
 
 @given(html=st.one_of(SOUP, st.text(max_size=200)))
-def test_whatever_it_is_every_other_byte_stays(html):
+def test_any_html_keeps_every_other_byte(html):
     slots = find_slots(html)
     assert fill(slots, link=None, pixel_url=None, footer="") == html
-    assert "".join(text + (link.written if link else "") for text, link in slots.cuts) + slots.rest == html
+    assert "".join(text + (link.source if link else "") for text, link in slots.segments) + slots.tail == html
     assert all(is_trackable(target) for target in slots.targets)
 
 
 @given(html=SOUP)
-def test_whatever_it_is_browsers_find_the_same_links(html):
+def test_any_html_has_the_links_that_browsers_find(html):
     bare = html.replace("[if mso]", "")
     assert set(targets(bare)) == {link for link in links_of_a_browser(bare) if is_trackable(link)}
 
 
 @given(html=SOUP)
-def test_whatever_it_is_the_footer_is_shown(html):
+def test_any_html_shows_the_footer(html):
     tree = LexborHTMLParser(filled(html))
     assert len(tree.css("body #the-footer")) >= 1
     assert len(tree.css(f"body img[src='{PIXEL}']")) == 1

@@ -1,4 +1,4 @@
-"""A pattern makes of an email's values what a scan of its own HTML would make."""
+"""Template slots give the same result as a scan of the email's HTML."""
 
 import html
 import time
@@ -8,12 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from delivery.message.html import fill, find_slots
-from delivery.message.html_segments import MARK, TemplateSegments, pattern_of
-from tests.delivery.message.test_html import CORPUS, FOOTER, PIXEL, marked
+from delivery.message.html_segments import PLACEHOLDER, TemplateSegments, slots_of_skeleton
+from tests.delivery.message.test_html import CORPUS, FOOTER, PIXEL, tracked
 from tests.delivery.message.test_html_hostile import UNITS
 
 VALUE = object()
-# What templates are made of, and what could make a value count.
+# Parts of templates, and parts that could give a value meaning.
 TEXTS = [
     *UNITS,
     *('<a href="https://a.example/', '<a href="', "<a title='", '">', "'>", '"', "/>", "</a>", " href=", "<p>", "</p>"),
@@ -37,13 +37,13 @@ VALUES = st.one_of(
     st.sampled_from(
         ["", "a", "-", "--", "]", "/", "!", " ", "a href", "&", "amp;", "https://b.example/?a=1&b=2", "f "]
     ),
-    st.sampled_from(["<", ">", '"', "'", "=", "<b>", "style", "\n", "title", MARK]),
+    st.sampled_from(["<", ">", '"', "'", "=", "<b>", "style", "\n", "title", PLACEHOLDER]),
     st.text(max_size=5),
 )
 PIECES = st.lists(st.one_of(st.sampled_from(TEXTS), st.just(VALUE)), max_size=12)
 
 
-def woven(pieces, values):
+def template_segments(pieces, values):
     values = iter(values)
     places = [place for place, piece in enumerate(pieces) if piece is VALUE]
     return TemplateSegments([html.escape(next(values)) if piece is VALUE else piece for piece in pieces], places)
@@ -58,25 +58,25 @@ def by_pattern(given, link):
     return slots and fill(slots, link=link, pixel_url=PIXEL, footer=FOOTER)
 
 
-@given(PIECES, st.lists(VALUES, min_size=12, max_size=12), st.sampled_from([marked, None]))
+@given(PIECES, st.lists(VALUES, min_size=12, max_size=12), st.sampled_from([tracked, None]))
 @settings(max_examples=1500)
-@example(["<a ", 'href="', VALUE, '">x</a>'], ["https://b.example/"] * 12, marked)
-@example(['<!--[if mso]><a href="', VALUE, '"><![endif]-->'], ["https://b.example/"] * 12, marked)
-@example(["<!--[if mso", VALUE, ">", '<a href="https://a.example/">', "-->"], ["--"] * 12, marked)
-@example(["<", VALUE, ' href="https://a.example/">'], ["a"] * 12, marked)
-def test_a_pattern_makes_what_a_scan_makes(pieces, values, link):
-    given = woven(pieces, values)
+@example(["<a ", 'href="', VALUE, '">x</a>'], ["https://b.example/"] * 12, tracked)
+@example(['<!--[if mso]><a href="', VALUE, '"><![endif]-->'], ["https://b.example/"] * 12, tracked)
+@example(["<!--[if mso", VALUE, ">", '<a href="https://a.example/">', "-->"], ["--"] * 12, tracked)
+@example(["<", VALUE, ' href="https://a.example/">'], ["a"] * 12, tracked)
+def test_template_slots_give_the_same_result_as_a_scan(pieces, values, link):
+    given = template_segments(pieces, values)
     made = by_pattern(given, link)
-    assert made is None or made == by_scan("".join(given.pieces), link)
+    assert made is None or made == by_scan("".join(given.segments), link)
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_real_emails_have_a_pattern(name):
-    # A value in each text behind a link, as templates have them.
+def test_real_emails_have_template_slots(name):
+    # A value in each text after a link, as in templates.
     pieces = [piece for text in CORPUS[name].split("</a>") for piece in (text, VALUE, "</a>")][:-1]
-    first, second = (woven(pieces, [value] * len(pieces)) for value in ("Ada & Co <3", ""))
-    assert by_pattern(first, marked) == by_scan("".join(first.pieces), marked)
-    assert first.pattern() is second.pattern()
+    first, second = (template_segments(pieces, [value] * len(pieces)) for value in ("Ada & Co <3", ""))
+    assert by_pattern(first, tracked) == by_scan("".join(first.segments), tracked)
+    assert first.template_slots() is second.template_slots()
 
 
 @pytest.mark.parametrize(
@@ -89,38 +89,46 @@ def test_real_emails_have_a_pattern(name):
         (["<!--", VALUE, '><a href="https://a.example/">-->'], "--"),
         (["<svg><![CDATA[", VALUE, ']><a href="https://a.example/">'], "]"),
         (['<a href="https://a.example/', VALUE], "b"),
-        ([f'<a href="https://a.example/{MARK}', VALUE, '">'], "b"),
+        ([f'<a href="https://a.example/{PLACEHOLDER}', VALUE, '">'], "b"),
     ],
 )
-def test_a_value_that_could_be_markup_makes_no_pattern(pieces, value):
-    assert woven(pieces, [value]).pattern() is None
+def test_a_value_that_could_be_markup_gives_no_template_slots(pieces, value):
+    assert template_segments(pieces, [value]).template_slots() is None
 
 
 @pytest.mark.parametrize(
     ("value", "href"),
     [
-        ("https://b.example/?a=1&b=2", marked("https://b.example/?a=1&b=2")),
+        ("https://b.example/?a=1&b=2", tracked("https://b.example/?a=1&b=2")),
         ("mailto:a@b.example", "mailto:a@b.example"),
         ("https://b.example/" + "x" * 2000, "https://b.example/" + "x" * 2000),
         ("", ""),
     ],
 )
-def test_a_target_that_is_a_value_is_looked_at_each_time(value, href):
+def test_a_target_with_a_value_is_decoded_for_each_email(value, href):
     pieces = ['<a href="', VALUE, '">x</a>']
-    assert by_pattern(woven(pieces, [value]), marked) == f'<a href="{href}">x</a>' + by_scan("", marked)
+    assert by_pattern(template_segments(pieces, [value]), tracked) == f'<a href="{href}">x</a>' + by_scan("", tracked)
 
 
 @pytest.mark.parametrize(
-    "unit", [f"<{MARK}", f"<a{MARK}", f'"{MARK}', f"<p title='{MARK}'>", f"<!-- {MARK}", f"{MARK}-"]
+    "unit",
+    [
+        f"<{PLACEHOLDER}",
+        f"<a{PLACEHOLDER}",
+        f'"{PLACEHOLDER}',
+        f"<p title='{PLACEHOLDER}'>",
+        f"<!-- {PLACEHOLDER}",
+        f"{PLACEHOLDER}-",
+    ],
 )
 def test_four_times_the_length_costs_about_four_times(unit):
     def cost(size):
         text = (unit * size)[:size]
         taken = []
         for _ in range(3):
-            pattern_of.cache_clear()
+            slots_of_skeleton.cache_clear()
             started = time.process_time()
-            pattern_of(text)
+            slots_of_skeleton(text)
             taken.append(time.process_time() - started)
         return min(taken)
 

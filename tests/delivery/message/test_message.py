@@ -1,4 +1,4 @@
-"""What a parser reads back is what was given; nothing given can add a header or a recipient."""
+"""Message composition: parsers read back the given values, and no value can add a header or a recipient."""
 
 import email
 import re
@@ -24,7 +24,7 @@ HEADERS = [
 ]  # fmt: skip
 
 
-def letter(**fields) -> OutgoingMessage:
+def outgoing_message(**fields) -> OutgoingMessage:
     values = {
         "message_id": "<id@alice.example>",
         "date": datetime(2026, 11, 21, 6, 20, tzinfo=UTC),
@@ -45,35 +45,35 @@ def parsed(source: bytes):
 
 
 def with_crlf(text: str) -> str:
-    """Return a text as mail carries it (RFC 2045, section 6.8), bare carriage returns and line feeds too."""
+    """Return text with CRLF for every line end, including bare CR and LF (RFC 2045, section 6.8)."""
     return re.sub(r"\r\n|\r|\n", "\r\n", text)
 
 
-# What requests let through to a header: no control characters, no separators, no surrogates.
+# Header text that requests accept: no control characters, separators or surrogates.
 HEADER_TEXT = st.text(max_size=300).filter(lambda text: not FORBIDDEN.search(text))
 
 
 def test_a_message_has_its_headers_once_and_in_order():
-    assert parsed(compose(letter())).keys() == HEADERS
+    assert parsed(compose(outgoing_message())).keys() == HEADERS
 
 
-def test_the_date_is_the_letters_own():
-    assert parsed(compose(letter()))["Date"] == "Sat, 21 Nov 2026 06:20:00 +0000"
+def test_the_date_is_that_of_the_outgoing_message():
+    assert parsed(compose(outgoing_message()))["Date"] == "Sat, 21 Nov 2026 06:20:00 +0000"
 
 
-def test_a_letter_makes_the_same_bytes_every_time():
-    assert compose(letter()) == compose(letter())
+def test_composing_twice_gives_the_same_bytes():
+    assert compose(outgoing_message()) == compose(outgoing_message())
 
 
 @given(HEADER_TEXT)
 def test_a_subject_is_read_back_as_it_was_given(subject):
-    message = parsed(compose(letter(subject=subject)))
+    message = parsed(compose(outgoing_message(subject=subject)))
     assert message["Subject"] == subject
     assert message.keys() == HEADERS
 
 
 def display_name(source: bytes) -> str:
-    """Read the sender's name by RFC 2047 alone: the newer parser puts blanks between encoded words of a name."""
+    """Return the sender's name decoded by RFC 2047; the newer parser adds spaces between encoded words of a name."""
     phrase = email.message_from_bytes(source)["From"].replace("\r\n", "").rpartition("<")[0].strip()
     if phrase.startswith('"'):
         return re.sub(r"\\(.)", r"\1", phrase[1:-1])
@@ -84,7 +84,7 @@ def display_name(source: bytes) -> str:
 def test_a_name_is_read_back_as_it_was_given(name):
     assume(name.strip() == name)
     sender, to = Mailbox(name, "hi@alice.example"), Mailbox(name, "ada@example.com")
-    source = compose(letter(sender=sender, to=(to,) * 3))
+    source = compose(outgoing_message(sender=sender, to=(to,) * 3))
     message = parsed(source)
     (sender,) = message["From"].addresses
     assert sender.addr_spec == "hi@alice.example"
@@ -96,22 +96,22 @@ def test_a_name_is_read_back_as_it_was_given(name):
 @given(
     st.text(max_size=60), st.sampled_from(["\r", "\n", "\r\n", "\0", "\x0b", "\x85", "\u2028"]), st.text(max_size=60)
 )
-def test_what_could_end_a_line_never_reaches_the_wire(before, end, after):
+def test_a_value_that_could_end_a_line_is_refused(before, end, after):
     for fields in ({"subject": before + end + after}, {"sender": Mailbox(before + end + after, "a@b.co")}):
         with pytest.raises(UnsafeHeader):
-            compose(letter(**fields))
+            compose(outgoing_message(**fields))
 
 
 @pytest.mark.parametrize(
     "subject", ["=?utf-8?q?=0d=0aBcc:_eve@example.com?=", "a =?utf-8?b?SGk=?= b", "=?", "  two  spaces ", "x" * 998]
 )
 def test_a_subject_that_looks_encoded_or_would_not_fold_is_read_back_too(subject):
-    assert parsed(compose(letter(subject=subject)))["Subject"] == subject
+    assert parsed(compose(outgoing_message(subject=subject)))["Subject"] == subject
 
 
 @given(HEADER_TEXT, HEADER_TEXT)
 def test_lines_stay_within_their_limits(subject, name):
-    source = compose(letter(subject=subject, to=(Mailbox(name.strip(), "ada@example.com"),)))
+    source = compose(outgoing_message(subject=subject, to=(Mailbox(name.strip(), "ada@example.com"),)))
     assert source.isascii()
     for line in source.split(b"\r\n"):
         assert len(line) <= 78
@@ -122,34 +122,34 @@ def test_lines_stay_within_their_limits(subject, name):
 @given(st.text(alphabet=st.sampled_from("ab.\r\n \t=-é😀"), max_size=200), st.text(max_size=200))
 def test_bodies_arrive_as_they_were_given(html, text):
     html = "".join(character for character in html + text if not "\ud800" <= character <= "\udfff") + "<p>"
-    message = parsed(compose(letter(html=html, text="T")))
+    message = parsed(compose(outgoing_message(html=html, text="T")))
     plain, rich = message.iter_parts()
     assert rich.get_payload(decode=True).decode() == with_crlf(html)
     assert plain.get_content() == "T"
 
 
 def test_empty_bodies_are_one_empty_text_part():
-    message = parsed(compose(letter(html="", text="")))
+    message = parsed(compose(outgoing_message(html="", text="")))
     assert (message.get_content_type(), message.get_content().strip()) == ("text/plain", "")
 
 
 def test_text_alone_is_one_part():
-    message = parsed(compose(letter(html="", text="Hello\n")))
+    message = parsed(compose(outgoing_message(html="", text="Hello\n")))
     assert (message.get_content_type(), message.get_content()) == ("text/plain", "Hello\r\n")
 
 
-def test_html_alone_gets_a_text_part_with_its_words_and_links():
+def test_html_alone_gets_a_text_part_with_its_text_and_links():
     html = (
         "<html><head><style>p{}</style><title>T</title></head><body><p>Hello <b>Ada</b></p>"
         "<ul><li>one<li>two</ul><a href='https://x.example/a?b=1&amp;c=2'>Open</a></body></html>"
     )
-    plain, _ = parsed(compose(letter(html=html))).iter_parts()
+    plain, _ = parsed(compose(outgoing_message(html=html))).iter_parts()
     assert plain.get_content() == with_crlf("Hello Ada\n\n- one\n- two\nOpen (https://x.example/a?b=1&c=2)\n")
 
 
 @pytest.mark.parametrize("real", emails(), ids=lambda real: real.name)
 def test_real_emails_have_text_and_no_tags_in_it(real):
-    plain, _ = parsed(compose(letter(html=real.html, subject=real.subject))).iter_parts()
+    plain, _ = parsed(compose(outgoing_message(html=real.html, subject=real.subject))).iter_parts()
     text = plain.get_content()
     assert len(text.split()) > 5
     assert "<td" not in text
@@ -157,7 +157,7 @@ def test_real_emails_have_text_and_no_tags_in_it(real):
 
 
 @given(st.text(max_size=100))
-def test_reading_an_address_raises_nothing_but_its_own_error(text):
+def test_parsing_an_address_raises_only_invalid_address(text):
     try:
         address = parse_address(text)
     except InvalidAddress:
@@ -166,28 +166,28 @@ def test_reading_an_address_raises_nothing_but_its_own_error(text):
 
 
 @given(HEADER_TEXT.map(str.strip))
-def test_a_name_survives_being_written_and_read(name):
+def test_a_name_round_trips_through_parsing(name):
     import unicodedata
 
     address = Address(unicodedata.normalize("NFC", name), "a@b.co")
     assert parse_address(str(address)) == address
 
 
-class TestUnsubscribing:
+class TestUnsubscribeHeaders:
     URL = "https://mail.example/u/" + "t" * 40
 
-    def test_a_url_becomes_both_headers_of_one_click(self):
-        message = parsed(compose(letter(unsubscribe_url=self.URL)))
+    def test_a_url_adds_both_one_click_headers(self):
+        message = parsed(compose(outgoing_message(unsubscribe_url=self.URL)))
         assert message["List-Unsubscribe"].strip() == f"<{self.URL}>"
         assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
-    def test_without_one_there_is_neither(self):
-        assert not {"List-Unsubscribe", "List-Unsubscribe-Post"} & set(parsed(compose(letter())).keys())
+    def test_no_url_adds_neither_header(self):
+        assert not {"List-Unsubscribe", "List-Unsubscribe-Post"} & set(parsed(compose(outgoing_message())).keys())
 
     @pytest.mark.parametrize("length", [1, 60, 61, 62, 500, 900])
-    def test_it_is_never_folded_and_stands_on_a_line_of_its_own_when_long(self, length):
+    def test_a_long_url_is_on_a_separate_line_and_never_folded(self, length):
         url = "https://" + "u" * length
-        source = compose(letter(unsubscribe_url=url))
+        source = compose(outgoing_message(unsubscribe_url=url))
         assert f"<{url}>\r\n".encode() in source
         assert (b"List-Unsubscribe:\r\n <" in source) == (len("List-Unsubscribe: <>") + len(url) > 76)
         assert max(map(len, source.split(b"\r\n"))) <= 998
@@ -200,43 +200,43 @@ class TestUnsubscribing:
             "https://a>,<https://b", "https://a\r\nBcc: eve@example.com", 'https://a"b', "https://" + "u" * 901,
         ],
     )  # fmt: skip
-    def test_what_is_no_url_in_ascii_is_refused(self, url):
+    def test_a_value_that_is_not_an_ascii_url_is_refused(self, url):
         with pytest.raises(UnsafeHeader):
-            compose(letter(unsubscribe_url=url or " "))
+            compose(outgoing_message(unsubscribe_url=url or " "))
 
 
 class TestFeedbackId:
     @pytest.mark.parametrize("value", ["alice", "a:b:c:alice", "ws_1:alice.example", "a:b:c:" + "s" * 15])
-    def test_it_arrives(self, value):
-        assert parsed(compose(letter(feedback_id=value)))["Feedback-ID"] == value
+    def test_a_valid_value_is_sent(self, value):
+        assert parsed(compose(outgoing_message(feedback_id=value)))["Feedback-ID"] == value
 
     @pytest.mark.parametrize(
         "value",
         ["four", "s" * 16, "a:b:c:d:alice", "a b:alice", "é:alice", "a:alice\r\nBcc: eve@example.com", ":alice"],
     )
-    def test_another_shape_is_refused(self, value):
+    def test_an_invalid_value_is_refused(self, value):
         with pytest.raises(UnsafeHeader):
-            compose(letter(feedback_id=value))
+            compose(outgoing_message(feedback_id=value))
 
 
 class TestAutomaticReplies:
     def test_are_declined_without_declining_bounces(self):
-        message = parsed(compose(letter()))
+        message = parsed(compose(outgoing_message()))
         assert message["Auto-Submitted"] == "auto-generated"
         assert message["X-Auto-Response-Suppress"] == "OOF, AutoReply"
 
-    def test_the_senders_own_wish_stands_instead(self):
-        message = parsed(compose(letter(headers=(("x-auto-response-suppress", "None"),))))
+    def test_a_custom_header_replaces_the_default(self):
+        message = parsed(compose(outgoing_message(headers=(("x-auto-response-suppress", "None"),))))
         assert message.get_all("X-Auto-Response-Suppress") == ["None"]
 
 
 class TestFiles:
     def types(self, *files: File) -> list[str]:
-        return [part["Content-Type"] for part in parsed(compose(letter(files=files))).iter_attachments()]
+        return [part["Content-Type"] for part in parsed(compose(outgoing_message(files=files))).iter_attachments()]
 
     @pytest.mark.parametrize("given", ["message/rfc822", "Message/Global", "multipart/mixed; boundary=b"])
-    def test_what_has_parts_of_its_own_travels_as_bytes(self, given):
-        source = compose(letter(files=(File("a.eml", given, b"Subject: x\r\n\r\n--b\r\n"),)))
+    def test_composite_types_are_sent_as_octet_stream(self, given):
+        source = compose(outgoing_message(files=(File("a.eml", given, b"Subject: x\r\n\r\n--b\r\n"),)))
         (attached,) = parsed(source).iter_attachments()
         assert (attached["Content-Type"], attached.get_filename()) == ("application/octet-stream", "a.eml")
         assert attached.get_content() == b"Subject: x\r\n\r\n--b\r\n"
@@ -251,41 +251,43 @@ class TestFiles:
             ("application/json", "é".encode(), "application/json"),
         ],
     )
-    def test_a_text_that_says_no_charset_and_is_unicode_says_so(self, given, data, expected):
-        source = compose(letter(files=(File("a", given, data),)))
+    def test_unicode_text_without_a_charset_gets_utf_8(self, given, data, expected):
+        source = compose(outgoing_message(files=(File("a", given, data),)))
         (attached,) = email.message_from_bytes(source).get_payload()[1:]
         assert (attached["Content-Type"], attached.get_payload(decode=True)) == (expected, data)
 
     def test_long_parameters_are_folded_outside_of_their_quotes(self):
         given = 'text/x; a="b; c"; d=' + "e" * 50 + "; f=g"
-        (attached,) = email.message_from_bytes(compose(letter(files=(File("a", given, b""),)))).get_payload()[1:]
+        (attached,) = email.message_from_bytes(compose(outgoing_message(files=(File("a", given, b""),)))).get_payload()[
+            1:
+        ]
         assert attached.get_params()[1:] == [("a", "b; c"), ("d", "e" * 50), ("f", "g")]
 
     @pytest.mark.parametrize("broken", [{"content_type": "a/b\r\nX: y"}, {"content_id": "a\r\nX: y"}])
-    def test_what_could_end_a_line_is_refused(self, broken):
+    def test_a_field_that_could_end_a_line_is_refused(self, broken):
         values = {"filename": "a", "content_type": "a/b", "data": b"", "content_id": "c", **broken}
         with pytest.raises(UnsafeHeader):
-            compose(letter(files=(File(**values),)))
+            compose(outgoing_message(files=(File(**values),)))
 
-    def test_an_inline_file_beside_a_text_alone_is_an_attachment(self):
-        source = compose(letter(html="", text="Hi", files=(File("a.png", "image/png", b"\0", "logo"),)))
+    def test_an_inline_file_without_html_is_an_attachment(self):
+        source = compose(outgoing_message(html="", text="Hi", files=(File("a.png", "image/png", b"\0", "logo"),)))
         (attached,) = parsed(source).iter_attachments()
         assert (attached.get_content_disposition(), attached["Content-ID"]) == ("attachment", None)
 
-    def test_related_parts_name_the_type_of_their_first(self):
-        message = parsed(compose(letter(files=(File("a.png", "image/png", b"\0", "logo"),))))
+    def test_related_parts_declare_the_type_of_the_first_part(self):
+        message = parsed(compose(outgoing_message(files=(File("a.png", "image/png", b"\0", "logo"),))))
         assert message["Content-Type"].params["type"] == "multipart/alternative"
 
-    def test_ten_megabytes_are_held_about_twice_and_not_more(self):
+    def test_ten_megabytes_need_at_most_two_and_a_half_times_their_size(self):
         import tracemalloc
 
-        sent = letter(files=(File("a.bin", "application/octet-stream", bytes(range(256)) * 40 * 1024),))
-        consignment = DeliveryRequest(
+        sent = outgoing_message(files=(File("a.bin", "application/octet-stream", bytes(range(256)) * 40 * 1024),))
+        request = DeliveryRequest(
             Envelope("a@b.co", "c@d.co"), sent, SigningKey("alice.example", "pr1", _private_key())
         )
         tracemalloc.start()
         try:
-            size = len(consignment.message())
+            size = len(request.message())
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

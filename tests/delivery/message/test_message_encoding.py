@@ -1,4 +1,4 @@
-"""Bodies on the wire: 7 bits, short lines, and every byte there again on the far side."""
+"""Encoded bodies: 7 bits, short lines, and a lossless round trip."""
 
 import base64
 import quopri
@@ -26,7 +26,7 @@ def encoded(text: str) -> tuple[str, bytes]:
 @example("é" + "a" * 60 + "\nFrom " + "b" * 71 + "\nFrom")
 @example(".")
 @example("a\n.\n..\n")
-def test_a_text_survives_and_its_lines_harm_nobody(text):
+def test_text_round_trips_in_safe_lines(text):
     name, lines = encoded(text)
     assert DECODE[name](lines).decode() == re.sub("\r\n|\r|\n", "\r\n", text)
     assert lines.isascii()
@@ -36,7 +36,7 @@ def test_a_text_survives_and_its_lines_harm_nobody(text):
 
 
 @given(TEXTS)
-def test_a_boundary_cannot_occur(text):
+def test_encoded_text_cannot_contain_a_boundary(text):
     assert b"=_" not in encoded(text)[1]
 
 
@@ -52,12 +52,12 @@ def test_a_boundary_cannot_occur(text):
         ("a" * 40 + "=" * 10 + "é", "base64"),
     ],
 )
-def test_ascii_stays_readable_and_the_rest_takes_the_shorter_way(text, name):
+def test_ascii_is_quoted_printable_and_other_text_the_shorter_encoding(text, name):
     assert encoded(text)[0] == name
 
 
 @pytest.mark.parametrize("size", [0, 1, 56, 57, 58, 57 * 1024 - 1, 57 * 1024, 57 * 1024 + 1, 200_000])
-def test_bytes_survive_in_full_lines(size):
+def test_bytes_round_trip_in_full_lines(size):
     data = (bytes(range(256)) * (size // 256 + 1))[:size]
     lines = b"".join(encode_bytes(data))
     assert base64.b64decode(lines) == data

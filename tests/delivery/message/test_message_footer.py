@@ -1,20 +1,20 @@
-"""The footer's link, as text and as HTML."""
+"""Footer with the unsubscribe link, as text and as HTML."""
 
 from delivery.message.footer import html_footer, text_footer
-from delivery.message.text import text_of_html
+from delivery.message.text import html_to_text
 
 URL = "https://mail.example/u/abc?x=1&y=<2>\"'"
 
 
-def test_the_text_has_the_link_on_a_line_of_its_own():
+def test_the_text_has_the_link_on_a_separate_line():
     assert URL in text_footer(URL).splitlines()
 
 
-def test_the_fragment_has_one_link_and_no_way_out_of_its_attribute():
+def test_the_fragment_has_one_link_with_an_escaped_url():
     fragment = html_footer(URL)
     assert fragment.count("<a ") == 1
     assert 'href="https://mail.example/u/abc?x=1&amp;y=&lt;2&gt;&quot;&#x27;"' in fragment
-    assert text_of_html(fragment) == f"No longer want to receive these emails? Unsubscribe ({URL})\n"
+    assert html_to_text(fragment) == f"No longer want to receive these emails? Unsubscribe ({URL})\n"
 
 
 def test_the_fragment_loads_nothing_and_sets_no_background():

@@ -1,4 +1,4 @@
-"""A provider's API by django-anymail, with Postmark's backend and a server that answers as Postmark does."""
+"""Anymail transport, tested with Postmark's backend and a server that responds like Postmark."""
 
 import base64
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from anymail.backends.test import EmailBackend
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.message.compose import File, Mailbox
 from delivery.message.delivery_request import DeliveryRequest, Envelope
@@ -18,10 +18,10 @@ from delivery.transports.interface import LeaseLost
 from delivery.transports.provider_messages import BackendUnsuitable, Features, check_backend
 from tests.delivery.provider import Provider, accept, hang_up, refuse, sleep
 from tests.delivery.relaying import run
-from tests.delivery.scripted import HeldLease, letter
+from tests.delivery.scripted import StubLease, outgoing_message
 
 POSTMARK = "anymail.backends.postmark.EmailBackend"
-LETTER = letter(
+OUTGOING_MESSAGE = outgoing_message(
     to=(Mailbox("Ada Lovelace", "ada@example.com"), Mailbox("", "bob@example.com")),
     cc=(Mailbox("Cäcilie", "cc@example.com"),),
     reply_to=Mailbox("", "help@example.org"),
@@ -33,8 +33,8 @@ LETTER = letter(
 )
 
 
-def consignment(recipient: str = "ada@example.com", **fields: Any) -> DeliveryRequest:
-    return DeliveryRequest(Envelope("bounce@example.org", recipient), LETTER, **fields)
+def make_request(recipient: str = "ada@example.com", **fields: Any) -> DeliveryRequest:
+    return DeliveryRequest(Envelope("bounce@example.org", recipient), OUTGOING_MESSAGE, **fields)
 
 
 @contextmanager
@@ -48,15 +48,15 @@ def transport_to(provider: Provider, **options: Any) -> Iterator[AnymailTranspor
             transport.close()
 
 
-def deliver(provider: Provider, parcel: DeliveryRequest | None = None, **options: Any) -> DeliveryOutcome:
+def deliver(provider: Provider, request: DeliveryRequest | None = None, **options: Any) -> DeliveryOutcome:
     with transport_to(provider, **options) as transport:
-        return run(transport.deliver(parcel or consignment(), lease=HeldLease()))
+        return run(transport.deliver(request or make_request(), lease=StubLease()))
 
 
 def test_the_provider_gets_the_message_and_its_id_is_kept():
     provider = Provider()
-    outcome = deliver(provider, consignment(tags=("welcome", "second"), metadata={"recipient": "r1"}))
-    assert (outcome.verdict, outcome.reason, outcome.provider_id) == (DeliveryStatus.SENT, "", "b7bc2f4a")
+    outcome = deliver(provider, make_request(tags=("welcome", "second"), metadata={"recipient": "r1"}))
+    assert (outcome.status, outcome.reason, outcome.provider_id) == (DeliveryStatus.SENT, "", "b7bc2f4a")
     (asked,) = provider.asked
     assert provider.keys == ["secret"]
     assert asked["From"] == "Alice <alice@example.org>"
@@ -65,7 +65,7 @@ def test_the_provider_gets_the_message_and_its_id_is_kept():
     assert {"Name": "List-Unsubscribe", "Value": "<https://example.org/u/1>"} in asked["Headers"]
     assert {"Name": "List-Unsubscribe-Post", "Value": "List-Unsubscribe=One-Click"} in asked["Headers"]
     assert asked["Metadata"] == {"recipient": "r1"}
-    assert asked["Tag"] == "welcome", "Postmark knows one tag a message"
+    assert asked["Tag"] == "welcome", "Postmark supports one tag per message"
     pdf, logo = asked["Attachments"]
     assert (pdf["Name"], base64.b64decode(pdf["Content"])) == ("a.pdf", b"%PDF")
     assert (logo["ContentID"], base64.b64decode(logo["Content"])) == ("cid:logo", b"\x89PNG")
@@ -80,9 +80,9 @@ def test_the_provider_gets_the_message_and_its_id_is_kept():
         ("hidden@example.com", "hidden@example.com"),
     ],
 )
-def test_a_copy_names_its_own_recipient_alone(recipient, shown):
+def test_a_message_names_only_its_recipient(recipient, shown):
     provider = Provider()
-    deliver(provider, consignment(recipient))
+    deliver(provider, make_request(recipient))
     (asked,) = provider.asked
     assert asked["To"] == shown
     assert "Cc" not in asked
@@ -90,33 +90,38 @@ def test_a_copy_names_its_own_recipient_alone(recipient, shown):
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "verdict", "reason"),
+    ("http_status", "body", "status", "reason"),
     [
-        (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, Reason.RATE_LIMITED),
-        (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
-        (503, b"<html>", DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
-        (599, b"", DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE),
-        (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED),
-        (422, {"ErrorCode": 300, "Message": "Invalid 'From' value."}, DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
-        (400, {"Message": "Bad"}, DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
-        (413, b"too large", DeliveryStatus.FAILED, Reason.TOO_LARGE),
-        (302, b"", DeliveryStatus.FAILED, Reason.PROVIDER_REFUSED),
+        (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, FailureReason.RATE_LIMITED),
+        (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+        (503, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+        (599, b"", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+        (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED),
+        (
+            422,
+            {"ErrorCode": 300, "Message": "Invalid 'From' value."},
+            DeliveryStatus.FAILED,
+            FailureReason.PROVIDER_REFUSED,
+        ),
+        (400, {"Message": "Bad"}, DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
+        (413, b"too large", DeliveryStatus.FAILED, FailureReason.TOO_LARGE),
+        (302, b"", DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
     ],
 )
-def test_a_refusal_has_its_meaning(status, body, verdict, reason):
-    outcome = deliver(Provider(refuse(status, body)))
-    assert (outcome.verdict, outcome.reason) == (verdict, reason)
+def test_each_http_error_has_its_outcome(http_status, body, status, reason):
+    outcome = deliver(Provider(refuse(http_status, body)))
+    assert (outcome.status, outcome.reason) == (status, reason)
     assert not outcome.may_be_delivered
     assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
     assert "secret" not in outcome.reply.text
     assert "<p>Hi</p>" not in outcome.reply.text
 
 
-def test_a_recipient_the_provider_will_not_send_to_bounces():
+def test_a_recipient_refused_by_the_provider_bounces():
     refusal = {"ErrorCode": 406, "Message": "You tried to send to recipients that have been marked as inactive."
                " Found inactive addresses: ada@example.com. Inactive recipients are ones that"}  # fmt: skip
     outcome = deliver(Provider(refuse(422, refusal)))
-    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.PROVIDER_REFUSED)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.PROVIDER_REFUSED)
     assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
     assert outcome.suppresses(SuppressOn.EVERY_BOUNCE)
 
@@ -126,53 +131,53 @@ def test_a_recipient_the_provider_will_not_send_to_bounces():
     [hang_up, sleep(0.6), refuse(200, b"not json"), refuse(200, {"odd": 1}), refuse(502, b""), refuse(504, b"")],
     ids=["hangs up", "silent", "no JSON", "odd JSON", "502", "504"],
 )
-def test_a_lost_answer_may_be_a_delivery(answer):
+def test_a_lost_response_may_be_a_delivery(answer):
     outcome = deliver(Provider(answer), timeout=0.2)
-    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
         DeliveryStatus.DEFERRED,
-        Reason.OUTCOME_UNKNOWN,
+        FailureReason.OUTCOME_UNKNOWN,
         True,
     )
 
 
-def test_a_provider_that_is_not_there_got_nothing():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        options = {"server_token": "secret", "api_url": f"http://127.0.0.1:{held.getsockname()[1]}/"}
+def test_an_unreachable_provider_did_not_get_the_message():
+    with socket.socket() as valid:
+        valid.bind(("127.0.0.1", 0))
+        options = {"server_token": "secret", "api_url": f"http://127.0.0.1:{valid.getsockname()[1]}/"}
         transport = AnymailTransport(POSTMARK, options=options)
-        outcome = run(transport.deliver(consignment(), lease=HeldLease()))
+        outcome = run(transport.deliver(make_request(), lease=StubLease()))
         transport.close()
-    assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
         DeliveryStatus.DEFERRED,
-        Reason.NETWORK,
+        FailureReason.NETWORK,
         False,
     )
 
 
-def test_three_refused_keys_pause_the_transport_until_one_is_taken():
+def test_three_rejected_keys_pause_the_transport_until_one_is_accepted():
     provider = Provider(*[refuse(401, {"ErrorCode": 10, "Message": "Bad"})] * 3, accept)
     with transport_to(provider) as transport:
 
         async def work() -> list[DeliveryOutcome]:
-            return [await transport.deliver(consignment(), lease=HeldLease()) for _ in range(5)]
+            return [await transport.deliver(make_request(), lease=StubLease()) for _ in range(5)]
 
         outcomes = run(work())
-        assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 3 + [DeliveryStatus.PARKED] * 2
+        assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 3 + [DeliveryStatus.PARKED] * 2
         assert transport.trouble
         assert len(provider.asked) == 3
-        transport._logins._shut_until = 0.0
-        assert run(transport.deliver(consignment(), lease=HeldLease())).verdict is DeliveryStatus.SENT
+        transport._credentials._open_until = 0.0
+        assert run(transport.deliver(make_request(), lease=StubLease())).status is DeliveryStatus.SENT
         assert transport.trouble is None
 
 
-def test_a_lost_lease_keeps_the_message():
+def test_a_lost_lease_prevents_the_call():
     provider = Provider()
     with transport_to(provider) as transport, pytest.raises(LeaseLost):
-        run(transport.deliver(consignment(), lease=HeldLease(held=False)))
+        run(transport.deliver(make_request(), lease=StubLease(valid=False)))
     assert provider.asked == []
 
 
-def test_what_a_backend_can_do_is_found_out_at_the_start():
+def test_the_features_of_a_backend_are_detected():
     found = check_backend(POSTMARK, options={"server_token": "x"})
     assert found == Features(tags=1, metadata=True)
     assert check_backend("anymail.backends.mailgun.EmailBackend", options={"api_key": "x"}) == Features(
@@ -189,15 +194,15 @@ class NoHeaders(EmailBackend):
 
 
 @pytest.mark.parametrize(
-    ("backend", "told"),
+    ("backend", "message"),
     [
         ("anymail.backends.nowhere.EmailBackend", "cannot be used"),
         ("anymail.backends.postmark.Nothing", "cannot be used"),
         (POSTMARK, "POSTMARK_SERVER_TOKEN"),
-        ("django.core.mail.backends.locmem.EmailBackend", "no backend of django-anymail"),
+        ("django.core.mail.backends.locmem.EmailBackend", "not a django-anymail backend"),
         (f"{__name__}.NoHeaders", "extra_headers"),
     ],
 )
-def test_an_unsuitable_backend_is_refused_at_the_start(backend, told):
-    with pytest.raises(BackendUnsuitable, match=told):
+def test_an_unsuitable_backend_is_refused(backend, message):
+    with pytest.raises(BackendUnsuitable, match=message):
         AnymailTransport(backend)

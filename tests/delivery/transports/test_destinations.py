@@ -1,21 +1,21 @@
-"""Limits on each destination, and what keeps a broken one from costing the others anything."""
+"""Destinations: connection limits, and isolation of broken destinations from others."""
 
 import asyncio
 
 import pytest
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports import destinations
-from delivery.transports.circuit_breaker import Circuit, Fuse
-from delivery.transports.destinations import Destination, DestinationBusy, Destinations, Limits
+from delivery.transports.circuit_breaker import BreakerPolicy, CircuitBreaker
+from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits, Destinations
 from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.relay import RelayTransport
-from delivery.transports.smtp.server import Timeouts
-from tests.delivery.relaying import PARCEL, relay, run
-from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, silence
+from delivery.transports.smtp.mail_host import Timeouts
+from tests.delivery.relaying import REQUEST, relay, run
+from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, silence
 
-LEASE = HeldLease()
+LEASE = StubLease()
 PATIENT = Timeouts()
 
 
@@ -28,169 +28,177 @@ class FakeClock:
 
 
 async def together(transport: RelayTransport, count: int) -> list[DeliveryOutcome]:
-    return await asyncio.gather(*[transport.deliver(PARCEL, lease=LEASE) for _ in range(count)])
+    return await asyncio.gather(*[transport.deliver(REQUEST, lease=LEASE) for _ in range(count)])
 
 
 class TestLimits:
     def test_no_more_connections_than_allowed(self):
         async def work() -> None:
             async with ScriptedServer({"dot": after(0.05, b"250 Ok\r\n")}) as server:
-                transport = relay(server, limits=Limits(connections=3), timeouts=PATIENT)
-                verdicts = [one.verdict for one in await together(transport, 5)]
+                transport = relay(server, limits=DestinationLimits(max_connections=3), timeouts=PATIENT)
+                statuses = [one.status for one in await together(transport, 5)]
                 assert server.most_open == 3
-                assert verdicts.count(DeliveryStatus.SENT) == 3
-                assert verdicts.count(DeliveryStatus.PARKED) == 2
+                assert statuses.count(DeliveryStatus.SENT) == 3
+                assert statuses.count(DeliveryStatus.PARKED) == 2
 
         run(work())
 
     def test_a_parked_message_was_not_tried(self):
         async def work() -> None:
             async with ScriptedServer({"dot": silence}) as server:
-                transport = relay(server, limits=Limits(connections=1), timeouts=PATIENT)
-                busy = asyncio.create_task(transport.deliver(PARCEL, lease=LEASE))
+                transport = relay(server, limits=DestinationLimits(max_connections=1), timeouts=PATIENT)
+                busy = asyncio.create_task(transport.deliver(REQUEST, lease=LEASE))
                 while not server.messages:
                     await asyncio.sleep(0.01)
-                outcome = await transport.deliver(PARCEL, lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.PARKED, Reason.DESTINATION_FULL)
+                outcome = await transport.deliver(REQUEST, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.PARKED, FailureReason.DESTINATION_FULL)
                 assert server.connections == 1
                 busy.cancel()
 
         run(work())
 
-    def test_where_mail_is_moving_a_place_is_waited_for(self):
+    def test_a_slot_of_an_active_destination_is_waited_for(self):
         async def work() -> None:
             async with ScriptedServer({"dot": after(0.01, b"250 Ok\r\n")}) as server:
-                transport = relay(server, limits=Limits(connections=2), timeouts=PATIENT)
+                transport = relay(server, limits=DestinationLimits(max_connections=2), timeouts=PATIENT)
                 await together(transport, 1)
-                verdicts = {one.verdict for one in await together(transport, 8)}
-                assert (verdicts, server.most_open) == ({DeliveryStatus.SENT}, 2)
+                statuses = {one.status for one in await together(transport, 8)}
+                assert (statuses, server.most_open) == ({DeliveryStatus.SENT}, 2)
 
         run(work())
 
-    def test_a_newcomer_begins_small_and_grows_by_what_it_takes(self):
+    def test_a_new_destination_starts_with_a_small_window_that_grows_with_replies(self):
         async def work() -> None:
             async with ScriptedServer({"dot": after(0.02, b"250 Ok\r\n")}) as server:
-                transport = relay(server, limits=Limits(connections=4, first=1), timeouts=PATIENT)
+                transport = relay(
+                    server, limits=DestinationLimits(max_connections=4, initial_connections=1), timeouts=PATIENT
+                )
                 sent = []
                 for _ in range(4):
-                    transport._lane._moved_at = float("-inf")
+                    transport._destination._last_reply_at = float("-inf")
                     outcomes = await together(transport, 6)
-                    sent.append(sum(one.verdict is DeliveryStatus.SENT for one in outcomes))
+                    sent.append(sum(one.status is DeliveryStatus.SENT for one in outcomes))
                 assert sent[0] == 1
                 assert sorted(sent) == sent
                 assert (sent[-1], server.most_open) == (4, 4)
 
         run(work())
 
-    def test_who_waited_in_vain_leaves_nothing_behind(self, monkeypatch):
+    def test_a_waiter_that_times_out_is_removed(self, monkeypatch):
         monkeypatch.setattr(destinations, "WAIT_SECONDS", 0.02)
 
         async def work() -> None:
-            lane = Destination(Limits(connections=1))
-            lane.moved()
-            async with lane.place():
+            destination = Destination(DestinationLimits(max_connections=1))
+            destination.record_reply()
+            async with destination.slot():
                 with pytest.raises(DestinationBusy):
-                    async with lane.place():
+                    async with destination.slot():
                         pass
-                waiting = asyncio.create_task(lane._let_in())
+                waiting = asyncio.create_task(destination._wait_for_release())
                 await asyncio.sleep(0)
                 waiting.cancel()
                 await asyncio.gather(waiting, return_exceptions=True)
-                assert not lane._waiting
-            async with lane.place():
+                assert not destination._waiters
+            async with destination.slot():
                 pass
 
         run(work())
 
 
-class TestTheFuse:
-    def test_failures_in_a_row_shut_it_for_twice_as_long_each_time(self):
+class TestCircuitBreaker:
+    def test_failures_in_a_row_double_the_open_time(self):
         clock = FakeClock()
-        circuit = Circuit(Fuse(failures=3, first_seconds=30, longest_seconds=100), clock=clock)
+        breaker = CircuitBreaker(
+            BreakerPolicy(failure_threshold=3, initial_open_seconds=30, max_open_seconds=100), clock=clock
+        )
         for _ in range(2):
-            circuit.fail()
-            assert not circuit.is_open
+            breaker.record_failure()
+            assert not breaker.is_open
         waits = []
         for _ in range(4):
-            circuit.fail()
+            breaker.record_failure()
             began = clock.now
-            while circuit.is_open:
+            while breaker.is_open:
                 clock.now += 1
             waits.append(clock.now - began)
         assert waits == [30, 60, 100, 100]
 
     def test_one_probe_at_a_time_decides(self):
         clock = FakeClock()
-        circuit = Circuit(Fuse(failures=1, first_seconds=30, longest_seconds=100), clock=clock)
-        circuit.fail()
+        breaker = CircuitBreaker(
+            BreakerPolicy(failure_threshold=1, initial_open_seconds=30, max_open_seconds=100), clock=clock
+        )
+        breaker.record_failure()
         clock.now += 31
-        assert not circuit.is_open
-        with circuit.passage():
-            assert circuit.is_open, "the others wait for the probe"
-        assert not circuit.is_open, "it came back without news"
-        with circuit.passage():
-            circuit.succeed()
-        assert not circuit.is_open
-        assert not circuit.is_blown
+        assert not breaker.is_open
+        with breaker.call():
+            assert breaker.is_open, "other calls are rejected during the probe"
+        assert not breaker.is_open, "the probe ended without a result"
+        with breaker.call():
+            breaker.record_success()
+        assert not breaker.is_open
+        assert not breaker.is_tripped
 
-    def test_failures_that_were_under_way_count_once(self):
+    def test_calls_under_way_when_the_breaker_opens_do_not_count(self):
         clock = FakeClock()
-        circuit = Circuit(Fuse(failures=3, first_seconds=30, longest_seconds=1000), clock=clock)
+        breaker = CircuitBreaker(
+            BreakerPolicy(failure_threshold=3, initial_open_seconds=30, max_open_seconds=1000), clock=clock
+        )
         for _ in range(20):
-            circuit.fail()
+            breaker.record_failure()
         clock.now += 31
-        assert not circuit.is_open
+        assert not breaker.is_open
 
-    def test_a_success_in_between_begins_anew(self):
-        circuit = Circuit(Fuse(failures=2), clock=FakeClock())
-        circuit.fail()
-        circuit.succeed()
-        circuit.fail()
-        assert not circuit.is_open
+    def test_a_success_resets_the_failure_count(self):
+        breaker = CircuitBreaker(BreakerPolicy(failure_threshold=2), clock=FakeClock())
+        breaker.record_failure()
+        breaker.record_success()
+        breaker.record_failure()
+        assert not breaker.is_open
 
-    def test_a_destination_that_is_down_is_left_alone(self):
+    def test_a_destination_that_is_down_is_paused(self):
         async def work() -> None:
-            fuse = Fuse(failures=2, first_seconds=0.1, longest_seconds=1)
+            breaker_policy = BreakerPolicy(failure_threshold=2, initial_open_seconds=0.1, max_open_seconds=1)
             async with ScriptedServer({"banner": [disconnect, disconnect, b"220 Hi\r\n"]}) as server:
-                transport = relay(server, limits=Limits(fuse=fuse))
-                outcomes = [await transport.deliver(PARCEL, lease=LEASE) for _ in range(4)]
-                assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
-                assert (outcomes[3].reason, server.connections) == (Reason.DESTINATION_SHUT, 2)
+                transport = relay(server, limits=DestinationLimits(breaker_policy=breaker_policy))
+                outcomes = [await transport.deliver(REQUEST, lease=LEASE) for _ in range(4)]
+                assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
+                assert (outcomes[3].reason, server.connections) == (FailureReason.DESTINATION_SHUT, 2)
                 await asyncio.sleep(0.15)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
-    def test_a_refused_message_is_no_failure_of_the_host(self):
+    def test_a_refused_message_does_not_trip_the_breaker(self):
         async def work() -> None:
             async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n"}) as server:
-                transport = relay(server, limits=Limits(fuse=Fuse(failures=1)))
+                transport = relay(server, limits=DestinationLimits(breaker_policy=BreakerPolicy(failure_threshold=1)))
                 for _ in range(3):
-                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.BOUNCED
+                    assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.BOUNCED
 
         run(work())
 
 
 class TestMemory:
-    def test_lanes_that_hold_nothing_are_forgotten(self):
-        many = Destinations(Limits(), most=10)
+    def test_unused_destinations_are_evicted(self):
+        many = Destinations(DestinationLimits(), max_size=10)
         for number in range(1000):
-            many.lane(number)
+            many.get_or_create(number)
         assert len(many._by_key) <= 10
 
-    def test_a_lane_with_a_blown_fuse_is_kept(self):
-        many = Destinations(Limits(fuse=Fuse(failures=1)), most=10)
-        shut = many.lane("shut")
-        shut.failed()
+    def test_a_destination_with_a_tripped_breaker_is_kept(self):
+        many = Destinations(DestinationLimits(breaker_policy=BreakerPolicy(failure_threshold=1)), max_size=10)
+        tripped = many.get_or_create("tripped")
+        tripped.record_failure()
         for number in range(100):
-            many.lane(number)
-        assert many.lane("shut") is shut
+            many.get_or_create(number)
+        assert many.get_or_create("tripped") is tripped
 
-    def test_notes_are_forgotten(self):
-        notes = ExpiringSet(seconds=60, most=2)
+    def test_names_of_an_expiring_set_expire(self):
+        names = ExpiringSet(ttl_seconds=60, max_size=2)
         for name in "abc":
-            notes.add(name)
-        assert [name in notes for name in "abc"] == [False, True, True]
-        past = ExpiringSet(seconds=-1)
+            names.add(name)
+        assert [name in names for name in "abc"] == [False, True, True]
+        past = ExpiringSet(ttl_seconds=-1)
         past.add("a")
         assert "a" not in past

@@ -1,4 +1,4 @@
-"""Mail to the hosts of a domain: the right one, in order, and no other after the message went out."""
+"""Direct transport: hosts are tried in order, and no other host after the message was sent."""
 
 import asyncio
 import re
@@ -9,35 +9,35 @@ from typing import Any
 
 import pytest
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryStatus, SuppressOn
-from delivery.message.delivery_request import FIRST_ATTEMPT, DeliveryRequest, Envelope, History
-from delivery.transports.destinations import Limits
+from delivery.message.delivery_request import FIRST_ATTEMPT, AttemptHistory, DeliveryRequest, Envelope
+from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
+from delivery.transports.smtp.mail_host import Timeouts
 from delivery.transports.smtp.mx import Routes
-from delivery.transports.smtp.server import Timeouts
 from lib.address_guard import Guard
 from lib.resolver import Resolver
 from tests.delivery.relaying import SHORT, run
-from tests.delivery.scripted import HeldLease, ScriptedServer, disconnect, drip, letter, silence
+from tests.delivery.scripted import ScriptedServer, StubLease, disconnect, drip, outgoing_message, silence
 from tests.lib.nameserver import SERVFAIL, NameServer
 
-LEASE = HeldLease()
+LEASE = StubLease()
 # Hosts on one port of several loopback addresses.
 FIRST, SECOND, THIRD = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 
 
 def _script_id(value: object) -> str:
-    """Name a case the same way in every process, whatever the addresses of its functions."""
+    """Return a test id without function addresses, which differ between processes."""
     return re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", str(value))
 
 
-def mail(domain: str = "example.com", history: History = FIRST_ATTEMPT) -> DeliveryRequest:
-    return DeliveryRequest(Envelope("b@example.org", f"ada@{domain}"), letter(), history=history)
+def mail(domain: str = "example.com", history: AttemptHistory = FIRST_ATTEMPT) -> DeliveryRequest:
+    return DeliveryRequest(Envelope("b@example.org", f"ada@{domain}"), outgoing_message(), history=history)
 
 
 def zones(*addresses: str) -> dict[str, Any]:
-    """example.com with a host at each address, the first one the best."""
+    """Return the zone example.com with a host at each address, the first one preferred."""
     hosts = {f"mx{number}.example.com": {"A": [address]} for number, address in enumerate(addresses)}
     return {"example.com": {"MX": [f"{number} {host}." for number, host in enumerate(hosts)]}, **hosts}
 
@@ -50,7 +50,10 @@ async def transport_for(
         resolver = Resolver([server.address], lifetime_seconds=0.5)
         routes = Routes(resolver, guard or Guard(allow_private=True), own_names=["me.example.net"])
         transport = DirectTransport(
-            routes, ehlo_name="me.example.net", port=port, **{"timeouts": SHORT, "limits": Limits(), **options}
+            routes,
+            ehlo_name="me.example.net",
+            port=port,
+            **{"timeouts": SHORT, "limits": DestinationLimits(), **options},
         )
         try:
             yield transport
@@ -61,7 +64,7 @@ async def transport_for(
 def try_hosts(
     first: ScriptedServer, check: Callable[[DirectTransport, ScriptedServer, ScriptedServer], Awaitable[None]]
 ) -> None:
-    """Let a check deliver to example.com, whose best host is `first` and whose second one is willing."""
+    """Run a check with the hosts of example.com: `first` is preferred, the second accepts mail."""
 
     async def work() -> None:
         async with (
@@ -74,7 +77,7 @@ def try_hosts(
     run(work())
 
 
-class TestTheNextHost:
+class TestNextHost:
     @pytest.mark.parametrize(
         "script",
         [
@@ -90,16 +93,16 @@ class TestTheNextHost:
         ],
         ids=_script_id,
     )
-    def test_is_tried_when_the_first_cannot_be_talked_to(self, script):
+    def test_is_tried_when_the_first_is_unusable(self, script):
         async def check(transport, first, second) -> None:
             outcome = await transport.deliver(mail(), lease=LEASE)
-            assert (outcome.verdict, len(second.messages)) == (DeliveryStatus.DELIVERED, 1)
+            assert (outcome.status, len(second.messages)) == (DeliveryStatus.DELIVERED, 1)
             assert first.connections == 1
 
         try_hosts(ScriptedServer(script), check)
 
     @pytest.mark.parametrize(
-        ("script", "verdict"),
+        ("script", "status"),
         [
             ({"mail": b"451 4.3.0 Later\r\n"}, DeliveryStatus.DEFERRED),
             ({"rcpt": b"450 4.2.0 Later\r\n"}, DeliveryStatus.DEFERRED),
@@ -112,29 +115,29 @@ class TestTheNextHost:
         ],
         ids=_script_id,
     )
-    def test_is_not_tried_once_the_first_has_spoken_or_data_began(self, script, verdict):
+    def test_is_not_tried_after_a_refusal_or_after_data_began(self, script, status):
         async def check(transport, first, second) -> None:
             outcome = await transport.deliver(mail(), lease=LEASE)
-            assert (outcome.verdict, second.connections) == (verdict, 0)
+            assert (outcome.status, second.connections) == (status, 0)
 
         try_hosts(ScriptedServer(script), check)
 
-    def test_is_asked_first_for_a_while_after_that(self):
+    def test_is_tried_first_while_the_other_is_marked_down(self):
         async def check(transport, first, second) -> None:
             for _ in range(3):
                 await transport.deliver(mail(), lease=LEASE)
-                transport._lanes.close()
+                transport._destinations.close()
             assert (first.connections, second.connections) == (1, 3)
 
         try_hosts(ScriptedServer({"banner": disconnect}), check)
 
-    def test_all_hosts_down_is_no_bounce(self):
+    def test_a_domain_whose_hosts_are_all_down_is_deferred(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 port = server.port
             async with transport_for(zones(FIRST, SECOND, THIRD), port) as transport:
                 outcome = await transport.deliver(mail(), lease=LEASE)
-            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.NETWORK)
 
         run(work())
 
@@ -145,27 +148,27 @@ class TestTheNextHost:
                 ScriptedServer(host=SECOND, port=first.port) as second,
             ):
                 second.script = first.script
-                slow = Timeouts(whole=0.4)
+                slow = Timeouts(total=0.4)
                 async with transport_for(zones(FIRST, SECOND), first.port, timeouts=slow) as transport:
                     began = asyncio.get_running_loop().time()
                     outcome = await transport.deliver(mail(), lease=LEASE)
                     assert asyncio.get_running_loop().time() - began < 2
-                    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
+                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.NETWORK)
                     assert second.connections == 0
 
         run(work())
 
-    def test_a_host_without_an_address_is_passed_over(self):
+    def test_a_host_without_an_address_is_skipped(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 records = {"example.com": {"MX": ["1 gone.example.com.", "2 mx.example.com."]}}
                 records["mx.example.com"] = {"A": [FIRST]}
                 async with transport_for(records, server.port) as transport:
-                    assert (await transport.deliver(mail(), lease=LEASE)).verdict is DeliveryStatus.DELIVERED
+                    assert (await transport.deliver(mail(), lease=LEASE)).status is DeliveryStatus.DELIVERED
 
         run(work())
 
-    def test_no_more_than_twenty_addresses_are_called(self):
+    def test_at_most_twenty_addresses_are_tried(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 port = server.port
@@ -173,13 +176,13 @@ class TestTheNextHost:
             records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
             async with transport_for(records, port) as transport:
                 route = await transport._routes.find("example.com")
-                assert len([one async for one in transport._servers(route)]) == 20
+                assert len([one async for one in transport._hosts(route)]) == 20
 
         run(work())
 
 
 class TestConnections:
-    def test_domains_with_the_same_hosts_share_them(self):
+    def test_domains_with_the_same_hosts_share_connections(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 records = {
@@ -189,31 +192,31 @@ class TestConnections:
                 }
                 async with transport_for(records, server.port) as transport:
                     for domain in ("one.example", "two.example"):
-                        assert (await transport.deliver(mail(domain), lease=LEASE)).verdict is DeliveryStatus.DELIVERED
+                        assert (await transport.deliver(mail(domain), lease=LEASE)).status is DeliveryStatus.DELIVERED
                 assert server.connections == 1
 
         run(work())
 
     @pytest.mark.parametrize("act", [silence, drip])
-    def test_a_silent_destination_slows_nobody_else(self, act):
+    def test_a_silent_destination_does_not_slow_others(self, act):
         async def work() -> None:
             async with ScriptedServer({"banner": act}) as bad, ScriptedServer(host=SECOND, port=bad.port) as good:
                 records = {
                     "bad.example": {"A": [FIRST]},
                     "good.example": {"A": [SECOND]},
                 }
-                limits = Limits(connections=10, first=2)
+                limits = DestinationLimits(max_connections=10, initial_connections=2)
                 async with transport_for(records, bad.port, limits=limits, timeouts=Timeouts()) as transport:
                     stuck = [
                         asyncio.create_task(transport.deliver(mail("bad.example"), lease=LEASE)) for _ in range(20)
                     ]
                     await asyncio.sleep(0.1)
-                    done = [task.result().verdict for task in stuck if task.done()]
-                    assert done == [DeliveryStatus.PARKED] * 18, "two wait for it, the others are put aside at once"
+                    done = [task.result().status for task in stuck if task.done()]
+                    assert done == [DeliveryStatus.PARKED] * 18, "two wait for the host, the others are parked at once"
                     began = asyncio.get_running_loop().time()
                     for _ in range(10):
                         outcome = await transport.deliver(mail("good.example"), lease=LEASE)
-                        assert outcome.verdict is DeliveryStatus.DELIVERED
+                        assert outcome.status is DeliveryStatus.DELIVERED
                     assert asyncio.get_running_loop().time() - began < 1
                     assert good.connections == 1
                     for task in stuck:
@@ -223,7 +226,7 @@ class TestConnections:
         run(work())
 
 
-class TestTheDns:
+class TestDns:
     def deliver(self, records: dict[str, Any], domain: str = "example.com", **options: Any) -> Any:
         history = options.pop("history", FIRST_ATTEMPT)
 
@@ -235,7 +238,7 @@ class TestTheDns:
 
     def test_a_null_mx_bounces_at_once(self):
         outcome = self.deliver({"example.com": {"MX": ["0 ."], "A": [FIRST]}})
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.BAD_DOMAIN)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.BAD_DOMAIN)
         assert outcome.reply.enhanced_code == "5.1.10"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
 
@@ -243,25 +246,25 @@ class TestTheDns:
         ("history", "is_bounced"),
         [
             (FIRST_ATTEMPT, False),
-            (History(2, Reason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=4, seconds=59)), False),
-            (History(2, Reason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=5)), True),
-            (History(2, Reason.DNS, timedelta(hours=1)), False),
-            (History(3, Reason.GREYLISTED, timedelta(hours=1)), False),
+            (AttemptHistory(2, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=4, seconds=59)), False),
+            (AttemptHistory(2, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=5)), True),
+            (AttemptHistory(2, FailureReason.DNS, timedelta(hours=1)), False),
+            (AttemptHistory(3, FailureReason.GREYLISTED, timedelta(hours=1)), False),
         ],
     )
     @pytest.mark.parametrize(
         "records",
         [{}, {"example.com": {"TXT": ['"x"']}}, {"example.com": {"MX": ["1 gone.example.com."]}}],
-        ids=["NXDOMAIN", "no address", "hosts that are not there"],
+        ids=["NXDOMAIN", "no address", "missing hosts"],
     )
-    def test_a_domain_that_is_not_there_bounces_when_asked_again_after_five_minutes(self, records, history, is_bounced):
+    def test_a_missing_domain_bounces_when_confirmed_after_five_minutes(self, records, history, is_bounced):
         outcome = self.deliver(records, history=history)
         assert outcome.reply.enhanced_code == "5.1.2"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT) is is_bounced
-        wanted = (DeliveryStatus.BOUNCED, Reason.BAD_DOMAIN) if is_bounced else (
-            DeliveryStatus.DEFERRED, Reason.BAD_DOMAIN_UNCONFIRMED
+        wanted = (DeliveryStatus.BOUNCED, FailureReason.BAD_DOMAIN) if is_bounced else (
+            DeliveryStatus.DEFERRED, FailureReason.BAD_DOMAIN_UNCONFIRMED
         )  # fmt: skip
-        assert (outcome.verdict, outcome.reason) == wanted
+        assert (outcome.status, outcome.reason) == wanted
 
     @pytest.mark.parametrize(
         "records",
@@ -271,18 +274,20 @@ class TestTheDns:
         ],
         ids=["MX", "addresses"],
     )
-    def test_trouble_is_tried_again(self, records):
-        outcome = self.deliver(records, history=History(9, Reason.BAD_DOMAIN_UNCONFIRMED, timedelta(days=1)))
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.DNS)
+    def test_a_failed_lookup_is_deferred(self, records):
+        outcome = self.deliver(
+            records, history=AttemptHistory(9, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(days=1))
+        )
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.DNS)
 
-    def test_mail_for_ourselves_does_not_go_round(self):
+    def test_a_domain_whose_mail_host_is_this_server_bounces(self):
         outcome = self.deliver({"example.com": {"MX": ["1 me.example.net."]}})
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.ROUTING_LOOP)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.ROUTING_LOOP)
         assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
 
     @pytest.mark.parametrize("host", ["localhost.", "127.0.0.1.", "mx.example.com."])
-    def test_hosts_inside_are_never_called(self, host):
+    def test_private_hosts_are_never_contacted(self, host):
         records = {"example.com": {"MX": [f"1 {host}"]}, "mx.example.com": {"A": ["127.0.0.1"]}}
         outcome = self.deliver(records, guard=Guard())
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TARGET_REFUSED)
-        assert "127" not in outcome.reply.text, "what a name resolved to is not told to strangers"
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TARGET_REFUSED)
+        assert "127" not in outcome.reply.text, "the reply must not reveal resolved addresses"

@@ -1,13 +1,13 @@
-"""Where a domain's mail goes, asked of a real name server (F31 to F33, S6, S26)."""
+"""MX routes, resolved with a real name server (F31 to F33, S6, S26)."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from delivery.transports.smtp.mx import LoopsBack, NoSuchDomain, NullMx, Route, Routes
+from delivery.transports.smtp.mx import MailLoop, NoSuchDomain, NullMx, Route, Routes
 from lib.address_guard import Guard, TargetRefused
-from lib.resolver import DnsTrouble, Resolver
+from lib.resolver import DnsError, Resolver
 from tests.delivery.relaying import run
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 
@@ -44,7 +44,7 @@ def find(routes: Routes, domain: str) -> Route:
     return run(routes.find(domain))
 
 
-def test_hosts_come_by_preference_and_equal_ones_at_random(routes):
+def test_hosts_are_ordered_by_preference_and_equal_ones_at_random(routes):
     orders = Counter(tuple(find(routes, "example.com").shuffled()) for _ in range(200))
     assert {order[2] for order in orders} == {"b.example.com"}
     assert {order[0] for order in orders} == {"a.example.com", "c.example.com"}
@@ -54,39 +54,39 @@ def test_domains_with_the_same_hosts_share_a_key(routes):
     assert find(routes, "example.com").key == find(routes, "alias.example").key
 
 
-def test_a_domain_without_mx_takes_mail_itself(routes):
+def test_a_domain_without_mx_is_its_own_mail_host(routes):
     assert find(routes, "plain.example").hosts == ((0, "plain.example"),)
 
 
 @pytest.mark.parametrize("domain", ["null.example", "odd-null.example"])
-def test_a_null_mx_takes_no_mail(routes, domain):
+def test_a_null_mx_accepts_no_mail(routes, domain):
     with pytest.raises(NullMx):
         find(routes, domain)
 
 
 @pytest.mark.parametrize("domain", ["broken.example", "silent.example"])
-def test_trouble_is_not_the_absence_of_mx(routes, server, domain):
-    with pytest.raises(DnsTrouble):
+def test_a_failed_lookup_is_not_treated_as_missing_mx(routes, server, domain):
+    with pytest.raises(DnsError):
         find(routes, domain)
     assert server.count(domain, "A") == 0
 
 
-def test_a_name_that_is_not_there(routes):
+def test_a_domain_that_does_not_exist_has_no_route(routes):
     with pytest.raises(NoSuchDomain):
         find(routes, "nowhere.example")
 
 
-def test_hosts_no_better_than_ourselves_are_left_out(routes):
+def test_hosts_not_preferred_to_this_server_are_excluded(routes):
     assert find(routes, "own.example").hosts == ((10, "a.example.com"),)
-    with pytest.raises(LoopsBack):
+    with pytest.raises(MailLoop):
         find(routes, "only-own.example")
 
 
-def test_ten_hosts_are_enough(routes):
+def test_at_most_ten_hosts_are_tried(routes):
     assert len(find(routes, "many.example").shuffled()) == 10
 
 
-def test_an_answer_is_kept_for_a_while_and_a_failure_is_not(server):
+def test_routes_are_cached_and_failures_are_not(server):
     routes = Routes(Resolver([server.address], lifetime_seconds=0.5), Guard())
     with NameServer({"x.example": {"MX": ["10 a.example.com."]}}) as own:
         routes = Routes(Resolver([own.address], lifetime_seconds=0.5), Guard())
@@ -99,11 +99,11 @@ def test_an_answer_is_kept_for_a_while_and_a_failure_is_not(server):
         assert own.count("nowhere.example", "MX") == 2
 
 
-def test_no_more_answers_are_kept_than_fit(routes, monkeypatch):
-    monkeypatch.setattr("delivery.transports.smtp.mx.KEEP_ROUTES", 2)
+def test_the_cache_of_routes_is_bounded(routes, monkeypatch):
+    monkeypatch.setattr("delivery.transports.smtp.mx.MAX_CACHED_ROUTES", 2)
     for domain in ("example.com", "plain.example", "alias.example"):
         find(routes, domain)
-    assert list(routes._kept) == ["plain.example", "alias.example"]
+    assert list(routes._cache) == ["plain.example", "alias.example"]
 
 
 class TestAddresses:
@@ -114,8 +114,8 @@ class TestAddresses:
     def test_one_family_is_enough(self, routes):
         assert [str(one) for one in run(routes.addresses("half.example"))] == ["93.184.216.34"]
 
-    def test_none_is_a_fact_only_when_both_families_say_so(self, routes):
-        with pytest.raises(DnsTrouble):
+    def test_a_host_has_no_address_only_if_both_lookups_succeed(self, routes):
+        with pytest.raises(DnsError):
             run(routes.addresses("blind.example"))
         with pytest.raises(NoSuchDomain):
             run(routes.addresses("null.example"))
@@ -123,13 +123,13 @@ class TestAddresses:
     @pytest.mark.parametrize(
         "addresses", [["127.0.0.1"], ["10.0.0.1"], ["93.184.216.34", "192.168.0.1"], ["169.254.169.254"], ["0.0.0.0"]]
     )
-    def test_an_address_inside_is_refused_with_all_beside_it(self, addresses):
+    def test_a_private_address_rejects_the_whole_host(self, addresses):
         with NameServer({"mx.example.com": {"A": addresses}}) as server:
             routes = Routes(Resolver([server.address], lifetime_seconds=0.5), Guard())
             with pytest.raises(TargetRefused):
                 run(routes.addresses("mx.example.com"))
 
     @pytest.mark.parametrize("host", ["192.0.2.1", "93.184.216.34", "[2606:2800:220:1::1]", "localhost", "mx.internal"])
-    def test_a_host_that_is_no_public_name_is_refused(self, routes, host):
+    def test_a_host_without_a_public_name_is_refused(self, routes, host):
         with pytest.raises(TargetRefused):
             run(routes.addresses(host))

@@ -1,28 +1,30 @@
-"""Recipients that behave as their name says."""
+"""Simulated recipients."""
 
 from datetime import timedelta
 
 import pytest
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from delivery.message.delivery_request import DeliveryRequest, Envelope, History
-from delivery.transports.interface import Lease, LeaseLost
+from delivery.message.delivery_request import AttemptHistory, DeliveryRequest, Envelope
+from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.simulator import SimulatorTransport
 from tests.delivery.relaying import relay, run
-from tests.delivery.scripted import HeldLease, ScriptedServer, letter
+from tests.delivery.scripted import ScriptedServer, StubLease, outgoing_message
 
 
-def simulate(local: str, *, attempt: int = 1, lease: Lease | None = None) -> DeliveryOutcome:
+def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None) -> DeliveryOutcome:
     simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain="simulator.test")
     envelope = Envelope("bounce@example.org", f"{local}@Simulator.TEST")
-    consignment = DeliveryRequest(envelope, letter(), history=History(attempt, "greylisted", timedelta(minutes=1)))
-    return run(simulator.deliver(consignment, lease=lease or HeldLease()))
+    request = DeliveryRequest(
+        envelope, outgoing_message(), history=AttemptHistory(attempt, "greylisted", timedelta(minutes=1))
+    )
+    return run(simulator.deliver(request, lease=lease or StubLease()))
 
 
 @pytest.mark.parametrize(
-    ("local", "verdict", "then"),
+    ("local", "status", "simulated_events"),
     [
         ("delivered", DeliveryStatus.DELIVERED, ()),
         ("bounced", DeliveryStatus.BOUNCED, ()),
@@ -36,42 +38,42 @@ def simulate(local: str, *, attempt: int = 1, lease: Lease | None = None) -> Del
     ],
 )
 @pytest.mark.parametrize("label", ["", "+label", "+a+b"])
-def test_a_life_is_told_by_the_name(local, verdict, then, label):
+def test_the_local_part_decides_the_outcome(local, status, simulated_events, label):
     outcome = simulate(local + label)
-    assert (outcome.verdict, outcome.then) == (verdict, then)
-    assert simulate(local + label) == outcome, "every time the same"
+    assert (outcome.status, outcome.simulated_events) == (status, simulated_events)
+    assert simulate(local + label) == outcome, "the outcome must not vary"
 
 
-def test_the_third_attempt_is_the_charm():
+def test_a_deferred_recipient_accepts_the_third_attempt():
     outcomes = [simulate("deferred", attempt=number) for number in (1, 2, 3, 4)]
-    assert [one.verdict for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.DELIVERED] * 2
-    assert outcomes[0].reason == Reason.GREYLISTED
+    assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.DELIVERED] * 2
+    assert outcomes[0].reason == FailureReason.GREYLISTED
 
 
 @pytest.mark.parametrize("policy", list(SuppressOn))
-def test_only_labelled_addresses_are_suppressed(policy):
+def test_only_addresses_with_a_label_are_suppressed(policy):
     assert simulate("bounced+1").suppresses(policy)
     assert not simulate("bounced").suppresses(policy)
     assert simulate("complained").never_suppresses
     assert not simulate("complained+1").never_suppresses
 
 
-def test_a_failure_is_no_bounce():
+def test_a_failure_suppresses_nothing():
     assert not simulate("failed+1").suppresses(SuppressOn.EVERY_BOUNCE)
 
 
-def test_a_lost_lease_ends_it_here_too():
+def test_a_lost_lease_stops_a_simulated_delivery():
     with pytest.raises(LeaseLost):
-        simulate("delivered", lease=HeldLease(held=False))
+        simulate("delivered", lease=StubLease(valid=False))
 
 
-def test_everybody_else_gets_real_mail():
+def test_other_domains_get_real_mail():
     async def work() -> None:
         async with ScriptedServer() as server:
             simulator = SimulatorTransport(relay(server), domain="simulator.test")
             for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
                 await simulator.deliver(
-                    DeliveryRequest(Envelope("b@example.org", address), letter()), lease=HeldLease()
+                    DeliveryRequest(Envelope("b@example.org", address), outgoing_message()), lease=StubLease()
                 )
             assert len(server.messages) == 3
 

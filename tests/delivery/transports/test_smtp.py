@@ -1,4 +1,4 @@
-"""One relay, one session after another: what is on the wire, and what becomes of it."""
+"""SMTP sessions with one relay: the bytes on the wire, and the outcome."""
 
 import asyncio
 
@@ -6,57 +6,57 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryStatus, SuppressOn
 from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.errors import UnsafeAddress
-from delivery.transports.destinations import Limits
+from delivery.transports.destinations import DestinationLimits
 from delivery.transports.interface import LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.smtp.commands import dot_stuffed
-from delivery.transports.smtp.server import Timeouts
-from tests.delivery.relaying import ENVELOPE, PARCEL, SHORT, Bytes, deliver, relay, run
-from tests.delivery.scripted import HeldLease, ScriptedServer, after, disconnect, letter, silence
+from delivery.transports.smtp.mail_host import Timeouts
+from tests.delivery.relaying import ENVELOPE, REQUEST, SHORT, Bytes, deliver, relay, run
+from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, outgoing_message, silence
 
-LEASE = HeldLease()
+LEASE = StubLease()
 
 
 def test_a_message_arrives_as_it_was_composed():
     async def work() -> None:
         async with ScriptedServer() as server:
-            outcome = await relay(server).deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reply.code, outcome.reply.text) == (
+            outcome = await relay(server).deliver(REQUEST, lease=LEASE)
+            assert (outcome.status, outcome.reply.code, outcome.reply.text) == (
                 DeliveryStatus.SENT,
                 250,
                 "2.0.0 Queued as 1",
             )
-            assert server.messages == [PARCEL.message()]
+            assert server.messages == [REQUEST.message()]
             assert server.said("EHLO") == ["EHLO sender.example"]
-            assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(PARCEL.message())}"]
+            assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(REQUEST.message())}"]
             assert server.said("RCPT") == ["RCPT TO:<ada@example.com>"]
 
     run(work())
 
 
-def test_the_inbox_is_the_recipients_own_host():
+def test_acceptance_by_the_inbox_is_a_delivery():
     async def work() -> None:
         async with ScriptedServer() as server:
             transport = inbox_transport(port=server.port, ehlo_name="localhost")
-            assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.DELIVERED
+            assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.DELIVERED
             transport.close()
 
     run(work())
 
 
 class TestConnections:
-    def test_one_is_used_again(self):
+    def test_a_connection_is_reused(self):
         async def work() -> None:
             async with ScriptedServer({"rcpt": [b"250 Ok\r\n", b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"]}) as server:
                 transport = relay(server)
-                verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(3)]
-                assert verdicts == [DeliveryStatus.SENT, DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
+                statuses = [(await transport.deliver(REQUEST, lease=LEASE)).status for _ in range(3)]
+                assert statuses == [DeliveryStatus.SENT, DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 1
-                assert server.said("RSET"), "after a refusal the host is told to forget it"
+                assert server.said("RSET"), "a refusal is followed by RSET"
                 transport.close()
                 await asyncio.sleep(0.05)
                 assert server.open == 0
@@ -65,30 +65,30 @@ class TestConnections:
         run(work())
 
     @pytest.mark.parametrize("reply", [b"500 What?\r\n", b"450 Later\r\n", b"421 Bye\r\n"])
-    def test_one_that_cannot_be_reset_is_left(self, reply):
+    def test_a_connection_that_refuses_rset_is_closed(self, reply):
         async def work() -> None:
             script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "rset": reply}
             async with ScriptedServer(script) as server:
                 transport = relay(server)
-                verdicts = [(await transport.deliver(PARCEL, lease=LEASE)).verdict for _ in range(2)]
-                assert verdicts == [DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
+                statuses = [(await transport.deliver(REQUEST, lease=LEASE)).status for _ in range(2)]
+                assert statuses == [DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 2
 
         run(work())
 
     @pytest.mark.parametrize("way", ["closed", "421"])
-    def test_one_that_the_host_closed_in_between_costs_no_attempt(self, way):
+    def test_a_connection_closed_between_messages_costs_no_attempt(self, way):
         async def work() -> None:
             script = {"mail": [b"250 Ok\r\n", disconnect if way == "closed" else b"421 Idle\r\n", b"250 Ok\r\n"]}
             async with ScriptedServer(script) as server:
                 transport = relay(server)
                 for _ in range(2):
-                    assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                    assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
 
-    def test_one_that_says_something_unasked_is_not_used(self):
+    def test_a_connection_with_unexpected_data_is_not_reused(self):
         async def chatter(visit):
             await visit.say(b"250 Ok\r\n")
             await asyncio.sleep(0.02)
@@ -97,21 +97,21 @@ class TestConnections:
         async def work() -> None:
             async with ScriptedServer({"dot": chatter}) as server:
                 transport = relay(server)
-                await transport.deliver(PARCEL, lease=LEASE)
+                await transport.deliver(REQUEST, lease=LEASE)
                 await asyncio.sleep(0.1)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
 
-    def test_one_carries_so_many_messages_and_is_kept_so_long(self):
+    def test_a_connection_has_a_message_limit_and_an_idle_time(self):
         async def work() -> None:
             async with ScriptedServer() as server:
-                transport = relay(server, limits=Limits(messages=2, keep_seconds=0.05))
+                transport = relay(server, limits=DestinationLimits(max_messages=2, idle_seconds=0.05))
                 for _ in range(4):
-                    await transport.deliver(PARCEL, lease=LEASE)
+                    await transport.deliver(REQUEST, lease=LEASE)
                 assert server.connections == 2
-                await transport.deliver(PARCEL, lease=LEASE)
+                await transport.deliver(REQUEST, lease=LEASE)
                 assert (server.connections, server.open) == (3, 1)
                 await asyncio.sleep(0.2)
                 assert server.open == 0
@@ -129,34 +129,34 @@ class TestPipelining:
                 await visit.say(b"250 Ok\r\n")
 
             async with ScriptedServer({"mail": watch}) as server:
-                await relay(server).deliver(PARCEL, lease=LEASE)
-                assert packets[0] > 0, "RCPT and DATA are there before MAIL is answered"
+                await relay(server).deliver(REQUEST, lease=LEASE)
+                assert packets[0] > 0, "RCPT and DATA arrive before the reply to MAIL"
             async with ScriptedServer({"mail": watch}, extensions=()) as server:
-                await relay(server).deliver(PARCEL, lease=LEASE)
+                await relay(server).deliver(REQUEST, lease=LEASE)
                 assert packets[1] == 0
 
         run(work())
 
-    def test_the_first_refusal_is_the_answer(self):
+    def test_the_first_refusal_is_the_reply(self):
         script = {"mail": b"550 5.7.1 Sender blocked\r\n", "rcpt": b"503 MAIL first\r\n", "data": b"503 RCPT first\r\n"}
         outcome = deliver(script)
         assert outcome.reply.text == "5.7.1 Sender blocked"
-        assert (outcome.verdict, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
+        assert (outcome.status, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
 
-    def test_a_host_that_wants_a_body_for_nobody_gets_none(self):
+    def test_a_host_that_accepts_data_without_a_recipient_gets_no_body(self):
         async def work() -> None:
             script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "data": b"354 Go\r\n"}
             async with ScriptedServer(script) as server:
                 transport = relay(server)
-                outcome = await transport.deliver(PARCEL, lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.UNKNOWN_USER)
+                outcome = await transport.deliver(REQUEST, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.UNKNOWN_USER)
                 assert server.messages == []
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert len(server.messages) == 1
 
         run(work())
 
-    def test_replies_in_one_packet_and_in_many(self):
+    def test_replies_may_arrive_in_one_packet_or_in_many(self):
         async def all_at_once(visit):
             await visit.say(b"250 Ok\r\n250 O")
 
@@ -164,7 +164,7 @@ class TestPipelining:
             for byte in b"k\r\n":
                 await visit.say(bytes([byte]))
 
-        assert deliver({"mail": all_at_once, "rcpt": the_rest, "data": b"354 Go\r\n"}).verdict is DeliveryStatus.SENT
+        assert deliver({"mail": all_at_once, "rcpt": the_rest, "data": b"354 Go\r\n"}).status is DeliveryStatus.SENT
 
 
 class TestGreylisting:
@@ -181,9 +181,9 @@ class TestGreylisting:
             nonlocal server
             async with ScriptedServer({"rcpt": greylist}) as server:
                 transport = relay(server)
-                outcomes = [await transport.deliver(PARCEL, lease=LEASE) for _ in range(2)]
-                assert [(one.verdict, one.reason) for one in outcomes] == [
-                    (DeliveryStatus.DEFERRED, Reason.GREYLISTED),
+                outcomes = [await transport.deliver(REQUEST, lease=LEASE) for _ in range(2)]
+                assert [(one.status, one.reason) for one in outcomes] == [
+                    (DeliveryStatus.DEFERRED, FailureReason.GREYLISTED),
                     (DeliveryStatus.SENT, ""),
                 ]
                 assert len(seen) == 1
@@ -192,7 +192,7 @@ class TestGreylisting:
         run(work())
 
 
-class TestTheBody:
+class TestBody:
     BYTES = st.lists(st.sampled_from([b"\r", b"\n", b".", b"a", b"\r\n"]), max_size=40).map(b"".join)
 
     @given(BYTES)
@@ -234,18 +234,18 @@ class TestTheBody:
 
         run(work())
 
-    def test_one_larger_than_the_host_takes_is_not_sent(self):
+    def test_a_message_above_the_size_limit_of_the_host_is_not_sent(self):
         async def work() -> None:
             async with ScriptedServer(extensions=("SIZE 100",)) as server:
                 outcome = await relay(server).deliver(Bytes(b"x" * 101), lease=LEASE)
-                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.TOO_LARGE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.TOO_LARGE)
                 assert not outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
                 assert server.said("MAIL") == []
-                assert (await relay(server).deliver(Bytes(b"x" * 100), lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await relay(server).deliver(Bytes(b"x" * 100), lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
-    def test_a_host_that_has_heard_enough_is_heard(self):
+    def test_a_refusal_during_the_body_ends_the_transfer(self):
         data = (b"x" * 76 + b"\r\n") * 300_000
 
         async def interrupt(visit):
@@ -254,13 +254,13 @@ class TestTheBody:
             await asyncio.sleep(1)
 
         outcome = deliver({"data": interrupt}, Bytes(data), timeouts=Timeouts())
-        assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+        assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
             DeliveryStatus.BOUNCED,
-            Reason.TOO_LARGE,
+            FailureReason.TOO_LARGE,
             False,
         )
 
-    def test_a_connection_lost_in_the_middle_is_no_delivery(self):
+    def test_a_connection_lost_during_the_body_is_no_delivery(self):
         data = (b"x" * 76 + b"\r\n") * 300_000
 
         async def leave(visit):
@@ -269,13 +269,13 @@ class TestTheBody:
             visit.writer.transport.abort()
 
         outcome = deliver({"data": leave}, Bytes(data), timeouts=Timeouts())
-        assert (outcome.verdict, outcome.reason, outcome.may_be_delivered) == (
+        assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
             DeliveryStatus.DEFERRED,
-            Reason.NETWORK,
+            FailureReason.NETWORK,
             False,
         )
 
-    def test_a_host_that_does_not_read_is_given_up(self):
+    def test_a_host_that_does_not_read_times_out(self):
         async def stop(visit):
             visit.writer.transport.pause_reading()
             await visit.say(b"354 Go\r\n")
@@ -283,56 +283,56 @@ class TestTheBody:
 
         data = (b"x" * 76 + b"\r\n") * 300_000
         outcome = deliver({"data": stop}, Bytes(data))
-        assert (outcome.reason, outcome.may_be_delivered) == (Reason.NETWORK, False)
+        assert (outcome.reason, outcome.may_be_delivered) == (FailureReason.NETWORK, False)
 
 
-class TestTheLease:
+class TestLease:
     @pytest.mark.parametrize("size", [100, 1_000_000])
-    def test_a_lost_one_keeps_the_message_from_being_whole(self, size):
+    def test_a_lost_lease_prevents_the_last_write(self, size):
         async def work() -> None:
             async with ScriptedServer() as server:
                 transport = relay(server, timeouts=Timeouts())
-                lease = HeldLease(held=False)
+                lease = StubLease(valid=False)
                 with pytest.raises(LeaseLost):
                     await transport.deliver(Bytes(b"x" * size), lease=lease)
                 await asyncio.sleep(0.05)
                 assert (lease.asked, server.messages, server.open) == (1, [], 0)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
 
 class TestParameters:
-    def test_a_success_report_is_asked_for_where_reports_are_offered(self):
+    def test_a_success_dsn_is_requested_from_hosts_that_offer_dsn(self):
         async def work() -> None:
             async with ScriptedServer(extensions=("DSN", "PIPELINING")) as server:
-                outcome = await relay(server).deliver(PARCEL, lease=LEASE)
+                outcome = await relay(server).deliver(REQUEST, lease=LEASE)
                 assert outcome.success_dsn_requested
                 assert server.said("MAIL") == ["MAIL FROM:<bounce+1@example.org> RET=HDRS ENVID=bounce+2B1@example.org"]
                 assert server.said("RCPT") == [
                     "RCPT TO:<ada@example.com> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;ada@example.com"
                 ]
             async with ScriptedServer() as server:
-                assert not (await relay(server).deliver(PARCEL, lease=LEASE)).success_dsn_requested
+                assert not (await relay(server).deliver(REQUEST, lease=LEASE)).success_dsn_requested
 
         run(work())
 
-    def test_a_recipient_of_its_own_host_is_reported_by_its_250(self):
+    def test_a_250_of_the_final_host_needs_no_dsn(self):
         outcome = deliver(extensions=("DSN",), on_acceptance=DeliveryStatus.DELIVERED)
-        assert (outcome.verdict, outcome.success_dsn_requested) == (DeliveryStatus.DELIVERED, False)
+        assert (outcome.status, outcome.success_dsn_requested) == (DeliveryStatus.DELIVERED, False)
 
     @pytest.mark.parametrize("extensions", [("SMTPUTF8",), ()])
-    def test_an_address_outside_ascii_needs_the_hosts_word(self, extensions):
-        parcel = DeliveryRequest(Envelope("b@example.org", "jörg@example.com"), letter())
+    def test_a_non_ascii_address_requires_smtputf8(self, extensions):
+        request = DeliveryRequest(Envelope("b@example.org", "jörg@example.com"), outgoing_message())
 
         async def work() -> None:
             async with ScriptedServer(extensions=extensions) as server:
-                outcome = await relay(server).deliver(parcel, lease=LEASE)
+                outcome = await relay(server).deliver(request, lease=LEASE)
                 if extensions:
-                    assert outcome.verdict is DeliveryStatus.SENT
+                    assert outcome.status is DeliveryStatus.SENT
                     assert server.said("MAIL")[0].endswith(" SMTPUTF8")
                     return
-                assert (outcome.verdict, outcome.reason) == (DeliveryStatus.BOUNCED, Reason.SMTPUTF8_REQUIRED)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.SMTPUTF8_REQUIRED)
                 assert outcome.reply.enhanced_code == "5.6.7"
                 assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
                 assert server.said("MAIL") == []
@@ -346,9 +346,9 @@ class TestParameters:
                 transport = relay(server)
                 for envelope in (Envelope("a@b.example", address), Envelope(address, "a@b.example")):
                     with pytest.raises(UnsafeAddress):
-                        await transport.deliver(DeliveryRequest(envelope, letter()), lease=LEASE)
+                        await transport.deliver(DeliveryRequest(envelope, outgoing_message()), lease=LEASE)
                 assert server.said("MAIL") == []
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
@@ -358,7 +358,7 @@ class TestOldHosts:
     def test_helo_follows_a_refused_ehlo(self, code):
         async def work() -> None:
             async with ScriptedServer({"ehlo": f"{code} What?\r\n".encode()}) as server:
-                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                assert (await relay(server).deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.said("HELO") == ["HELO sender.example"]
 
         run(work())
@@ -366,41 +366,45 @@ class TestOldHosts:
     def test_a_4xx_to_ehlo_is_not_followed_by_helo(self):
         async def work() -> None:
             async with ScriptedServer({"ehlo": b"450 Later\r\n"}) as server:
-                assert (await relay(server).deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.DEFERRED
+                assert (await relay(server).deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.DEFERRED
                 assert server.said("HELO") == []
 
         run(work())
 
 
-class TestTime:
+class TestTimeouts:
     @pytest.mark.parametrize("stage", ["banner", "ehlo", "mail", "rcpt", "data", "dot"])
     def test_a_slow_host_is_waited_for(self, stage):
         replies = {"data": b"354 Go\r\n", "banner": b"220 Hi\r\n"}
         script = {stage: after(0.1, replies.get(stage, b"250 Ok\r\n"))}
-        assert deliver(script, timeouts=Timeouts()).verdict is DeliveryStatus.SENT
+        assert deliver(script, timeouts=Timeouts()).status is DeliveryStatus.SENT
 
-    def test_the_whole_session_has_an_end_too(self):
-        """Each answer in time, and all of them together too late."""
+    def test_the_whole_attempt_has_a_timeout(self):
+        """Each reply is in time, but all together exceed the total timeout."""
         late = after(0.12, b"250 Ok\r\n")
         script = {"mail": late, "rcpt": late, "data": after(0.12, b"354 Go\r\n"), "dot": late}
-        slow = Timeouts(whole=0.3)
+        slow = Timeouts(total=0.3)
         outcome = deliver(script, timeouts=slow)
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.NETWORK)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.NETWORK)
 
-    def test_a_port_that_does_not_answer(self):
+    def test_a_refused_connection_is_deferred(self):
         async def work() -> None:
             async with ScriptedServer() as server:
                 transport = relay(server, host="127.0.0.1")
-            outcome = await transport.deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reason, outcome.reply.code) == (DeliveryStatus.DEFERRED, Reason.NETWORK, 0)
+            outcome = await transport.deliver(REQUEST, lease=LEASE)
+            assert (outcome.status, outcome.reason, outcome.reply.code) == (
+                DeliveryStatus.DEFERRED,
+                FailureReason.NETWORK,
+                0,
+            )
 
         run(work())
 
-    def test_a_cancelled_delivery_leaves_nothing_behind(self):
+    def test_a_cancelled_delivery_closes_its_connection(self):
         async def work() -> None:
             async with ScriptedServer({"dot": silence}) as server:
                 transport = relay(server, timeouts=Timeouts())
-                task = asyncio.create_task(transport.deliver(PARCEL, lease=LEASE))
+                task = asyncio.create_task(transport.deliver(REQUEST, lease=LEASE))
                 while not server.messages:
                     await asyncio.sleep(0.01)
                 task.cancel()
@@ -408,12 +412,12 @@ class TestTime:
                     await task
                 await asyncio.sleep(0.05)
                 assert server.open == 0
-                assert transport._lane._out == 0
+                assert transport._destination._in_use == 0
 
         run(work())
 
 
-def test_hostile_words_are_stored_safely():
+def test_hostile_replies_are_stored_safely():
     outcome = deliver({"rcpt": b"550 5.1.1 \x1b[31mNo\x00 \xff\xfe <script>\xe2\x80\xae\r\n"})
     assert outcome.reply.text == "5.1.1 \\x1b[31mNo\\x00 \\xff\\xfe <script>\\x202e"
     outcome.reply.text.encode()
@@ -422,10 +426,10 @@ def test_hostile_words_are_stored_safely():
 def test_all_lines_of_a_reply_are_kept():
     outcome = deliver({"rcpt": b"550-5.1.1 The account\r\n550-5.1.1 does not\r\n550 5.1.1 exist.\r\n"})
     assert outcome.reply.text == "5.1.1 The account\n5.1.1 does not\n5.1.1 exist."
-    assert outcome.reason == Reason.UNKNOWN_USER
+    assert outcome.reason == FailureReason.UNKNOWN_USER
 
 
-def test_the_message_is_composed_once_and_only_for_an_open_door():
+def test_the_message_is_composed_once_and_only_after_the_greeting():
     class Counted(DeliveryRequest):
         composed = 0
 
@@ -433,10 +437,10 @@ def test_the_message_is_composed_once_and_only_for_an_open_door():
             Counted.composed += 1
             return super().message()
 
-    parcel = Counted(ENVELOPE, letter())
-    deliver({"banner": b"421 Busy\r\n"}, parcel)
+    request = Counted(ENVELOPE, outgoing_message())
+    deliver({"banner": b"421 Busy\r\n"}, request)
     assert Counted.composed == 0
-    deliver({}, parcel)
+    deliver({}, request)
     assert Counted.composed == 1
 
 
@@ -444,21 +448,21 @@ def test_timeouts_are_those_of_the_standard():
     """RFC 5321, section 4.5.3.2."""
     limits = Timeouts()
     assert (limits.banner, limits.envelope, limits.data, limits.block, limits.dot) == (300, 300, 120, 180, 600)
-    assert limits.whole > limits.dot
+    assert limits.total > limits.dot
     assert SHORT.dot < 1
 
 
-def test_an_error_of_ours_after_the_dot_is_told_as_what_it_is(monkeypatch):
+def test_an_internal_error_after_the_dot_leaves_the_outcome_unknown(monkeypatch):
     def strike(point):
         if point == "delivery.after_dot":
             raise RuntimeError(point)
 
-    monkeypatch.setattr("delivery.transports.smtp.session.fault", strike)
+    monkeypatch.setattr("delivery.transports.smtp.session.failpoint", strike)
 
     async def work() -> None:
         async with ScriptedServer() as server:
-            outcome = await relay(server).deliver(PARCEL, lease=LEASE)
-            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.OUTCOME_UNKNOWN)
+            outcome = await relay(server).deliver(REQUEST, lease=LEASE)
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN)
             assert "RuntimeError" in outcome.reply.text
 
     run(work())

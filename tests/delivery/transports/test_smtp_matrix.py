@@ -1,4 +1,4 @@
-"""Every stage of a session, and at each everything that a host may do there (F17 to F24)."""
+"""Every stage of a session with every act of a host at that stage (F17 to F24)."""
 
 import asyncio
 import ssl
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import pytest
 import trustme
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.transports.smtp.login import Login
-from delivery.transports.smtp.tls import Tls
-from tests.delivery.relaying import PARCEL, SHORT, relay, run
+from delivery.transports.smtp.tls import TlsMode
+from tests.delivery.relaying import REQUEST, SHORT, relay, run
 from tests.delivery.scripted import (
     Act,
-    HeldLease,
     Script,
     ScriptedServer,
+    StubLease,
     disconnect,
     drip,
     flood,
@@ -26,21 +26,21 @@ from tests.delivery.scripted import (
     then_disconnect,
 )
 
-# All acts are played at once: those that answer must not be late for want of a processor.
+# All acts run concurrently: replies must not time out on a slow processor.
 PATIENT = replace(SHORT, banner=0.8, ehlo=0.8, tls=0.8, login=0.8, envelope=0.8, data=0.8, block=0.8, dot=0.8)
 STAGES = ("banner", "ehlo", "starttls", "auth", "mail", "rcpt", "data", "dot")
 HOST_STAGES = STAGES[:4]
 
 ACTS: dict[str, bytes | Act] = {
     "421": b"421 4.3.0 Closing\r\n",
-    "421 and a closed door": then_disconnect(b"421 4.3.0 Closing\r\n"),
+    "421 then disconnect": then_disconnect(b"421 4.3.0 Closing\r\n"),
     "450": b"450 Wait\r\n",
     "451": b"451 4.3.0 Wait\r\n",
     "452": b"452 4.3.1 Full\r\n",
     "550": b"550 No\r\n",
     "552": b"552 No\r\n",
     "554": b"554 5.7.1 No\r\n",
-    "550 and a closed door": then_disconnect(b"550 No\r\n"),
+    "550 then disconnect": then_disconnect(b"550 No\r\n"),
     "disconnect": disconnect,
     "reset": reset,
     "silence": silence,
@@ -55,46 +55,46 @@ ACTS: dict[str, bytes | Act] = {
     "bare line feed": b"250 Ok\n250 Ok\r\n",
     "empty line": b"\r\n",
 }
-# No answer, or none that is SMTP: tried again; after the dot nobody knows.
+# No reply, or an invalid one: deferred; after the dot the outcome is unknown.
 NETWORK = {"disconnect", "reset", "silence", "drip"}
-NONSENSE = {
+INVALID_REPLIES = {
     "flood", "long line", "garbage", "no code", "code 999", "code 0", "two codes", "bare line feed", "empty line"
 }  # fmt: skip
 HOST_REASONS = {
-    "banner": Reason.HOST_TROUBLE,
-    "ehlo": Reason.HOST_TROUBLE,
-    "starttls": Reason.TLS,
-    "auth": Reason.LOGIN_REFUSED,
+    "banner": FailureReason.HOST_TROUBLE,
+    "ehlo": FailureReason.HOST_TROUBLE,
+    "starttls": FailureReason.TLS,
+    "auth": FailureReason.LOGIN_REFUSED,
 }
 BOUNCES = {
-    ("550", "mail"): Reason.UNDETERMINED,
-    ("550", "rcpt"): Reason.REJECTED,
-    ("550", "data"): Reason.UNDETERMINED,
-    ("550", "dot"): Reason.UNDETERMINED,
-    ("552", "mail"): Reason.TOO_LARGE,
-    ("552", "data"): Reason.TOO_LARGE,
-    ("552", "dot"): Reason.TOO_LARGE,
-    ("554", "mail"): Reason.UNDETERMINED,
-    ("554", "rcpt"): Reason.REJECTED,
-    ("554", "data"): Reason.UNDETERMINED,
-    ("554", "dot"): Reason.UNDETERMINED,
+    ("550", "mail"): FailureReason.UNDETERMINED,
+    ("550", "rcpt"): FailureReason.REJECTED,
+    ("550", "data"): FailureReason.UNDETERMINED,
+    ("550", "dot"): FailureReason.UNDETERMINED,
+    ("552", "mail"): FailureReason.TOO_LARGE,
+    ("552", "data"): FailureReason.TOO_LARGE,
+    ("552", "dot"): FailureReason.TOO_LARGE,
+    ("554", "mail"): FailureReason.UNDETERMINED,
+    ("554", "rcpt"): FailureReason.REJECTED,
+    ("554", "data"): FailureReason.UNDETERMINED,
+    ("554", "dot"): FailureReason.UNDETERMINED,
 }
 
 
-def expected(stage: str, act: str) -> tuple[DeliveryStatus, Reason]:
-    """Say what CONTRACT section 4 makes of it."""
+def expected(stage: str, act: str) -> tuple[DeliveryStatus, FailureReason]:
+    """Return the status and reason by docs/specification.md, Delivery."""
     code = act[:3]
-    if act in NETWORK | NONSENSE:
-        by_act = Reason.NETWORK if act in NETWORK else Reason.PROTOCOL
-        return DeliveryStatus.DEFERRED, Reason.OUTCOME_UNKNOWN if stage == "dot" else by_act
+    if act in NETWORK | INVALID_REPLIES:
+        by_act = FailureReason.NETWORK if act in NETWORK else FailureReason.PROTOCOL
+        return DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN if stage == "dot" else by_act
     if stage == "auth" and code[0] == "4":
-        return DeliveryStatus.DEFERRED, Reason.HOST_TROUBLE
+        return DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE
     if stage in HOST_STAGES:
         return DeliveryStatus.DEFERRED, HOST_REASONS[stage]
     if code[0] == "4":
-        return DeliveryStatus.DEFERRED, Reason.UNDETERMINED if code == "450" else Reason.HOST_TROUBLE
+        return DeliveryStatus.DEFERRED, FailureReason.UNDETERMINED if code == "450" else FailureReason.HOST_TROUBLE
     if (code, stage) == ("552", "rcpt"):
-        return DeliveryStatus.DEFERRED, Reason.TOO_MANY_RECIPIENTS
+        return DeliveryStatus.DEFERRED, FailureReason.TOO_MANY_RECIPIENTS
     return DeliveryStatus.BOUNCED, BOUNCES[code, stage]
 
 
@@ -124,32 +124,32 @@ async def attempt(stage: str, act: bytes | Act, contexts: Contexts, extensions: 
     ) as server:
         transport = relay(
             server,
-            tls=Tls.REQUIRED if is_secure else Tls.NONE,
+            tls=TlsMode.REQUIRED if is_secure else TlsMode.NONE,
             login=Login("u", "p") if is_secure else None,
             context=contexts.trusting,
             timeouts=PATIENT,
         )
-        outcome = await transport.deliver(PARCEL, lease=HeldLease())
+        outcome = await transport.deliver(REQUEST, lease=StubLease())
         transport.close()
         return outcome
 
 
 async def all_acts(stage: str, contexts: Contexts, extensions: tuple[str, ...]) -> dict[str, DeliveryOutcome]:
-    """Let every act be played at once, so that the silent ones are waited for together."""
+    """Run every act concurrently, so that the timeouts of silent hosts overlap."""
     outcomes = await asyncio.gather(*[attempt(stage, act, contexts, extensions) for act in ACTS.values()])
     return dict(zip(ACTS, outcomes, strict=True))
 
 
 @pytest.mark.parametrize("extensions", [("PIPELINING",), ()], ids=["pipelined", "one by one"])
 @pytest.mark.parametrize("stage", STAGES)
-def test_what_a_host_may_do(stage, extensions, contexts):
+def test_every_act_at_every_stage_has_its_outcome(stage, extensions, contexts):
     outcomes = run(all_acts(stage, contexts, extensions))
-    found = {name: (outcome.verdict, outcome.reason) for name, outcome in outcomes.items()}
+    found = {name: (outcome.status, outcome.reason) for name, outcome in outcomes.items()}
     assert found == {name: expected(stage, name) for name in ACTS}
     for name, outcome in outcomes.items():
-        assert outcome.may_be_delivered is (outcome.reason == Reason.OUTCOME_UNKNOWN)
-        is_fault = outcome.verdict is DeliveryStatus.BOUNCED and stage == "rcpt"
+        assert outcome.may_be_delivered is (outcome.reason == FailureReason.OUTCOME_UNKNOWN)
+        is_fault = outcome.status is DeliveryStatus.BOUNCED and stage == "rcpt"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT) is is_fault, name
-        assert outcome.suppresses(SuppressOn.EVERY_BOUNCE) is (outcome.verdict is DeliveryStatus.BOUNCED), name
+        assert outcome.suppresses(SuppressOn.EVERY_BOUNCE) is (outcome.status is DeliveryStatus.BOUNCED), name
         assert len(outcome.reply.text) <= 4000
         assert not any(character in outcome.reply.text for character in "\0\x1b\r")

@@ -1,4 +1,4 @@
-"""TLS and logins (F26, RFC 3207, RFC 4954): never a password in clear, never a word that was slipped in."""
+"""TLS and logins (F26, RFC 3207, RFC 4954): no password in plaintext, no injected replies."""
 
 import asyncio
 import ssl
@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import trustme
 
-from delivery.bounces.reasons import Reason
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports.smtp.login import MECHANISMS, Login
-from delivery.transports.smtp.tls import Tls, opportunistic_context, verifying_context
-from tests.delivery.relaying import PARCEL, relay, run
-from tests.delivery.scripted import HeldLease, ScriptedServer
+from delivery.transports.smtp.tls import TlsMode, opportunistic_context, verifying_context
+from tests.delivery.relaying import REQUEST, relay, run
+from tests.delivery.scripted import ScriptedServer, StubLease
 
-LEASE = HeldLease()
+LEASE = StubLease()
 LOGIN = Login("user", "pässword")
 
 
@@ -57,14 +57,14 @@ def certificate(kind: str, authority: Authority) -> ssl.SSLContext:
 
 
 def unwilling() -> ssl.SSLContext:
-    """A server without a certificate: every handshake fails."""
+    """Return the context of a server without a certificate: every handshake fails."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 def deliver(server: ScriptedServer, **options: Any) -> DeliveryOutcome:
     async def work() -> DeliveryOutcome:
         async with server:
-            return await relay(server, **options).deliver(PARCEL, lease=LEASE)
+            return await relay(server, **options).deliver(REQUEST, lease=LEASE)
 
     return run(work())
 
@@ -72,79 +72,79 @@ def deliver(server: ScriptedServer, **options: Any) -> DeliveryOutcome:
 @pytest.mark.parametrize("implicit", [False, True], ids=["STARTTLS", "implicit"])
 class TestRequired:
     @pytest.mark.parametrize("kind", ["expired", "wrong host", "self-signed", "no handshake"])
-    def test_a_certificate_that_does_not_hold_stops_the_mail(self, kind, implicit, authority):
+    def test_an_invalid_certificate_stops_the_delivery(self, kind, implicit, authority):
         server = ScriptedServer(tls=certificate(kind, authority), implicit=implicit)
-        tls = Tls.IMPLICIT if implicit else Tls.REQUIRED
+        tls = TlsMode.IMPLICIT if implicit else TlsMode.REQUIRED
         outcome = deliver(server, tls=tls, context=authority.trusting, login=LOGIN)
-        # A host that slams the door in the handshake of a secure port looks like any slammed door.
-        is_slammed = implicit and kind == "no handshake"
-        assert outcome.verdict is DeliveryStatus.DEFERRED
-        assert outcome.reason in ((Reason.TLS, Reason.NETWORK) if is_slammed else (Reason.TLS,))
-        assert server.connections <= 1, "no second try in clear"
+        # On a port with implicit TLS, a host that disconnects in the handshake looks like any lost connection.
+        is_disconnect = implicit and kind == "no handshake"
+        assert outcome.status is DeliveryStatus.DEFERRED
+        assert outcome.reason in ((FailureReason.TLS, FailureReason.NETWORK) if is_disconnect else (FailureReason.TLS,))
+        assert server.connections <= 1, "there must be no second attempt in plaintext"
         assert server.said("AUTH") == server.said("MAIL") == []
 
-    def test_a_good_one_lets_it_through(self, implicit, authority):
+    def test_a_valid_certificate_allows_the_delivery(self, implicit, authority):
         server = ScriptedServer(tls=certificate("good", authority), implicit=implicit)
-        outcome = deliver(server, tls=Tls.IMPLICIT if implicit else Tls.REQUIRED, context=authority.trusting)
-        assert outcome.verdict is DeliveryStatus.SENT
-        assert len(server.said("EHLO")) == (1 if implicit else 2), "what was said in clear does not count"
+        outcome = deliver(server, tls=TlsMode.IMPLICIT if implicit else TlsMode.REQUIRED, context=authority.trusting)
+        assert outcome.status is DeliveryStatus.SENT
+        assert len(server.said("EHLO")) == (1 if implicit else 2), "EHLO is repeated after STARTTLS"
 
 
 def test_a_host_without_tls_gets_nothing_when_tls_is_required():
     server = ScriptedServer()
-    outcome = deliver(server, tls=Tls.REQUIRED, login=LOGIN)
-    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
+    outcome = deliver(server, tls=TlsMode.REQUIRED, login=LOGIN)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
     assert server.said("AUTH") == server.said("MAIL") == []
 
 
-def test_a_clear_port_is_not_mistaken_for_a_secure_one():
-    outcome = deliver(ScriptedServer(), tls=Tls.IMPLICIT)
-    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
+def test_a_plaintext_port_fails_with_implicit_tls():
+    outcome = deliver(ScriptedServer(), tls=TlsMode.IMPLICIT)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
 
 
 class TestOpportunistic:
     @pytest.mark.parametrize("kind", ["good", "expired", "wrong host", "self-signed"])
-    def test_any_certificate_is_better_than_none(self, kind, authority):
+    def test_any_certificate_is_accepted(self, kind, authority):
         server = ScriptedServer(tls=certificate(kind, authority))
-        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is DeliveryStatus.SENT
+        assert deliver(server, tls=TlsMode.OPPORTUNISTIC).status is DeliveryStatus.SENT
         assert (server.connections, len(server.said("STARTTLS"))) == (1, 1)
 
-    def test_a_failed_handshake_is_followed_by_one_try_in_clear_and_remembered(self):
+    def test_a_failed_handshake_is_retried_in_plaintext_and_remembered(self):
         async def work() -> None:
             async with ScriptedServer(tls=unwilling(), script={"quit": b"221 Bye\r\n"}) as server:
-                transport = relay(server, tls=Tls.OPPORTUNISTIC)
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (2, 1)
-                transport._lane.take().close()
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                transport._destination.take_session().close()
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (3, 1)
 
         run(work())
 
     @pytest.mark.parametrize("reply", [b"454 4.7.0 Not now\r\n", b"500 What?\r\n"])
-    def test_a_refused_starttls_goes_on_in_clear(self, reply, authority):
+    def test_a_refused_starttls_continues_in_plaintext(self, reply, authority):
         server = ScriptedServer({"starttls": reply}, tls=certificate("good", authority))
-        assert deliver(server, tls=Tls.OPPORTUNISTIC).verdict is DeliveryStatus.SENT
+        assert deliver(server, tls=TlsMode.OPPORTUNISTIC).status is DeliveryStatus.SENT
         assert server.connections == 1
 
-    def test_words_in_front_of_the_handshake_end_the_session(self, authority):
-        """CVE-2011-0411 and its kin: a reply injected in clear must not be read as one from inside."""
+    def test_text_before_the_handshake_ends_the_session(self, authority):
+        """CVE-2011-0411: a reply injected in plaintext must not be read as one sent over TLS."""
 
         async def inject(visit):
             await visit.say(b"220 Go\r\n250 2.0.0 All is well\r\n")
             await asyncio.sleep(1)
 
         server = ScriptedServer({"starttls": inject}, tls=certificate("good", authority))
-        outcome = deliver(server, tls=Tls.OPPORTUNISTIC)
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.PROTOCOL)
+        outcome = deliver(server, tls=TlsMode.OPPORTUNISTIC)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.PROTOCOL)
         assert server.connections == 1
 
-    def test_the_name_is_sent_along(self, authority):
+    def test_the_host_name_is_sent_as_sni(self, authority):
         names = []
         context = authority.serving("localhost")
         context.sni_callback = lambda _, name, __: names.append(name)
         server = ScriptedServer(tls=context)
-        deliver(server, tls=Tls.OPPORTUNISTIC, host="localhost")
+        deliver(server, tls=TlsMode.OPPORTUNISTIC, host="localhost")
         assert names == ["localhost"]
 
 
@@ -152,39 +152,39 @@ class TestVersions:
     @pytest.mark.parametrize("make", [verifying_context, opportunistic_context])
     def test_nothing_below_tls_1_2(self, make):
         assert make().minimum_version is ssl.TLSVersion.TLSv1_2
-        assert make() is make(), "one context a process"
+        assert make() is make(), "there is one context per process"
 
 
 class TestLogin:
     @pytest.mark.parametrize("mechanism", ["PLAIN", "LOGIN", "CRAM-MD5"])
-    def test_each_mechanism_says_what_it_should(self, mechanism, authority):
+    def test_each_mechanism_sends_its_responses(self, mechanism, authority):
         server = ScriptedServer(tls=certificate("good", authority), secure_extensions=(f"AUTH {mechanism} XOAUTH2",))
-        outcome = deliver(server, tls=Tls.REQUIRED, context=authority.trusting, login=LOGIN)
-        assert outcome.verdict is DeliveryStatus.SENT
+        outcome = deliver(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
+        assert outcome.status is DeliveryStatus.SENT
         at = next(number for number, line in enumerate(server.commands) if line.startswith(b"AUTH"))
         said = [b64decode(line).decode() for line in server.commands[at + 1 : at + 3] if not line.startswith(b"MAIL")]
         wanted = {"PLAIN": ["\0user\0pässword"], "LOGIN": ["user", "pässword"], "CRAM-MD5": [said[0]]}
         assert said == wanted[mechanism]
         assert said[0].lstrip("\0").startswith("user")
 
-    def test_the_digest_is_that_of_the_standard(self):
+    def test_the_digest_matches_the_standard(self):
         """The example of RFC 2195, section 2."""
         (say,) = MECHANISMS["CRAM-MD5"]
         said = say(Login("tim", "tanstaaftanstaaf"), b"<1896.697170952@postoffice.reston.mci.net>")
         assert said == b"tim b913a602c7eda7a495b4e6e7334d3890"
 
-    def test_no_password_where_there_is_no_tls(self):
-        """Even if the settings were wrong: smtp_url refuses this long before."""
-        for tls in (Tls.NONE, Tls.OPPORTUNISTIC):
+    def test_no_password_is_sent_without_tls(self):
+        """A second safeguard: smtp_url already refuses such settings."""
+        for tls in (TlsMode.NONE, TlsMode.OPPORTUNISTIC):
             server = ScriptedServer(extensions=("AUTH PLAIN",))
             outcome = deliver(server, tls=tls, login=LOGIN)
-            assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.TLS)
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
             assert server.said("AUTH") == []
 
-    def test_a_host_that_knows_none_of_our_ways(self, authority):
+    def test_a_host_without_a_supported_mechanism_refuses_the_login(self, authority):
         server = ScriptedServer(tls=certificate("good", authority), secure_extensions=("AUTH GSSAPI",))
-        outcome = deliver(server, tls=Tls.REQUIRED, context=authority.trusting, login=LOGIN)
-        assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED)
+        outcome = deliver(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
 
     def test_three_refusals_in_a_row_pause_the_transport(self, authority):
         async def work() -> None:
@@ -193,21 +193,21 @@ class TestLogin:
             async with ScriptedServer(
                 script, tls=certificate("good", authority), secure_extensions=("AUTH PLAIN",)
             ) as server:
-                transport = relay(server, tls=Tls.REQUIRED, context=authority.trusting, login=LOGIN)
+                transport = relay(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
                 for number in range(3):
                     assert transport.trouble is None, number
-                    outcome = await transport.deliver(PARCEL, lease=LEASE)
-                    assert (outcome.verdict, outcome.reason) == (DeliveryStatus.DEFERRED, Reason.LOGIN_REFUSED)
+                    outcome = await transport.deliver(REQUEST, lease=LEASE)
+                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
                 assert transport.trouble
-                parked = await transport.deliver(PARCEL, lease=LEASE)
-                assert (parked.verdict, parked.reason, server.connections) == (
+                parked = await transport.deliver(REQUEST, lease=LEASE)
+                assert (parked.status, parked.reason, server.connections) == (
                     DeliveryStatus.PARKED,
-                    Reason.LOGIN_REFUSED,
+                    FailureReason.LOGIN_REFUSED,
                     3,
                 )
-                transport._logins._shut_until = 0.0
-                transport._lane.circuit.succeed()
-                assert (await transport.deliver(PARCEL, lease=LEASE)).verdict is DeliveryStatus.SENT
+                transport._credentials._open_until = 0.0
+                transport._destination.breaker.record_success()
+                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
                 assert transport.trouble is None
 
         async def after_all(visit):
@@ -217,5 +217,5 @@ class TestLogin:
 
         run(work())
 
-    def test_the_password_is_in_no_text(self):
+    def test_the_password_is_not_in_the_repr(self):
         assert "pässword" not in repr(LOGIN)

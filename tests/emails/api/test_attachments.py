@@ -1,4 +1,4 @@
-"""Attachments: what is taken, and what arrives of it."""
+"""Attachments: accepted requests, refused ones, and the messages that arrive."""
 
 import base64
 import email
@@ -17,7 +17,7 @@ from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, mail
-from tests.delivery.message.test_message import letter
+from tests.delivery.message.test_message import outgoing_message
 
 LIMIT = 10_485_760
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff" * 20
@@ -45,30 +45,30 @@ def nothing_was_written() -> bool:
     return not (Email.objects.exists() or Content.objects.exists() or Attachment.objects.exists())
 
 
-def sources() -> dict[str, bytes]:
-    """Return what is sent to each address that is due."""
-    parcels = load_jobs(queue.claim(100, after=FIRST), room=MEMORY_BYTES)
-    return {parcel.address: compose(build_message(parcel).letter) for parcel in parcels}
+def messages_by_address() -> dict[str, bytes]:
+    """Return the message sent to each due address."""
+    jobs = load_jobs(queue.claim(100, after=FIRST), memory_bytes=MEMORY_BYTES)
+    return {job.address: compose(build_message(job).outgoing_message) for job in jobs}
 
 
-def parsed(source: bytes) -> EmailMessage:
+def parse_message(source: bytes) -> EmailMessage:
     return email.message_from_bytes(source, policy=policy.default)
 
 
-def arrived() -> EmailMessage:
-    (source,) = sources().values()
-    return parsed(source)
+def received_message() -> EmailMessage:
+    (source,) = messages_by_address().values()
+    return parse_message(source)
 
 
 def shape(part: EmailMessage) -> str | tuple:
-    """Return a part's type, with those of the parts inside."""
+    """Return the content type of a part, with those of nested parts."""
     if not part.is_multipart():
         return part.get_content_type()
     return (part.get_content_subtype(), *map(shape, part.iter_parts()))
 
 
-def files_of(message: EmailMessage) -> list[tuple[str, str, bytes]]:
-    """Return name, type and bytes of each part that has a name."""
+def attachments_of(message: EmailMessage) -> list[tuple[str, str, bytes]]:
+    """Return filename, type and bytes of each part with a filename."""
     named = [part for part in message.walk() if part.get_filename() is not None]
     return [(part.get_filename(), part.get_content_type(), part.get_payload(decode=True)) for part in named]
 
@@ -77,7 +77,7 @@ def files_of(message: EmailMessage) -> list[tuple[str, str, bytes]]:
 class TestLimits:
     def test_10_files_pass_and_11_do_not(self, api: Api):
         assert send(api, *[file(f"{number}.txt") for number in range(10)]).status_code == 202
-        assert len(files_of(arrived())) == 10
+        assert len(attachments_of(received_message())) == 10
         response = send(api, *[file()] * 11)
         assert code_of(response) == (422, "too_many_attachments")
         assert response.json()["limit"] == 10
@@ -96,13 +96,13 @@ class TestLimits:
         assert response.json()["limit"] == LIMIT
         assert Email.objects.count() == 1
 
-    def test_a_text_that_is_far_too_long_is_refused_before_it_is_decoded(self, api: Api):
+    def test_oversized_content_is_refused_before_decoding(self, api: Api):
         response = send(api, {"filename": "a.bin", "content": "!" * (LIMIT * 4 // 3 + 100)})
         assert code_of(response) == (413, "attachments_too_large")
         assert nothing_was_written()
 
     @pytest.mark.parametrize("given_as", [[], None])
-    def test_none_are_none(self, api: Api, given_as):
+    def test_empty_and_null_mean_none(self, api: Api, given_as):
         response = api.post("/emails/send", mail() | {"attachments": given_as})
         assert response.status_code == 202
         assert api.get(f"/emails/{response.json()['id']}").json()["attachments"] == []
@@ -111,9 +111,9 @@ class TestLimits:
 @pytest.mark.django_db
 class TestContent:
     @pytest.mark.parametrize("data", [b"", b"A", b"AB", b"ABC", bytes(range(256)), b"\r\n.\r\nFrom \n"])
-    def test_bytes_arrive_as_they_were_given(self, api: Api, data):
+    def test_bytes_arrive_unchanged(self, api: Api, data):
         assert send(api, file("a.bin", data)).status_code == 202
-        assert files_of(arrived()) == [("a.bin", "application/octet-stream", data)]
+        assert attachments_of(received_message()) == [("a.bin", "application/octet-stream", data)]
         assert Attachment.objects.get().size == len(data)
 
     @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ class TestContent:
             "\u2028QUJD",
         ],
     )
-    def test_what_is_no_strict_base64_is_refused_by_name(self, api: Api, content):
+    def test_invalid_base64_is_refused_with_its_field(self, api: Api, content):
         response = send(api, file(), file(), {"filename": "a.txt", "content": content})
         assert field_codes(response) == {"attachments[2].content": "invalid_base64"}
         assert nothing_was_written()
@@ -155,16 +155,16 @@ class TestContent:
             ("QQ==", "attachments[0]", "invalid_type"),
         ],
     )
-    def test_a_malformed_file_is_named(self, api: Api, item, field, code):
+    def test_a_malformed_attachment_is_refused_with_its_field(self, api: Api, item, field, code):
         assert field_codes(send(api, item)) == {field: code}
         assert nothing_was_written()
 
     @pytest.mark.parametrize("files", [{}, "a.txt", 7, file()])
-    def test_what_is_no_list_is_refused(self, api: Api, files):
+    def test_a_value_that_is_not_a_list_is_refused(self, api: Api, files):
         response = api.post("/emails/send", mail(attachments=files))
         assert field_codes(response) == {"attachments": "invalid_type"}
 
-    def test_all_faults_are_told_at_once(self, api: Api):
+    def test_all_errors_are_reported_together(self, api: Api):
         response = send(api, {"filename": "../a", "content": "Q"}, file(), {"filename": "", "content": "QQ==", "x": 1})
         assert field_codes(response) == {
             "attachments[0].filename": "unsafe",
@@ -207,12 +207,12 @@ NAMES = [
 @pytest.mark.django_db
 class TestNames:
     @pytest.mark.parametrize("name", NAMES)
-    def test_a_name_arrives_as_it_was_given(self, api: Api, name):
+    def test_a_filename_arrives_unchanged(self, api: Api, name):
         response = send(api, file(name, b"A"))
         assert response.status_code == 202, response.content
         assert api.get(f"/emails/{response.json()['id']}").json()["attachments"][0]["filename"] == name
-        (source,) = sources().values()
-        assert [found for found, *_ in files_of(parsed(source))] == [name]
+        (source,) = messages_by_address().values()
+        assert [found for found, *_ in attachments_of(parse_message(source))] == [name]
         assert max(map(len, source.split(b"\r\n"))) <= 998
         assert source.isascii()
 
@@ -250,9 +250,9 @@ class TestNames:
         assert send(api, file(character * 255)).status_code == 202
         assert field_codes(send(api, file(character * 256))) == {"attachments[0].filename": "max_length"}
 
-    def test_two_files_may_have_one_name(self, api: Api):
+    def test_two_attachments_may_have_the_same_filename(self, api: Api):
         assert send(api, file(data=b"1"), file(data=b"2")).status_code == 202
-        assert [data for _, _, data in files_of(arrived())] == [b"1", b"2"]
+        assert [data for _, _, data in attachments_of(received_message())] == [b"1", b"2"]
 
     @given(
         st.text(min_size=1, max_size=255).filter(
@@ -260,15 +260,15 @@ class TestNames:
                 not FORBIDDEN.search(name)
                 and not set(name) & {"/", "\\"}
                 and name == name.strip()
-                # The reader here takes these for quotes, although the name is written in percent signs (RFC 2231).
+                # The email parser strips these as quotes, although the name is percent-encoded (RFC 2231).
                 and (name[0], name[-1]) not in {("<", ">"), ('"', '"')}
             )
         ),
         st.binary(max_size=200),
     )
-    def test_every_name_is_read_back_as_it_was_given(self, name, data):
-        message = parsed(compose(letter(files=(File(name, "application/pdf", data),))))
-        assert files_of(message) == [(name, "application/pdf", data)]
+    def test_any_filename_is_parsed_back_unchanged(self, name, data):
+        message = parse_message(compose(outgoing_message(files=(File(name, "application/pdf", data),))))
+        assert attachments_of(message) == [(name, "application/pdf", data)]
         assert shape(message) == ("mixed", ("alternative", "text/plain", "text/html"), "application/pdf")
 
 
@@ -291,12 +291,12 @@ class TestTypes:
     def test_any_type_that_parses_is_kept(self, api: Api, given_as, arrives):
         email_id = send(api, file("a.bin", contentType=given_as)).json()["id"]
         assert api.get(f"/emails/{email_id}").json()["attachments"][0]["contentType"] == given_as
-        (found,) = files_of(arrived())
+        (found,) = attachments_of(received_message())
         assert found[1] == (arrives or given_as)
 
-    def test_its_parameters_arrive_too(self, api: Api):
+    def test_content_type_parameters_arrive(self, api: Api):
         send(api, file("a.ics", b"BEGIN:VCALENDAR", contentType='text/calendar; method=REQUEST; x="a b"'))
-        part = next(part for part in arrived().walk() if part.get_filename())
+        part = next(part for part in received_message().walk() if part.get_filename())
         assert dict(part["Content-Type"].params) == {"method": "REQUEST", "x": "a b"}
 
     @pytest.mark.parametrize(
@@ -304,11 +304,11 @@ class TestTypes:
         [None, "", "pdf", "application/", "/pdf", "a/b/c", "application/pdf; x", "text plain", "text/plain; x=é",
          'text/plain; name="😀"', "a/" + "b" * 101, "text/plain; x=" + "y" * 101],
     )  # fmt: skip
-    def test_else_it_is_guessed_from_the_name(self, api: Api, content_type):
+    def test_an_invalid_type_is_replaced_by_a_guess_from_the_filename(self, api: Api, content_type):
         guesses = {"a.pdf": "application/pdf", "a.PNG": "image/png", "a": "application/octet-stream"}
         response = send(api, *[file(name) | {"contentType": content_type} for name in guesses])
         assert response.status_code == 202, response.content
-        assert {name: guess for name, guess, _ in files_of(arrived())} == guesses
+        assert {name: guess for name, guess, _ in attachments_of(received_message())} == guesses
 
     @pytest.mark.parametrize(
         "content_type",
@@ -320,21 +320,21 @@ class TestTypes:
         assert nothing_was_written()
 
     @pytest.mark.parametrize("content_type", ["multipart/mixed; boundary=x", "message/rfc822", "Message/Partial"])
-    def test_a_type_that_would_be_read_as_structure_becomes_bytes(self, api: Api, content_type):
+    def test_a_structural_type_becomes_octet_stream(self, api: Api, content_type):
         data = b"Subject: inner\r\n\r\n--x\r\n\r\nbody"
         send(api, file("a.dat", data, contentType=content_type))
-        message = arrived()
-        assert files_of(message) == [("a.dat", "application/octet-stream", data)]
+        message = received_message()
+        assert attachments_of(message) == [("a.dat", "application/octet-stream", data)]
         assert shape(message) == ("mixed", ("alternative", "text/plain", "text/html"), "application/octet-stream")
 
-    def test_a_forwarded_message_is_a_file_too(self, api: Api):
+    def test_a_forwarded_message_is_an_ordinary_attachment(self, api: Api):
         send(api, file("mail.eml", b"Subject: x\r\n\r\n"))
-        assert files_of(arrived()) == [("mail.eml", "application/octet-stream", b"Subject: x\r\n\r\n")]
+        assert attachments_of(received_message()) == [("mail.eml", "application/octet-stream", b"Subject: x\r\n\r\n")]
 
 
 @pytest.mark.django_db
 class TestStructure:
-    def test_everything_is_nested_as_mail_programs_expect(self, api: Api):
+    def test_parts_are_nested_as_mail_clients_expect(self, api: Api):
         send(
             api,
             file("logo.png", PNG, contentId="logo@alice.example"),
@@ -342,7 +342,7 @@ class TestStructure:
             html='<p>Hi <img src="cid:logo@alice.example"></p>',
             text="Hi",
         )
-        message = arrived()
+        message = received_message()
         related = ("related", ("alternative", "text/plain", "text/html"), "image/png")
         assert shape(message) == ("mixed", related, "application/pdf")
         inline, attached = (part for part in message.walk() if part.get_filename())
@@ -366,40 +366,40 @@ class TestStructure:
             ),
         ],
     )
-    def test_what_is_not_needed_is_left_out(self, api: Api, files, fields, expected):
+    def test_unneeded_multiparts_are_omitted(self, api: Api, files, fields, expected):
         assert send(api, *files, **fields).status_code == 202
-        assert shape(arrived()) == expected
+        assert shape(received_message()) == expected
 
-    def test_files_stay_in_their_order(self, api: Api):
+    def test_attachments_keep_their_order(self, api: Api):
         send(api, *[file(f"{number}.bin", bytes([number])) for number in range(10)])
-        assert [name for name, *_ in files_of(arrived())] == [f"{number}.bin" for number in range(10)]
+        assert [name for name, *_ in attachments_of(received_message())] == [f"{number}.bin" for number in range(10)]
 
-    def test_every_recipient_gets_them_and_nobody_sees_the_bcc(self, api: Api):
+    def test_every_recipient_gets_the_attachments_and_no_message_shows_the_bcc(self, api: Api):
         send(api, file(), to=["a@example.com"], cc=["c@example.com"], bcc=["hidden@example.com"])
-        found = sources()
+        found = messages_by_address()
         assert found.keys() == {"a@example.com", "c@example.com", "hidden@example.com"}
         for source in found.values():
-            message = parsed(source)
+            message = parse_message(source)
             assert (message["To"], message["Cc"], message["Bcc"]) == ("a@example.com", "c@example.com", None)
             assert b"hidden@example.com" not in source
-            assert files_of(message) == [("a.txt", "text/plain", b"A")]
+            assert attachments_of(message) == [("a.txt", "text/plain", b"A")]
 
     def test_a_resent_email_has_the_same_files_without_another_copy(self, api: Api):
         email_id = send(api, file("logo.png", PNG, contentId="logo")).json()["id"]
-        first = arrived()
+        first = received_message()
         again = api.post(f"/emails/{email_id}/resend").json()["id"]
-        assert files_of(arrived()) == files_of(first)
+        assert attachments_of(received_message()) == attachments_of(first)
         assert Attachment.objects.count() == 1
         assert api.get(f"/emails/{again}").json()["attachments"][0]["filename"] == "logo.png"
 
     @pytest.mark.parametrize("content_id", ["logo", "a.b-c_d@alice.example", "!#$%&'*+/=?^_`{|}~", "x" * 255])
     def test_a_content_id_arrives(self, api: Api, content_id):
         assert send(api, file("a.png", contentId=content_id)).status_code == 202
-        (inline,) = (part for part in arrived().walk() if part.get_filename())
+        (inline,) = (part for part in received_message().walk() if part.get_filename())
         assert inline["Content-ID"].strip() == f"<{content_id}>"
 
     @pytest.mark.parametrize("content_id", ["<logo>", "a b", "a\r\nX: y", "é", "a>b", "", "x" * 256, 7])
-    def test_what_is_no_content_id_is_refused(self, api: Api, content_id):
+    def test_an_invalid_content_id_is_refused(self, api: Api, content_id):
         response = send(api, file("a.png", contentId=content_id))
         assert field_codes(response).keys() == {"attachments[0].contentId"}
         assert nothing_was_written()

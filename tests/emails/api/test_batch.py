@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from emails.models import Acceptance, Content, Email, Event, Pending, Recipient
+from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail
 from workspaces.api import authentication
@@ -60,11 +60,11 @@ def code_of(response) -> tuple[int, str]:
 
 
 def nothing_was_written() -> bool:
-    written = (Email, Recipient, Pending, Event, Acceptance, Content)
+    written = (Email, Recipient, QueueEntry, Event, Acceptance, Content)
     return not any(model.objects.exists() for model in written) and not Usage.objects.filter(used__gt=0).exists()
 
 
-class TestAccepting:
+class TestAcceptance:
     def test_ids_come_in_the_order_of_the_recipients(self, api: Api, template_id):
         response = api.post("/emails/batch", batch(template_id, many(30)))
         body = response.json()
@@ -90,27 +90,27 @@ class TestAccepting:
             assert (email["templateId"], email["status"]) == (template_id, "queued")
             assert [recipient["email"] for recipient in email["recipients"]] == [email["to"]]
 
-    def test_each_is_queued_with_an_event_and_costs_a_unit(self, api: Api, template_id):
+    def test_each_email_is_queued_with_an_event_and_uses_a_quota_unit(self, api: Api, template_id):
         ids = api.post("/emails/batch", batch(template_id, many(3))).json()["ids"]
-        assert set(Pending.objects.values_list("stage", flat=True)) == {Pending.Stage.READY}
-        assert Pending.objects.count() == Recipient.objects.count() == Usage.objects.get().used == 3
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.READY}
+        assert QueueEntry.objects.count() == Recipient.objects.count() == Usage.objects.get().used == 3
         assert {(event.kind, event.email_id, event.payload["emailId"]) for event in Event.objects.all()} == {
             ("queued", email_id, email_id) for email_id in ids
         }
         assert api.get("/emails", {"status": "queued"}).json()["total"] == 3
 
-    def test_an_alias_names_the_template_too(self, api: Api):
+    def test_a_template_is_found_by_alias(self, api: Api):
         template_id = new_template(api, alias="welcome")
         response = api.post("/emails/batch", batch("welcome", many(1)))
         assert response.status_code == 202
         assert Email.objects.get().template_id == template_id
 
-    def test_an_address_that_is_named_twice_gets_two_emails(self, api: Api, template_id):
+    def test_a_repeated_address_gets_two_emails(self, api: Api, template_id):
         body = api.post("/emails/batch", batch(template_id, [*many(1), *many(1)])).json()
         assert (body["queued"], len(set(body["ids"]))) == (2, 2)
         assert [email["index"] for email in body["emails"]] == [0, 1]
 
-    def test_what_stands_beside_the_recipients_is_shared_by_all(self, api: Api, template_id):
+    def test_fields_beside_the_recipients_are_shared(self, api: Api, template_id):
         shared = {
             "subject": "For {{name}}",
             "tags": ["a", "b"],
@@ -124,22 +124,24 @@ class TestAccepting:
             assert (email["tags"], email["metadata"]) == (["a", "b"], {"run": 7})
             assert (email["replyTo"], email["from"]) == ("Help <help@alice.example>", "Alice <hi@alice.example>")
 
-    def test_a_recipients_own_metadata_adds_to_what_is_shared_and_wins(self, api: Api, template_id):
+    def test_metadata_of_a_recipient_overrides_shared_metadata(self, api: Api, template_id):
         recipients = [{"to": "a@example.com", "metadata": {"order": 1, "run": 8}}, {"to": "b@example.com"}]
         ids = api.post("/emails/batch", batch(template_id, recipients, metadata={"run": 7})).json()["ids"]
         found = [api.get(f"/emails/{email_id}").json()["metadata"] for email_id in ids]
         assert found == [{"run": 8, "order": 1}, {"run": 7}]
 
-    def test_without_metadata_there_is_none(self, api: Api, template_id):
+    def test_metadata_is_null_by_default(self, api: Api, template_id):
         (email_id,) = api.post("/emails/batch", batch(template_id, many(1))).json()["ids"]
         assert api.get(f"/emails/{email_id}").json()["metadata"] is None
 
-    def test_all_are_scheduled_for_one_moment(self, api: Api, template_id):
-        moment = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-        body = api.post("/emails/batch", batch(template_id, many(3), scheduledFor=moment.isoformat())).json()
+    def test_all_emails_are_scheduled_for_the_same_time(self, api: Api, template_id):
+        scheduled_for = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+        body = api.post("/emails/batch", batch(template_id, many(3), scheduledFor=scheduled_for.isoformat())).json()
         assert body["queued"] == 3
-        assert set(Email.objects.values_list("status", "scheduled_for")) == {("scheduled", moment)}
-        assert set(Pending.objects.values_list("stage", "due_at")) == {(Pending.Stage.SCHEDULED, moment)}
+        assert set(Email.objects.values_list("status", "scheduled_for")) == {("scheduled", scheduled_for)}
+        assert set(QueueEntry.objects.values_list("stage", "due_at")) == {
+            (QueueEntry.QueueStage.SCHEDULED, scheduled_for)
+        }
         assert set(Event.objects.values_list("kind", flat=True)) == {"scheduled"}
 
     def test_500_recipients_pass_and_501_do_not(self, api: Api, template_id):
@@ -148,7 +150,7 @@ class TestAccepting:
         assert code_of(response) == (422, "too_many_recipients")
         assert Email.objects.count() == Usage.objects.get().used == 500
 
-    def test_the_template_is_stored_once_and_not_for_every_recipient(self, api: Api, template_id):
+    def test_the_template_is_stored_once(self, api: Api, template_id):
         api.post("/emails/batch", batch(template_id, many(50)))
         assert not Content.objects.exists()
         assert TemplateVersion.objects.count() == 1
@@ -165,12 +167,12 @@ class TestAccepting:
                 assert api.post("/emails/batch", body).status_code == 202
             counts.append(len(queries))
         assert counts[0] == counts[1]
-        # Savepoints of the test's own transaction included.
+        # Includes savepoints of the test transaction.
         assert counts[0] <= 12
 
 
 class TestSuppressed:
-    def test_who_is_suppressed_is_left_out_and_told(self, api: Api, template_id):
+    def test_suppressed_recipients_are_skipped_and_reported(self, api: Api, template_id):
         suppress(api, "A1@example.com", "a3@example.com")
         recipients = many(4)
         recipients[3]["to"] = "Ada <a3@example.com>"
@@ -186,19 +188,19 @@ class TestSuppressed:
         ]
         assert Recipient.objects.count() == Usage.objects.get().used == 2
 
-    def test_when_nobody_is_left_the_batch_is_refused(self, api: Api, template_id):
+    def test_a_batch_of_suppressed_recipients_is_refused(self, api: Api, template_id):
         suppress(api, "a0@example.com", "a1@example.com")
         response = api.post("/emails/batch", batch(template_id, many(2), idempotencyKey="k"))
         assert code_of(response) == (422, "recipient_suppressed")
-        told = response.json()["recipients"]
-        assert [(one["email"], one["field"], one["reason"]) for one in told] == [
+        suppressed = response.json()["recipients"]
+        assert [(one["email"], one["field"], one["reason"]) for one in suppressed] == [
             ("a0@example.com", "recipients[0].to", "manual"),
             ("a1@example.com", "recipients[1].to", "manual"),
         ]
-        assert all(one["suppressionId"].startswith("sup_") for one in told)
+        assert all(one["suppressionId"].startswith("sup_") for one in suppressed)
         assert nothing_was_written()
 
-    def test_another_workspaces_list_does_not_count(self, api: Api, bobs_api: Api, template_id):
+    def test_suppressions_of_another_workspace_do_not_apply(self, api: Api, bobs_api: Api, template_id):
         suppress(bobs_api, "a0@example.com")
         assert api.post("/emails/batch", batch(template_id, many(1))).json()["rejected"] == []
 
@@ -221,12 +223,12 @@ class TestRefusing:
             (None, "recipients[3]", "required"),
         ],
     )
-    def test_a_malformed_item_refuses_the_whole_by_name(self, api: Api, template_id, item, field, code):
+    def test_a_malformed_recipient_refuses_the_batch_with_its_field(self, api: Api, template_id, item, field, code):
         response = api.post("/emails/batch", batch(template_id, [*many(3), item, *many(2)]))
         assert field_codes(response) == {field: code}
         assert nothing_was_written()
 
-    def test_all_faulty_items_are_told_at_once(self, api: Api, template_id):
+    def test_all_invalid_recipients_are_reported_together(self, api: Api, template_id):
         recipients = [{"to": "bad"}, *many(1), {"to": "worse", "x": 1}]
         response = api.post("/emails/batch", batch(template_id, recipients, tags=[1]))
         assert field_codes(response) == {
@@ -255,7 +257,7 @@ class TestRefusing:
             ({"idempotencyKey": ""}, "idempotencyKey", "blank"),
         ],
     )
-    def test_a_malformed_shared_field_refuses_the_whole(self, api: Api, template_id, fields, field, code):
+    def test_a_malformed_shared_field_refuses_the_batch(self, api: Api, template_id, fields, field, code):
         response = api.post("/emails/batch", batch(template_id, many(2)) | fields)
         found = field_codes(response)
         assert found.keys() == {field}
@@ -273,25 +275,25 @@ class TestRefusing:
         assert response.json()["domain"] == "other.example"
         assert nothing_was_written()
 
-    def test_a_subject_that_is_no_template_names_its_place(self, api: Api, template_id):
+    def test_an_invalid_subject_template_names_its_position(self, api: Api, template_id):
         response = api.post("/emails/batch", batch(template_id, many(1), subject="Hi {{"))
         assert code_of(response) == (422, "template_syntax_error")
         assert (response.json()["field"], response.json()["line"], response.json()["column"]) == ("subject", 1, 4)
         assert nothing_was_written()
 
-    def test_500_do_not_fit_where_499_do(self, api: Api, template_id, alice):
+    def test_500_recipients_exceed_a_quota_of_499(self, api: Api, template_id, alice):
         put_on_the_free_plan(alice)
         api.post("/emails/send", mail())
         response = api.post("/emails/batch", batch(template_id, many(500), idempotencyKey="k"))
-        told = response.json()
+        problem = response.json()
         assert code_of(response) == (429, "quota_exceeded")
-        assert (told["limit"], told["used"], told["requested"]) == (500, 1, 500)
+        assert (problem["limit"], problem["used"], problem["requested"]) == (500, 1, 500)
         assert Email.objects.count() == Usage.objects.get().used == 1
         response = api.post("/emails/batch", batch(template_id, many(499), idempotencyKey="k"))
-        assert response.json()["queued"] == 499, "a refused batch uses no key up"
+        assert response.json()["queued"] == 499, "a refused batch does not use up its key"
         assert Usage.objects.get().used == 500
 
-    def test_suppressed_recipients_cost_nothing(self, api: Api, template_id, alice):
+    def test_suppressed_recipients_use_no_quota(self, api: Api, template_id, alice):
         put_on_the_free_plan(alice)
         suppress(api, "a7@example.com")
         api.post("/emails/send", mail())
@@ -300,7 +302,7 @@ class TestRefusing:
 
 
 class TestVariables:
-    def test_a_variable_without_a_value_is_one_warning_with_the_indexes(self, api: Api):
+    def test_a_variable_without_a_value_is_one_warning_with_indexes(self, api: Api):
         template_id = new_template(api, htmlContent="{{name}} {{city}} {{zip}}")
         recipients = [
             {"to": "a@example.com", "templateData": {"name": "A", "zip": 1}},
@@ -329,12 +331,12 @@ class TestVariables:
         assert response.json()["indexes"] == [2, 4]
         assert nothing_was_written()
 
-    def test_a_shared_subject_is_held_to_the_strict_rule_too(self, api: Api):
+    def test_strict_variables_apply_to_a_shared_subject(self, api: Api):
         template_id = new_template(api, strictVariables=True)
         response = api.post("/emails/batch", batch(template_id, many(1), subject="{{title}}"))
         assert response.json()["variables"] == ["title"]
 
-    def test_an_output_that_is_too_large_names_its_recipient(self, api: Api):
+    def test_an_oversized_output_names_its_recipient(self, api: Api):
         template_id = new_template(api, htmlContent="{{#each items}}{{{text}}}{{/each}}")
         recipients = many(3)
         recipients[1]["templateData"]["text"] = "x" * 1024
@@ -349,7 +351,7 @@ class TestVariables:
 
 
 class TestRepeating:
-    def test_a_repetition_gets_the_first_answer(self, api: Api, template_id):
+    def test_a_repeat_gets_the_first_response(self, api: Api, template_id):
         body = batch(template_id, many(3), idempotencyKey="k")
         first, again = api.post("/emails/batch", body), api.post("/emails/batch", body)
         assert (again.status_code, again.json()) == (202, first.json())
@@ -357,7 +359,7 @@ class TestRepeating:
         assert "Idempotency-Body-Mismatch" not in again
         assert Email.objects.count() == Usage.objects.get().used == 3
 
-    def test_the_first_answer_is_given_whatever_became_of_the_list_and_the_template(self, api: Api):
+    def test_a_replay_ignores_later_suppressions_and_template_changes(self, api: Api):
         template_id = new_template(api, htmlContent="{{city}}")
         suppress(api, "a0@example.com")
         body = batch(template_id, many(2), idempotencyKey="k")
@@ -368,7 +370,7 @@ class TestRepeating:
         api.delete(f"/templates/{template_id}")
         assert api.post("/emails/batch", body).json() == first
 
-    def test_another_body_is_told_or_with_the_header_refused(self, api: Api, template_id):
+    def test_a_different_body_is_flagged_or_with_the_header_refused(self, api: Api, template_id):
         first = api.post("/emails/batch", batch(template_id, many(1), idempotencyKey="k"))
         other = api.post("/emails/batch", batch(template_id, many(2), idempotencyKey="k"))
         assert (other.json(), other["Idempotency-Body-Mismatch"]) == (first.json(), "true")

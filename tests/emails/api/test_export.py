@@ -1,4 +1,4 @@
-"""`GET /v1/emails/export`: what a spreadsheet and a CSV parser make of it; never a formula."""
+"""`GET /v1/emails/export`: valid CSV, and no formula in a spreadsheet."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ NAMES = [
     "deliveredAt", "errorMessage", "retryCount", "metadata",
 ]  # fmt: skip
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
-# PostgreSQL keeps no NUL; requests with one are refused.
+# PostgreSQL cannot store NUL; requests with one are refused.
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 TEXTS = st.text(CHARACTERS, max_size=40) | st.builds(
     "".join, st.lists(st.sampled_from([*DANGEROUS, '"', ",", ";", "'", " ", "a"]))
@@ -47,7 +47,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def multiply(email_id: str, *, times: int) -> None:
-    """Copy an email's row in the database; all have its time."""
+    """Copy the row of an email in the database; all copies have its created_at."""
     columns = ", ".join(f'e."{field.column}"' for field in Email._meta.concrete_fields if not field.primary_key)
     insert = f"""
         INSERT INTO emails_email (id, {columns.replace("e.", "")})
@@ -58,8 +58,8 @@ def multiply(email_id: str, *, times: int) -> None:
 
 
 @pytest.mark.django_db
-class TestForm:
-    def test_it_is_a_csv_file_with_the_contracts_columns(self, api: Api):
+class TestFormat:
+    def test_the_export_is_a_csv_file_with_the_specified_columns(self, api: Api):
         response = api.get("/emails/export")
         assert response["Content-Type"] == "text/csv; charset=utf-8"
         assert response["Content-Disposition"].startswith("attachment; filename=")
@@ -67,7 +67,7 @@ class TestForm:
         assert response.getvalue().decode() == ",".join(NAMES) + "\r\n"
         assert list(COLUMNS) == NAMES
 
-    def test_a_row_tells_all_of_an_email(self, api: Api):
+    def test_a_row_contains_all_fields_of_an_email(self, api: Api):
         sent = mail(
             to=["Ada L <ada@example.com>", "bob@example.com"],
             cc=["c@example.com", "d@example.com"],
@@ -101,7 +101,7 @@ class TestForm:
         }
         assert json.loads(row["metadata"]) == sent["metadata"]
 
-    def test_what_happened_to_it_is_told_as_the_detail_tells_it(self, api: Api):
+    def test_times_and_errors_match_the_detail(self, api: Api):
         email_id = send(api)
         Email.objects.update(
             status="delivered",
@@ -116,7 +116,7 @@ class TestForm:
             assert row[name] == detail[name]
         assert (row["retryCount"], row["errorMessage"]) == ("3", "'-1 no")
 
-    def test_lines_end_as_rfc_4180_says_and_quotes_are_doubled(self, api: Api):
+    def test_lines_and_quotes_follow_rfc_4180(self, api: Api):
         send(api, subject='a "b", c')
         text = export(api)
         assert text.count("\r\n") == text.count("\n") == 2
@@ -125,7 +125,7 @@ class TestForm:
     @pytest.mark.parametrize(
         "accept", ["text/csv", "*/*", "application/json", "text/*", "text/csv, application/json;q=0.5"]
     )
-    def test_a_caller_may_ask_for_csv_or_for_nothing_in_particular(self, api: Api, accept):
+    def test_the_accept_header_may_be_csv_or_a_wildcard(self, api: Api, accept):
         send(api)
         response = api.get("/emails/export", Accept=accept)
         assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")
@@ -137,7 +137,7 @@ class TestForm:
         response = api.get("/emails/export", Accept="application/pdf")
         assert (response.status_code, response.json()["code"]) == (406, "not_acceptable")
 
-    def test_without_a_key_it_is_a_problem_even_for_who_asks_for_csv(self, api: Api):
+    def test_without_a_key_the_response_is_a_problem_even_with_accept_csv(self, api: Api):
         response = Api().get("/emails/export", Accept="text/csv")
         assert (response.status_code, response["Content-Type"]) == (401, "application/problem+json")
         assert response.json()["code"] == "missing_api_key"
@@ -150,7 +150,7 @@ class TestForm:
 
 @pytest.mark.django_db
 class TestFilters:
-    def test_it_takes_the_filters_of_the_list(self, api: Api):
+    def test_the_filters_of_the_list_apply(self, api: Api):
         wanted = {"tags": ["t"], "subject": "Receipt 7"}
         email_id = send(api, **wanted)
         send(api, **wanted | {"tags": ["u"]})
@@ -190,7 +190,7 @@ class TestFilters:
 
 @pytest.mark.django_db
 class TestManyRows:
-    def test_10000_rows_are_whole_and_one_more_is_cut(self, api: Api):
+    def test_10000_rows_are_complete_and_one_more_is_truncated(self, api: Api):
         oldest, email_id = send(api, subject="oldest"), send(api)
         Email.objects.filter(id=oldest).update(created_at="2026-01-01T00:00:00Z")
         multiply(email_id, times=MAX_ROWS - 2)
@@ -219,7 +219,7 @@ class TestManyRows:
             assert len(queries) == 2
         assert len(list(lines)) == PAGE_ROWS
 
-    def test_what_comes_while_it_is_read_neither_doubles_nor_hides_a_row(self, api: Api):
+    def test_emails_accepted_during_an_export_neither_duplicate_nor_hide_a_row(self, api: Api):
         email_id = send(api)
         multiply(email_id, times=PAGE_ROWS + 10)
         expected = set(Email.objects.values_list("id", flat=True))
@@ -241,7 +241,7 @@ class TestFormulas:
         (row,) = rows(export(api))
         assert (row["subject"], row["errorMessage"], row["replyTo"]) == (f"'{start}1+1", f"'{start}x", f"'{start}y")
 
-    def test_it_is_so_in_every_cell_that_a_caller_can_fill(self, api: Api):
+    def test_every_cell_with_user_input_is_escaped(self, api: Api):
         sent = mail(
             to="+1@example.com",
             cc=["=2@example.com"],
@@ -256,13 +256,13 @@ class TestFormulas:
         for name in ("to", "cc", "bcc", "replyTo", "subject", "tags", "from"):
             assert row[name].startswith("'"), name
 
-    def test_what_is_harmless_stays_as_it_is(self, api: Api):
+    def test_harmless_cells_are_unchanged(self, api: Api):
         for subject in ("1+1", "a=b", "'quoted'", " =1", "Re: -5 %", "٣"):
             send(api, subject=subject)
         assert {row["subject"] for row in rows(export(api))} == {"1+1", "a=b", "'quoted'", " =1", "Re: -5 %", "٣"}
 
 
-# The row is the same for all examples and written anew by each.
+# All examples share one row, and each overwrites it.
 ONE_ROW = hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 
 
@@ -291,6 +291,6 @@ class TestAnyText:
 
     @given(st.none() | st.dictionaries(TEXTS, JSON_VALUES, max_size=4))
     @ONE_ROW
-    def test_metadata_is_read_back_as_it_was_given(self, one, metadata):
+    def test_metadata_round_trips(self, one, metadata):
         cell = self.written(metadata=metadata)["metadata"]
         assert (json.loads(cell) if cell else None) == metadata

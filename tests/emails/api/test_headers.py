@@ -1,4 +1,4 @@
-"""Custom headers: which are taken, and that they arrive as they were given and as nothing else."""
+"""Custom headers: allowed and reserved names, and values that arrive unchanged."""
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,8 @@ from emails.api.fields import RESERVED_HEADERS, RESERVED_PREFIXES
 from emails.models import Email
 from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, mail
-from tests.delivery.message.test_message import HEADERS, letter
-from tests.emails.api.test_attachments import arrived, field_codes, parsed, sources
+from tests.delivery.message.test_message import HEADERS, outgoing_message
+from tests.emails.api.test_attachments import field_codes, messages_by_address, parse_message, received_message
 
 RESERVED = [
     "From", "Sender", "Reply-To", "To", "Cc", "Bcc", "Subject", "Date", "Message-ID", "MIME-Version", "Return-Path",
@@ -29,12 +29,12 @@ CONTROLS = ["\r", "\n", "\r\n", "\t", "\x01", "\x1b", "\x7f", "\x85", "\u2028", 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
 
 
-def is_free(name: str) -> bool:
+def is_unreserved(name: str) -> bool:
     lower = name.lower()
     return lower not in RESERVED_HEADERS and not lower.startswith(RESERVED_PREFIXES)
 
 
-FREE_NAMES = st.text(ALPHABET, min_size=1, max_size=76).filter(is_free)
+UNRESERVED_NAMES = st.text(ALPHABET, min_size=1, max_size=76).filter(is_unreserved)
 VALUES = st.text(max_size=200).filter(lambda text: not FORBIDDEN.search(text))
 
 
@@ -42,7 +42,7 @@ def send(api: Api, headers, **fields):
     return api.post("/emails/send", mail(headers=headers, **fields))
 
 
-def refused(response) -> dict[str, str]:
+def header_errors(response) -> dict[str, str]:
     found = field_codes(response)
     assert not Email.objects.exists()
     return found
@@ -52,8 +52,8 @@ def refused(response) -> dict[str, str]:
 class TestNames:
     @pytest.mark.parametrize("change", [str, str.lower, str.upper, str.swapcase])
     @pytest.mark.parametrize("names", [RESERVED, PREFIXES, BY_EXAMPLE])
-    def test_what_the_service_sets_or_a_relay_obeys_is_refused_in_any_case(self, api: Api, names, change):
-        found = refused(send(api, {change(name): "x" for name in names}))
+    def test_reserved_headers_are_refused_in_any_case(self, api: Api, names, change):
+        found = header_errors(send(api, {change(name): "x" for name in names}))
         assert found == {f"headers.{change(name)}": "reserved_header" for name in names}
 
     @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ class TestNames:
             "7", "-", "a-b--c", "Reply-To-All", "X-MSYS",
         ],
     )  # fmt: skip
-    def test_what_only_looks_like_one_passes(self, api: Api, name):
+    def test_similar_names_are_allowed(self, api: Api, name):
         assert send(api, {name: "value"}).status_code == 202
-        assert arrived()[name] == "value"
+        assert received_message()[name] == "value"
 
     def test_76_characters_pass_and_77_do_not(self, api: Api):
         assert send(api, {"X" * 76: "v"}).status_code == 202
-        assert arrived()["X" * 76] == "v"
+        assert received_message()["X" * 76] == "v"
         assert field_codes(send(api, {"X" * 77: "v"})) == {f"headers.{'X' * 77}": "invalid_header_name"}
         assert Email.objects.count() == 1
 
@@ -78,16 +78,16 @@ class TestNames:
         "name",
         ["", " ", "X Y", "X:", "X_Y", "X.Y", "Ü", "X\r\nBcc", "X\n", "\tX", "X\x7f", "X\u2028", "From ", " From"],
     )  # fmt: skip
-    def test_what_is_no_name_is_refused(self, api: Api, name):
-        assert set(refused(send(api, {name: "eve@example.com"})).values()) == {"invalid_header_name"}
+    def test_an_invalid_name_is_refused(self, api: Api, name):
+        assert set(header_errors(send(api, {name: "eve@example.com"})).values()) == {"invalid_header_name"}
 
     @pytest.mark.parametrize("other", ["x-ref", "X-REF", "x-Ref"])
-    def test_a_name_that_differs_by_case_alone_is_given_twice(self, api: Api, other):
-        assert refused(send(api, {"X-Ref": "1", other: "2"})) == {f"headers.{other}": "duplicate_header"}
+    def test_names_that_differ_only_by_case_are_duplicates(self, api: Api, other):
+        assert header_errors(send(api, {"X-Ref": "1", other: "2"})) == {f"headers.{other}": "duplicate_header"}
 
-    def test_all_faults_are_told_at_once(self, api: Api):
+    def test_all_errors_are_reported_together(self, api: Api):
         response = send(api, {"From": "x", "X-A": "a\nb", "X Y": "1", "X-B": 7, "x-a": "2"})
-        assert refused(response) == {
+        assert header_errors(response) == {
             "headers.From": "reserved_header",
             "headers.X-A": "control",
             "headers.X Y": "invalid_header_name",
@@ -99,23 +99,23 @@ class TestNames:
 @pytest.mark.django_db
 class TestValues:
     @pytest.mark.parametrize("control", CONTROLS)
-    def test_a_control_character_is_refused_wherever_it_stands(self, api: Api, control):
+    def test_a_control_character_is_refused_in_any_position(self, api: Api, control):
         values = [control, f"a{control}b", f"{control}a", f"a{control}", f"x{control}Bcc: eve@example.com"]
-        found = refused(send(api, {f"X-{number}": value for number, value in enumerate(values)}))
+        found = header_errors(send(api, {f"X-{number}": value for number, value in enumerate(values)}))
         assert found == {f"headers.X-{number}": "control" for number in range(5)}
 
-    def test_a_nul_is_no_json_at_all(self, api: Api):
+    def test_a_nul_is_invalid_json(self, api: Api):
         response = send(api, {"X-A": "a\0b"})
         assert (response.status_code, response.json()["code"]) == (400, "invalid_json")
 
     @pytest.mark.parametrize("value", [None, 7, True, ["a"], {"a": "b"}])
-    def test_what_is_no_string_is_refused(self, api: Api, value):
-        assert refused(send(api, {"X-A": value})).keys() == {"headers.X-A"}
+    def test_a_value_that_is_not_a_string_is_refused(self, api: Api, value):
+        assert header_errors(send(api, {"X-A": value})).keys() == {"headers.X-A"}
 
     @pytest.mark.parametrize("character", ["v", "é", "文"])
     def test_998_characters_pass_and_999_do_not(self, api: Api, character):
         assert send(api, {"X-A": character * 998}).status_code == 202
-        assert arrived()["X-A"] == character * 998
+        assert received_message()["X-A"] == character * 998
         assert field_codes(send(api, {"X-A": character * 999})) == {"headers.X-A": "max_length"}
 
     @pytest.mark.parametrize(
@@ -136,21 +136,21 @@ class TestValues:
             "x" * 500,
         ],
     )
-    def test_a_value_arrives_as_it_was_given(self, api: Api, value):
+    def test_a_value_arrives_unchanged(self, api: Api, value):
         response = send(api, {"X-A": value, "X-" + "B" * 74: value})
         assert api.get(f"/emails/{response.json()['id']}").json()["headers"]["X-A"] == value
-        (source,) = sources().values()
-        message = parsed(source)
+        (source,) = messages_by_address().values()
+        message = parse_message(source)
         assert (message["X-A"], message["X-" + "B" * 74]) == (value, value)
         assert source.isascii()
         assert max(map(len, source.split(b"\r\n"))) <= 998
         assert "Bcc" not in message
 
-    @given(st.dictionaries(FREE_NAMES, VALUES, max_size=5))
-    def test_any_headers_are_read_back_and_add_nothing_else(self, headers):
+    @given(st.dictionaries(UNRESERVED_NAMES, VALUES, max_size=5))
+    def test_any_headers_round_trip_and_add_no_others(self, headers):
         headers = {name.lower(): value for name, value in headers.items()}
-        source = compose(letter(headers=tuple(headers.items())))
-        message = parsed(source)
+        source = compose(outgoing_message(headers=tuple(headers.items())))
+        message = parse_message(source)
         assert {name: message[name] for name in headers} == headers
         assert sorted(message.keys()) == sorted([*HEADERS, *headers])
         assert all(len(line) <= 998 for line in source.split(b"\r\n"))
@@ -161,36 +161,36 @@ class TestValues:
 class TestCount:
     def test_30_pass_and_31_do_not(self, api: Api):
         assert send(api, {f"X-{number}": str(number) for number in range(30)}).status_code == 202
-        message = arrived()
+        message = received_message()
         assert [message[f"X-{number}"] for number in range(30)] == [str(number) for number in range(30)]
         response = send(api, {f"X-{number}": "v" for number in range(31)})
         assert field_codes(response) == {"headers": "max_length"}
         assert Email.objects.count() == 1
 
     @pytest.mark.parametrize("headers", [[], "X-A: b", 7, [["X-A", "b"]]])
-    def test_what_is_no_object_is_refused(self, api: Api, headers):
-        assert refused(send(api, headers)) == {"headers": "invalid_type"}
+    def test_a_value_that_is_not_an_object_is_refused(self, api: Api, headers):
+        assert header_errors(send(api, headers)) == {"headers": "invalid_type"}
 
     @pytest.mark.parametrize("headers", [{}, None])
-    def test_none_are_none(self, api: Api, headers):
+    def test_empty_and_null_mean_none(self, api: Api, headers):
         response = api.post("/emails/send", mail() | {"headers": headers})
         assert response.status_code == 202
         assert api.get(f"/emails/{response.json()['id']}").json()["headers"] == {}
 
-    def test_every_recipient_gets_them(self, api: Api):
+    def test_every_recipient_gets_the_headers(self, api: Api):
         send(api, {"X-A": "b"}, to=["a@example.com"], cc=["c@example.com"], bcc=["d@example.com"])
-        assert {address: parsed(source)["X-A"] for address, source in sources().items()} == {
+        assert {address: parse_message(source)["X-A"] for address, source in messages_by_address().items()} == {
             "a@example.com": "b",
             "c@example.com": "b",
             "d@example.com": "b",
         }
 
-    def test_a_resent_email_has_them_too(self, api: Api):
+    def test_a_resent_email_has_the_headers(self, api: Api):
         email_id = send(api, {"X-A": "b"}).json()["id"]
         again = api.post(f"/emails/{email_id}/resend").json()["id"]
         assert api.get(f"/emails/{again}").json()["headers"] == {"X-A": "b"}
 
     def test_tags_and_metadata_do_not_become_headers(self, api: Api):
         send(api, {}, tags=["secret-tag"], metadata={"k": "secret-value"})
-        (source,) = sources().values()
+        (source,) = messages_by_address().values()
         assert b"secret" not in source

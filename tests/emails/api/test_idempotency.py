@@ -1,4 +1,4 @@
-"""One key makes one email, however often and however fast it is sent."""
+"""Idempotency: one key accepts one email, under any number of repeats and any concurrency."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +11,8 @@ from workspaces.models import Usage
 
 
 @pytest.mark.django_db
-class TestOneAfterAnother:
-    def test_a_repetition_gets_the_first_answer(self, api: Api):
+class TestRepeats:
+    def test_a_repeat_gets_the_first_response(self, api: Api):
         first = api.post("/emails/send", mail(idempotencyKey="k"))
         again = api.post("/emails/send", mail(idempotencyKey="k"))
         assert (again.status_code, again.json()) == (202, first.json())
@@ -21,21 +21,21 @@ class TestOneAfterAnother:
         assert "Idempotency-Body-Mismatch" not in again
         assert Email.objects.count() == Usage.objects.get().used == 1
 
-    def test_another_body_with_the_field_is_replayed_and_told(self, api: Api):
+    def test_a_different_body_with_the_field_is_replayed_and_flagged(self, api: Api):
         first = api.post("/emails/send", mail(idempotencyKey="k"))
         again = api.post("/emails/send", {"idempotencyKey": "k", "nonsense": True})
         assert again.json() == first.json()
         assert again["Idempotency-Body-Mismatch"] == "true"
         assert Email.objects.count() == 1
 
-    def test_another_body_with_the_header_is_409(self, api: Api):
+    def test_a_different_body_with_the_header_is_409(self, api: Api):
         api.post("/emails/send", mail(), Idempotency_Key="k")
         same = api.post("/emails/send", mail(), Idempotency_Key="k")
         other = api.post("/emails/send", mail(subject="Other"), Idempotency_Key="k")
         assert same["Idempotent-Replayed"] == "true"
         assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reuse")
 
-    def test_header_and_field_are_one_name_space(self, api: Api):
+    def test_header_and_field_share_a_namespace(self, api: Api):
         first = api.post("/emails/send", mail(), Idempotency_Key='"k"')
         again = api.post("/emails/send", mail(idempotencyKey="k"))
         assert again.json() == first.json()
@@ -61,14 +61,14 @@ class TestOneAfterAnother:
         assert "Idempotent-Replayed" not in response
         assert Email.objects.count() == 2
 
-    def test_a_refused_request_does_not_use_its_key_up(self, api: Api):
+    def test_a_refused_request_does_not_use_up_its_key(self, api: Api):
         assert api.post("/emails/send", mail(idempotencyKey="k", to="bad")).status_code == 422
         assert api.post("/emails/send", mail(idempotencyKey="k", **{"from": "a@b.example"})).status_code == 422
         assert "Idempotent-Replayed" not in api.post("/emails/send", mail(idempotencyKey="k"))
 
 
-def at_once(count: int, key: str, body: dict) -> list:
-    """Send the same request count times at the same moment, each over a connection of its own."""
+def send_concurrently(count: int, key: str, body: dict) -> list:
+    """Send the same request count times concurrently, each on a separate connection."""
 
     def send(_):
         try:
@@ -81,7 +81,7 @@ def at_once(count: int, key: str, body: dict) -> list:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtTheSameMoment:
+class TestConcurrency:
     @pytest.fixture
     def key(self) -> str:
         workspace = make_account("alice", plan="free").workspace
@@ -89,16 +89,16 @@ class TestAtTheSameMoment:
         return make_key(workspace)
 
     def test_50_requests_with_one_key_make_one_email(self, key):
-        answers = at_once(50, key, mail(idempotencyKey="same"))
+        answers = send_concurrently(50, key, mail(idempotencyKey="same"))
         assert {answer.status_code for answer in answers} == {202}
         assert len({answer.content for answer in answers}) == 1
         assert sum("Idempotent-Replayed" not in answer for answer in answers) == 1
         assert Email.objects.count() == Usage.objects.get().used == 1
 
-    def test_100_requests_with_room_for_10_accept_10(self, key):
+    def test_100_requests_with_quota_for_10_accept_10(self, key):
         Api(key).post("/emails/send", mail())
         Usage.objects.update(used=490)
-        answers = at_once(100, key, mail())
+        answers = send_concurrently(100, key, mail())
         codes = [answer.status_code for answer in answers]
         assert (codes.count(202), codes.count(429)) == (10, 90)
         assert Usage.objects.get().used == 500

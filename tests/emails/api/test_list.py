@@ -1,4 +1,4 @@
-"""`GET /v1/emails`: filters, search, exact totals, pages; nothing of anybody else."""
+"""`GET /v1/emails`: filters, search, exact totals, pagination, isolation of workspaces."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analytics import counters
 from emails.accept.insertion import search_text
 from emails.models import Email
-from emails.states import State
+from emails.states import EmailStatus
 from tests.conftest import Api, mail, make_key
 
 pytestmark = pytest.mark.django_db
@@ -23,12 +23,12 @@ def send(api: Api, **fields) -> str:
     return response.json()["id"]
 
 
-def created_at(email_id: str, moment: datetime) -> None:
-    Email.objects.filter(id=email_id).update(created_at=moment)
+def created_at(email_id: str, time: datetime) -> None:
+    Email.objects.filter(id=email_id).update(created_at=time)
 
 
-def found(api: Api, **query) -> list[str]:
-    """Return the ids of a list; its total is always their number."""
+def list_ids(api: Api, **query) -> list[str]:
+    """Return the ids of a list, and check that its total is their number."""
     response = api.get("/emails", {"limit": 100, **query})
     body = response.json()
     assert response.status_code == 200, body
@@ -44,9 +44,9 @@ def error_of(api: Api, **query) -> tuple[int, str, str]:
 
 @pytest.fixture
 def one_of_each(api: Api, alice) -> dict[str, str]:
-    """An email in every state, counted as its own transition would count it."""
+    """Create an email in every status, with the counter changes of its transition."""
     ids = {}
-    for state in State:
+    for state in EmailStatus:
         ids[state.value] = send(api)
         Email.objects.filter(id=ids[state.value]).update(status=state)
         created = Email.objects.get(id=ids[state.value]).created_at
@@ -59,7 +59,7 @@ def one_of_each(api: Api, alice) -> dict[str, str]:
 
 
 class TestShape:
-    def test_an_item_has_the_documents_fields(self, api: Api):
+    def test_an_item_has_the_specified_fields(self, api: Api):
         email_id = send(api, to=["Ada L <ada@example.com>", "bob@example.com"], bcc=["c@example.com"])
         body = api.get("/emails").json()
         created = api.get(f"/emails/{email_id}").json()["createdAt"]
@@ -80,18 +80,18 @@ class TestShape:
             "limit": 20,
         }
 
-    def test_without_emails_it_is_empty(self, api: Api):
+    def test_without_emails_the_list_is_empty(self, api: Api):
         assert api.get("/emails").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
 
     def test_unknown_parameters_are_ignored(self, api: Api):
         email_id = send(api)
-        assert found(api, trace="1", Status="nonsense", format="xml") == [email_id]
+        assert list_ids(api, trace="1", Status="nonsense", format="xml") == [email_id]
 
     def test_empty_parameters_do_not_narrow(self, api: Api):
         email_id = send(api)
-        assert found(api, status="", search="", tag="", **{"from": "", "to": ""}) == [email_id]
+        assert list_ids(api, status="", search="", tag="", **{"from": "", "to": ""}) == [email_id]
 
-    def test_of_a_parameter_given_twice_the_last_counts(self, api: Api):
+    def test_the_last_of_repeated_parameters_counts(self, api: Api):
         email_id = send(api, tags=["b"])
         assert [email["id"] for email in api.get("/emails?tag=a&tag=b").json()["data"]] == [email_id]
 
@@ -109,12 +109,12 @@ class TestShape:
     def test_foreign_rows_are_never_listed_or_counted(self, api: Api, bobs_api: Api, query):
         send(api, tags=["t"])
         own = send(bobs_api, tags=["t"], **{"from": "x@bob.example"})
-        assert found(bobs_api, **query) == [own]
+        assert list_ids(bobs_api, **query) == [own]
 
     @pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
     def test_every_scope_may_list(self, api: Api, alice, scope):
         email_id = send(api)
-        assert found(Api(make_key(alice.workspace, scope))) == [email_id]
+        assert list_ids(Api(make_key(alice.workspace, scope))) == [email_id]
 
 
 class TestPages:
@@ -122,7 +122,7 @@ class TestPages:
         ids = [send(api) for _ in range(3)]
         for day, email_id in enumerate((ids[1], ids[0], ids[2])):
             created_at(email_id, NOON + timedelta(days=day))
-        assert found(api) == [ids[2], ids[0], ids[1]]
+        assert list_ids(api) == [ids[2], ids[0], ids[1]]
 
     @pytest.mark.parametrize("query", [{}, {"search": "hello"}, {"status": "queued"}, {"tag": "t"}])
     def test_the_order_is_stable_where_times_are_equal(self, api: Api, query):
@@ -146,7 +146,7 @@ class TestPages:
             ({"limit": 101}, (3, 1, 100)),
         ],
     )
-    def test_a_page_is_what_was_asked_for(self, api: Api, query, asked, served):
+    def test_page_and_limit_select_the_emails(self, api: Api, query, asked, served):
         for _ in range(3):
             send(api, tags=["t"])
         body = api.get("/emails", query | asked).json()
@@ -155,7 +155,7 @@ class TestPages:
 
     @pytest.mark.parametrize("name", ["page", "limit"])
     @pytest.mark.parametrize("value", ["0", "-1", "x", "1.5", "", "1e3", "٣", "9" * 30])
-    def test_a_page_that_is_no_number_from_1_is_422(self, api: Api, name, value):
+    def test_an_invalid_page_or_limit_is_422(self, api: Api, name, value):
         assert error_of(api, **{name: value})[:2] == (422, name)
 
     def test_a_list_takes_a_fixed_number_of_statements(self, api: Api, django_assert_max_num_queries):
@@ -168,17 +168,17 @@ class TestPages:
 
 
 class TestStatus:
-    @pytest.mark.parametrize("state", State.values)
-    def test_each_of_the_nine_states_is_found(self, api: Api, one_of_each, state):
-        assert found(api, status=state) == [one_of_each[state]]
+    @pytest.mark.parametrize("state", EmailStatus.values)
+    def test_each_of_the_nine_statuses_is_found(self, api: Api, one_of_each, state):
+        assert list_ids(api, status=state) == [one_of_each[state]]
 
     def test_a_comma_list_finds_any_of_them(self, api: Api, one_of_each):
-        assert set(found(api, status="sent, opened,cancelled,sent")) == {
+        assert set(list_ids(api, status="sent, opened,cancelled,sent")) == {
             one_of_each["sent"],
             one_of_each["opened"],
             one_of_each["cancelled"],
         }
-        assert set(found(api, status=",".join(State.values))) == set(one_of_each.values())
+        assert set(list_ids(api, status=",".join(EmailStatus.values))) == set(one_of_each.values())
 
     @pytest.mark.parametrize("status", ["unknown", "QUEUED", "queued,", ",", "queued;sent", "queued,unknown", "%"])
     def test_an_unknown_status_is_422(self, api: Api, status):
@@ -187,7 +187,7 @@ class TestStatus:
     def test_totals_are_exact_whether_the_counters_are_folded_or_not(self, api: Api, one_of_each):
         def totals():
             queries = ({}, {"status": "queued"}, {"status": "queued,clicked"})
-            return [len(found(api, **query)) for query in queries]
+            return [len(list_ids(api, **query)) for query in queries]
 
         assert totals() == [9, 1, 2]
         counters.fold()
@@ -197,13 +197,13 @@ class TestStatus:
         counters.fold()
         assert totals() == [10, 2, 3]
 
-    def test_a_total_follows_what_happens(self, api: Api):
-        moment = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-        email_id = send(api, scheduledFor=moment)
-        assert (found(api, status="scheduled"), found(api, status="queued")) == ([email_id], [])
+    def test_totals_follow_status_changes(self, api: Api):
+        time = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        email_id = send(api, scheduledFor=time)
+        assert (list_ids(api, status="scheduled"), list_ids(api, status="queued")) == ([email_id], [])
         counters.fold()
         api.patch(f"/emails/{email_id}", {"scheduledFor": None})
-        assert (found(api, status="scheduled"), found(api, status="queued")) == ([], [email_id])
+        assert (list_ids(api, status="scheduled"), list_ids(api, status="queued")) == ([], [email_id])
 
 
 class TestSearch:
@@ -245,7 +245,7 @@ class TestSearch:
             bcc=["bcc@example.com"],
             subject=r"Receipt #100%_off C:\temp",
         )
-        ids = found(api, search=search)
+        ids = list_ids(api, search=search)
         assert (email_id in ids) == is_found
 
     @pytest.mark.parametrize(
@@ -264,50 +264,50 @@ class TestSearch:
             ("สวัสดี", "วัส"),
         ],
     )
-    def test_letters_of_every_script_are_compared_without_case(self, api: Api, subject, search):
+    def test_every_script_is_compared_case_insensitively(self, api: Api, subject, search):
         email_id = send(api, subject=subject)
-        assert found(api, search=search) == [email_id]
+        assert list_ids(api, search=search) == [email_id]
 
     def test_a_match_does_not_span_recipient_and_subject(self, api: Api):
         send(api, to="ada@example.com", subject="Hello")
-        assert found(api, search="com hello") == found(api, search="comhello") == []
+        assert list_ids(api, search="com hello") == list_ids(api, search="comhello") == []
 
     def test_any_of_the_recipients_is_found(self, api: Api):
         email_id = send(api, to=["ada@example.com", "bob@example.com"])
-        assert found(api, search="bob@") == [email_id]
+        assert list_ids(api, search="bob@") == [email_id]
 
     def test_a_rendered_subject_is_found(self, api: Api):
         template = {"name": "t", "subject": "Order {{number}}", "htmlContent": "<p>"}
         template_id = api.post("/templates", template).json()["id"]
         email_id = send(api, html=None, subject=None, templateId=template_id, templateData={"number": 4711})
-        assert found(api, search="order 4711") == [email_id]
+        assert list_ids(api, search="order 4711") == [email_id]
 
     @pytest.mark.parametrize("character", ["x", "é", "😀"])
     def test_200_characters_pass_and_201_do_not(self, api: Api, character):
         email_id = send(api, subject=character * 250)
-        assert found(api, search=character * 200) == [email_id]
+        assert list_ids(api, search=character * 200) == [email_id]
         assert error_of(api, search=character * 201) == (422, "search", "max_length")
 
     def test_a_nul_is_422(self, api: Api):
         assert error_of(api, search="a\0")[:2] == (422, "search")
 
     @given(st.text(min_size=1, max_size=40), st.data())
-    def test_every_part_of_a_subject_is_in_what_is_searched(self, subject, data):
+    def test_every_substring_of_a_subject_is_in_the_search_text(self, subject, data):
         start = data.draw(st.integers(0, len(subject) - 1))
         end = data.draw(st.integers(start + 1, len(subject)))
         assert subject[start:end].casefold() in search_text(["a@b.co"], subject)
 
 
 class TestTag:
-    def test_a_tag_is_found_whole_and_with_its_case(self, api: Api):
+    def test_a_tag_matches_exactly_and_case_sensitively(self, api: Api):
         email_id = send(api, tags=["welcome", "a,b", "100%"])
-        assert found(api, tag="welcome") == found(api, tag="a,b") == found(api, tag="100%") == [email_id]
+        assert list_ids(api, tag="welcome") == list_ids(api, tag="a,b") == list_ids(api, tag="100%") == [email_id]
         for other in ("Welcome", "welc", "%", "a", "welcome,a,b", "{welcome}"):
-            assert found(api, tag=other) == []
+            assert list_ids(api, tag=other) == []
 
     def test_255_characters_pass_and_256_do_not(self, api: Api):
         email_id = send(api, tags=["t" * 255])
-        assert found(api, tag="t" * 255) == [email_id]
+        assert list_ids(api, tag="t" * 255) == [email_id]
         assert error_of(api, tag="t" * 256) == (422, "tag", "max_length")
 
 
@@ -337,13 +337,13 @@ class TestRange:
             ({"from": "0001-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59.999-14:00"}, True),
         ],
     )
-    def test_a_range_takes_in_both_its_ends(self, api: Api, query, is_found):
+    def test_a_range_includes_both_ends(self, api: Api, query, is_found):
         email_id = send(api)
         created_at(email_id, NOON)
-        assert found(api, **query) == ([email_id] if is_found else [])
+        assert list_ids(api, **query) == ([email_id] if is_found else [])
 
     @pytest.mark.parametrize(
-        ("moment", "is_found"),
+        ("time", "is_found"),
         [
             ("2026-03-14T23:59:59.999999+00:00", False),
             ("2026-03-15T00:00:00+00:00", True),
@@ -351,16 +351,16 @@ class TestRange:
             ("2026-03-16T00:00:00+00:00", False),
         ],
     )
-    def test_a_date_is_its_whole_day_in_utc(self, api: Api, moment, is_found):
+    def test_a_date_covers_the_whole_utc_day(self, api: Api, time, is_found):
         email_id = send(api)
-        created_at(email_id, datetime.fromisoformat(moment))
-        assert (email_id in found(api, **{"from": "2026-03-15", "to": "2026-03-15"})) == is_found
+        created_at(email_id, datetime.fromisoformat(time))
+        assert (email_id in list_ids(api, **{"from": "2026-03-15", "to": "2026-03-15"})) == is_found
 
-    def test_what_an_answer_shows_as_created_at_is_an_end_of_its_own_range(self, api: Api):
+    def test_a_range_that_ends_at_a_displayed_created_at_includes_the_email(self, api: Api):
         email_id = send(api)
         created_at(email_id, NOON.replace(microsecond=123_999))
         shown = api.get(f"/emails/{email_id}").json()["createdAt"]
-        assert found(api, **{"from": shown, "to": shown}) == [email_id]
+        assert list_ids(api, **{"from": shown, "to": shown}) == [email_id]
 
     @pytest.mark.parametrize(
         ("start", "end"),
@@ -379,11 +379,11 @@ class TestRange:
         "value",
         ["x", "15.03.2026", "2026-02-30", "2026-3-15", "12:00", "2026-03-15T25:00Z", "1773576000", "\0", "2026-03"],
     )
-    def test_what_is_no_date_is_422(self, api: Api, name, value):
+    def test_an_invalid_date_is_422(self, api: Api, name, value):
         assert error_of(api, **{name: value})[:2] == (422, name)
 
 
-class TestTogether:
+class TestCombinedFilters:
     def test_all_filters_narrow_together(self, api: Api):
         wanted = {"tags": ["t"], "subject": "Receipt 7", "to": "ada@example.com"}
         email_id = send(api, **wanted)
@@ -395,12 +395,12 @@ class TestTogether:
         ]
         created_at(others[3], NOON - timedelta(days=365))
         query = {"status": "queued,sent", "search": "RECEIPT", "tag": "t", "from": "2026-03-15"}
-        assert found(api, **query) == [email_id]
+        assert list_ids(api, **query) == [email_id]
         for name, more in (("tag", others[0]), ("search", others[1]), ("status", others[2]), ("from", others[3])):
             rest = {key: value for key, value in query.items() if key != name}
-            assert set(found(api, **rest)) == {email_id, more}
+            assert set(list_ids(api, **rest)) == {email_id, more}
 
-    def test_all_bad_filters_are_told_at_once(self, api: Api):
+    def test_all_invalid_filters_are_reported_together(self, api: Api):
         query = {"status": "x", "search": "s" * 201, "tag": "t" * 256, "from": "x", "to": "y"}
         errors = api.get("/emails", query).json()["errors"]
         assert {error["field"] for error in errors} == query.keys()

@@ -1,4 +1,4 @@
-"""`POST /v1/emails/:id/resend`: a new email with the same content, checked anew."""
+"""`POST /v1/emails/:id/resend`: a new email with the same content, checked again."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
-from domains.services import registered
-from emails.models import Content, Email, Event, Pending, Recipient
+from domains.services import sending_domain_cache
+from emails.models import Content, Email, Event, QueueEntry, Recipient
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
-from emails.states import State
+from emails.sending.outcomes import SendResult, record_results
+from emails.states import EmailStatus
 from tests.conftest import Api, mail
 from tests.emails.api.test_attachments import code_of, field_codes
 from workspaces.api import authentication
@@ -46,10 +46,10 @@ def resend(api: Api, email_id: str, body=None, **headers):
 def end_with(verdict: DeliveryStatus) -> None:
     reason = "" if verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED} else "rejected"
     outcome = DeliveryOutcome(verdict, Reply(550, "5.1.1 as it is"), reason)
-    record([Result(held, outcome) for held in queue.claim(100, after=UUID(int=0))])
+    record_results([SendResult(email_claim, outcome) for email_claim in queue.claim(100, after=UUID(int=0))])
 
 
-def test_a_copy_is_queued_under_an_id_of_its_own(api: Api):
+def test_a_copy_is_queued_with_a_new_id(api: Api):
     email_id = send(api)
     response = resend(api, email_id)
     body = response.json()
@@ -60,7 +60,7 @@ def test_a_copy_is_queued_under_an_id_of_its_own(api: Api):
     assert list(Event.objects.filter(email=body["id"]).values_list("kind", flat=True)) == ["queued"]
 
 
-def test_the_copy_says_the_same_to_the_same_people(api: Api):
+def test_the_copy_has_the_same_content_and_recipients(api: Api):
     email_id = api.post("/emails/send", FULL).json()["id"]
     copy_id = resend(api, email_id).json()["id"]
     first, copy = (api.get(f"/emails/{each}").json() for each in (email_id, copy_id))
@@ -75,7 +75,7 @@ def test_the_copy_says_the_same_to_the_same_people(api: Api):
     assert Content.objects.count() == 1
 
 
-def test_the_copy_begins_anew(api: Api):
+def test_the_copy_starts_with_a_fresh_status(api: Api):
     email_id = send(api)
     end_with(DeliveryStatus.BOUNCED)
     before = api.get(f"/emails/{email_id}").json()
@@ -85,8 +85,8 @@ def test_the_copy_begins_anew(api: Api):
     assert before["status"] == "bounced"
 
 
-@pytest.mark.parametrize("state", State.values)
-def test_an_email_in_any_state_is_resent(api: Api, state):
+@pytest.mark.parametrize("state", EmailStatus.values)
+def test_an_email_with_any_status_is_resent(api: Api, state):
     email_id = send(api)
     Email.objects.update(status=state)
     Recipient.objects.update(state=state)
@@ -95,16 +95,16 @@ def test_an_email_in_any_state_is_resent(api: Api, state):
     assert set(Recipient.objects.filter(email=copy["id"]).values_list("state", flat=True)) == {"queued"}
 
 
-def test_the_copy_of_a_scheduled_email_goes_at_once(api: Api):
+def test_the_copy_of_a_scheduled_email_is_sent_immediately(api: Api):
     email_id = send(api, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat())
     copy = resend(api, email_id).json()
     assert copy["status"] == "queued"
     assert api.get(f"/emails/{copy['id']}").json()["scheduledFor"] is None
-    assert Pending.objects.filter(recipient__email=copy["id"]).get().stage == Pending.Stage.READY
+    assert QueueEntry.objects.filter(recipient__email=copy["id"]).get().stage == QueueEntry.QueueStage.READY
     assert api.get(f"/emails/{email_id}").json()["status"] == "scheduled"
 
 
-def test_a_copy_is_copied_too(api: Api):
+def test_a_copy_can_be_resent(api: Api):
     email_id = send(api)
     for _ in range(3):
         email_id = resend(api, email_id).json()["id"]
@@ -116,15 +116,15 @@ def test_suppression_is_checked_again(api: Api):
     api.post("/suppressions", {"email": "B@example.com"})
     response = resend(api, email_id)
     assert code_of(response) == (422, "recipient_suppressed")
-    (told,) = response.json()["recipients"]
-    assert (told["email"], told["reason"]) == ("b@example.com", "manual")
+    (suppressed,) = response.json()["recipients"]
+    assert (suppressed["email"], suppressed["reason"]) == ("b@example.com", "manual")
     assert Email.objects.count() == Usage.objects.get().used == 1
 
 
 def test_the_domain_is_checked_again(api: Api):
     email_id = send(api)
     Domain.objects.all().delete()
-    registered.clear()
+    sending_domain_cache.clear()
     assert code_of(resend(api, email_id)) == (422, "domain_not_registered")
     assert Email.objects.count() == 1
 
@@ -159,7 +159,7 @@ def test_a_foreign_email_is_404(api: Api, bobs_api: Api):
 
 
 @pytest.mark.parametrize("body", [None, {}, {"idempotencyKey": None}])
-def test_a_body_is_not_needed(api: Api, body):
+def test_the_body_is_optional(api: Api, body):
     assert resend(api, send(api), body).status_code == 202
 
 
@@ -181,7 +181,7 @@ def test_a_field_that_would_be_ignored_is_refused(api: Api, body, field, code):
 
 
 @pytest.mark.parametrize("form", ["field", "header"])
-def test_a_repetition_gets_the_first_answer(api: Api, form):
+def test_a_repeat_gets_the_first_response(api: Api, form):
     email_id = send(api)
     body, headers = ({"idempotencyKey": "k"}, {}) if form == "field" else (None, {"Idempotency_Key": "k"})
     first, again = (resend(api, email_id, body, **headers) for _ in range(2))
@@ -191,10 +191,10 @@ def test_a_repetition_gets_the_first_answer(api: Api, form):
     assert Email.objects.count() == Usage.objects.get().used == 2
 
 
-def test_a_key_that_resent_one_email_does_not_pass_for_another(api: Api):
+def test_a_key_used_for_one_email_is_refused_for_another(api: Api):
     one, other = send(api), send(api)
     first = resend(api, one, {"idempotencyKey": "k"})
-    told = resend(api, other, {"idempotencyKey": "k"})
-    assert (told.json(), told["Idempotency-Body-Mismatch"]) == (first.json(), "true")
+    replayed = resend(api, other, {"idempotencyKey": "k"})
+    assert (replayed.json(), replayed["Idempotency-Body-Mismatch"]) == (first.json(), "true")
     assert code_of(resend(api, other, Idempotency_Key="k")) == (409, "idempotency_key_reuse")
     assert Email.objects.count() == 3

@@ -1,4 +1,4 @@
-"""A search asks the index for the telling parts of a text alone, and finds what a comparison with each row finds."""
+"""Search: the index is queried for selective parts only, and the result matches a substring scan."""
 
 import re
 
@@ -7,13 +7,13 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emails.api.search import common_trigrams, holding, telling_parts
+from emails.api.search import common_trigrams, filter_by_text, selective_parts
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account
 
 COMMON = {"  u", " us", "use", "ser", "  c", " co", "com"}
-# Three thousand emails of users at three hosts, as many as PostgreSQL looks at one by one when it analyzes.
+# 3,000 emails of users at three domains: few enough for ANALYZE to sample every row.
 FILL = """
 INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
                           track_opens, track_clicks, created_at, status, retry_count)
@@ -29,7 +29,7 @@ TEXTS = (
 )
 
 
-class TestTellingParts:
+class TestSelectiveParts:
     @pytest.mark.parametrize(
         ("text", "parts"),
         [
@@ -37,27 +37,27 @@ class TestTellingParts:
             ("77@corp.com", ["77@", "corp."]),
             ("user #29994", ["er #29994"]),
             ("re: #12", ["re:", " #12"]),
-            # Nothing would be left.
+            # No part is selective.
             ("user", []),
             ("@com", []),
             ("---", []),
-            # Nothing is left out.
+            # Every part is selective.
             ("corp", []),
             ("ab", []),
             ("", []),
         ],
     )
-    def test_what_nearly_all_have_is_left_out(self, text, parts):
-        assert telling_parts(text, common=COMMON) == parts
+    def test_common_trigrams_are_omitted(self, text, parts):
+        assert selective_parts(text, common=COMMON) == parts
 
     @given(st.text("use r@co1-_é", max_size=30), st.sets(st.text("use rco1", min_size=3, max_size=3), max_size=20))
-    def test_who_has_the_text_has_its_parts_in_their_order(self, text, common):
-        parts = telling_parts(text, common=common)
+    def test_an_email_that_contains_the_text_contains_its_parts_in_order(self, text, common):
+        parts = selective_parts(text, common=common)
         assert re.search(".*".join(map(re.escape, parts)), text)
 
 
 @pytest.mark.django_db
-class TestHolding:
+class TestFilter:
     @pytest.fixture(autouse=True)
     def emails(self, alice: Account) -> None:
         with connection.cursor() as cursor:
@@ -65,27 +65,27 @@ class TestHolding:
             cursor.execute("ANALYZE emails_email")
         common_trigrams.cache_clear()
 
-    def test_common_is_what_half_of_the_emails_have(self):
+    def test_trigrams_of_half_of_the_emails_are_common(self):
         common = common_trigrams(0)
         assert {"  u", "use", "com", "rec"} <= common
         assert not {"cor", "sur", "er7"} & common
 
     @pytest.mark.parametrize("text", TEXTS)
-    def test_what_is_found_is_what_has_the_text(self, text):
+    def test_a_search_matches_a_substring_scan(self, text):
         expected = [email.id for email in Email.objects.all() if text in email.search_text]
-        assert [email.id for email in holding(Email.objects.all(), text)] == expected
+        assert [email.id for email in filter_by_text(Email.objects.all(), text)] == expected
 
-    def test_the_index_is_not_asked_for_what_is_common(self):
+    def test_the_index_is_not_queried_for_common_trigrams(self):
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
-        plan = holding(Email.objects.order_by(), "user77@corp").explain()
+        plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
         assert "Index Cond: (search_text ~~ '%er77@%corp%'::text)" in plan
 
 
 @pytest.mark.django_db
-def test_without_statistics_the_whole_text_is_asked_for():
+def test_without_statistics_the_index_is_queried_for_the_whole_text():
     common_trigrams.cache_clear()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = holding(Email.objects.order_by(), "user77@corp").explain()
+    plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
     assert "Index Cond: (search_text ~~ '%user77@corp%'::text)" in plan

@@ -1,10 +1,10 @@
-"""`POST /v1/emails/send`: what it takes, what it refuses, what it leaves behind."""
+"""`POST /v1/emails/send`: accepted fields, refusals, written rows."""
 
 import re
 
 import pytest
 
-from emails.models import Email, Event, Pending, Recipient
+from emails.models import Email, Event, QueueEntry, Recipient
 from tests.conftest import Api, mail, make_key
 from workspaces.models import Usage
 
@@ -19,7 +19,7 @@ def field_error(response, field: str) -> str:
     return {error["field"]: error["code"] for error in response.json()["errors"]}[field]
 
 
-def test_an_accepted_email_is_answered_with_its_id(api: Api):
+def test_the_response_contains_the_id_of_the_email(api: Api):
     response = api.post("/emails/send", mail())
     body = response.json()
     assert response.status_code == 202
@@ -29,7 +29,7 @@ def test_an_accepted_email_is_answered_with_its_id(api: Api):
     assert api.get(f"/emails/{body['id']}").json()["createdAt"] == body["createdAt"]
 
 
-def test_everything_that_was_sent_is_read_back(api: Api):
+def test_all_fields_of_the_request_are_in_the_detail(api: Api):
     sent = mail(
         to=["Ada L <ada@example.com>", "bob@example.com"],
         cc=["carol@example.com"],
@@ -62,15 +62,17 @@ def test_everything_that_was_sent_is_read_back(api: Api):
     ]
 
 
-def test_what_was_left_out_is_empty(api: Api):
+def test_omitted_fields_are_empty(api: Api):
     email = api.get(f"/emails/{api.post('/emails/send', mail()).json()['id']}").json()
     assert (email["replyTo"], email["metadata"], email["tags"], email["cc"], email["bcc"]) == (None, None, [], [], [])
 
 
-def test_acceptance_leaves_a_recipient_a_queue_row_and_an_event_each(api: Api):
+def test_acceptance_creates_recipients_queue_entries_and_events(api: Api):
     api.post("/emails/send", mail(to=["a@example.com", "b@example.com"]))
-    assert Recipient.objects.count() == Pending.objects.count() == 2
-    assert set(Pending.objects.values_list("stage", "attempts", "domain")) == {(Pending.Stage.READY, 0, "example.com")}
+    assert Recipient.objects.count() == QueueEntry.objects.count() == 2
+    assert set(QueueEntry.objects.values_list("stage", "attempts", "domain")) == {
+        (QueueEntry.QueueStage.READY, 0, "example.com")
+    }
     (event,) = Event.objects.all()
     assert (event.kind, event.payload) == ("queued", {"emailId": Email.objects.get().id})
 
@@ -82,7 +84,7 @@ def test_the_timeline_begins_with_queued(api: Api):
     assert (event["eventType"], event["sentToWebhook"], event["payload"]) == ("queued", False, {"emailId": email_id})
 
 
-def test_an_address_that_is_named_twice_is_kept_once(api: Api):
+def test_a_repeated_address_is_kept_once(api: Api):
     sent = mail(to=["a@example.com", "A@Example.com"], cc=["a@example.com", "b@example.com"], bcc=["B@example.com"])
     email = api.get(f"/emails/{api.post('/emails/send', sent).json()['id']}").json()
     assert [recipient["email"] for recipient in email["recipients"]] == ["a@example.com", "b@example.com"]
@@ -90,7 +92,7 @@ def test_an_address_that_is_named_twice_is_kept_once(api: Api):
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("address", "normalized"),
     [
         ("ada@example.com", "ada@example.com"),
         ("  Ada L  <ada@example.com> ", "Ada L <ada@example.com>"),
@@ -103,10 +105,10 @@ def test_an_address_that_is_named_twice_is_kept_once(api: Api):
         ("x@simulator.test", "x@simulator.test"),
     ],
 )
-def test_an_address_is_kept_in_one_form(api: Api, given, kept):
-    response = api.post("/emails/send", mail(to=given))
+def test_an_address_is_normalized(api: Api, address, normalized):
+    response = api.post("/emails/send", mail(to=address))
     assert response.status_code == 202, response.content
-    assert api.get(f"/emails/{response.json()['id']}").json()["to"] == kept
+    assert api.get(f"/emails/{response.json()['id']}").json()["to"] == normalized
 
 
 BAD_ADDRESSES = [
@@ -137,7 +139,7 @@ BAD_ADDRESSES = [
 
 @pytest.mark.parametrize("address", BAD_ADDRESSES)
 @pytest.mark.parametrize(("field", "path"), [("to", "to[0]"), ("from", "from"), ("replyTo", "replyTo")])
-def test_what_is_no_address_is_refused(api: Api, address, field, path):
+def test_an_invalid_address_is_refused(api: Api, address, field, path):
     response = api.post("/emails/send", mail(**{field: address}))
     assert field_error(response, path) in {"invalid_email", "blank"}
     assert not Email.objects.exists()
@@ -146,13 +148,13 @@ def test_what_is_no_address_is_refused(api: Api, address, field, path):
 @pytest.mark.parametrize(
     "subject", ["a\nb", "a\r\nBcc: eve@example.com", "a\x00b", "a\x1bb", "a\u2028b", "a\x85b", "\u202eabc"]
 )
-def test_a_subject_that_could_end_its_line_is_refused(api: Api, subject):
+def test_a_subject_with_a_line_break_is_refused(api: Api, subject):
     response = api.post("/emails/send", mail(subject=subject))
     assert response.status_code in {400, 422}
     assert not Email.objects.exists()
 
 
-def test_all_faulty_fields_are_told_at_once(api: Api):
+def test_all_invalid_fields_are_reported_together(api: Api):
     response = api.post(
         "/emails/send", {"from": "x", "to": ["ok@example.com", "bad"], "subject": 7, "tags": ["a", 3], "metadata": []}
     )
@@ -168,7 +170,7 @@ def test_all_faulty_fields_are_told_at_once(api: Api):
 
 
 @pytest.mark.parametrize("field", ["from", "to", "subject"])
-def test_a_missing_field_is_named(api: Api, field):
+def test_a_missing_field_is_reported(api: Api, field):
     assert field_error(api.post("/emails/send", mail(**{field: None})), field) == "required"
 
 
@@ -177,7 +179,7 @@ def test_an_email_without_content_is_refused_on_html(api: Api, body):
     assert field_error(api.post("/emails/send", mail(**body)), "html") == "required"
 
 
-def test_text_alone_is_enough(api: Api):
+def test_text_without_html_is_accepted(api: Api):
     response = api.post("/emails/send", mail(html=None, text="Hi"))
     assert api.get(f"/emails/{response.json()['id']}").json()["htmlContent"] == ""
 
@@ -224,7 +226,7 @@ def test_to_needs_one_address(api: Api):
         ("idempotencyKey", "k" * 255, "k" * 256),
     ],
 )
-def test_a_limit_holds_at_its_edge_and_refuses_one_past_it(api: Api, field, edge, beyond):
+def test_a_limit_is_inclusive_and_one_more_is_refused(api: Api, field, edge, beyond):
     assert api.post("/emails/send", mail(**{field: edge})).status_code == 202
     assert field_error(api.post("/emails/send", mail(**{field: beyond})), field)
 
@@ -236,7 +238,7 @@ def test_a_tag_has_1_to_255_characters(api: Api):
 
 
 @pytest.mark.parametrize("sender", ["hi@other.example", "hi@mail.alice.example", "hi@example", "hi@alice.example.com"])
-def test_a_sender_of_a_domain_that_is_not_registered_is_refused(api: Api, sender):
+def test_a_sender_from_an_unregistered_domain_is_refused(api: Api, sender):
     response = api.post("/emails/send", mail(**{"from": sender}))
     assert response.status_code == 422
     if response.json()["code"] != "validation_error":
@@ -245,36 +247,36 @@ def test_a_sender_of_a_domain_that_is_not_registered_is_refused(api: Api, sender
     assert not Email.objects.exists()
 
 
-def test_a_domain_that_another_workspace_registered_does_not_count(api: Api, bobs_api: Api):
+def test_a_domain_of_another_workspace_does_not_count(api: Api, bobs_api: Api):
     response = api.post("/emails/send", mail(**{"from": "x@bob.example"}))
     assert response.json()["code"] == "domain_not_registered"
 
 
-def test_a_display_name_that_looks_like_an_address_does_not_decide_the_domain(api: Api):
+def test_an_address_in_the_display_name_does_not_decide_the_domain(api: Api):
     response = api.post("/emails/send", mail(**{"from": '"x@alice.example" <x@evil.example>'}))
     assert response.json()["code"] == "domain_not_registered"
 
 
-def test_one_email_costs_one_unit_whatever_its_recipients(api: Api):
+def test_one_email_uses_one_quota_unit_regardless_of_recipients(api: Api):
     api.post("/emails/send", mail(to=addresses(3), cc=["c@example.com"]))
     assert Usage.objects.get().used == 1
 
 
-def test_by_setting_a_recipient_costs_one_unit(api: Api, settings):
+def test_with_quota_unit_recipient_each_recipient_uses_one_unit(api: Api, settings):
     settings.QUOTA_UNIT = "recipient"
     api.post("/emails/send", mail(to=addresses(3), cc=["c@example.com", "a0@example.com"]))
     assert Usage.objects.get().used == 4
 
 
-def test_an_exhausted_quota_is_429_and_leaves_nothing(api: Api, alice):
+def test_an_exhausted_quota_is_429_and_writes_nothing(api: Api, alice):
     alice.workspace.plan = "free"
     alice.workspace.save(update_fields=["plan"])
     api.post("/emails/send", mail())
     Usage.objects.update(used=500)
     response = api.post("/emails/send", mail(idempotencyKey="k"))
     assert (response.status_code, response.json()["code"]) == (429, "quota_exceeded")
-    told = response.json()
-    assert (told["limit"], told["used"], told["requested"]) == (500, 500, 1)
+    problem = response.json()
+    assert (problem["limit"], problem["used"], problem["requested"]) == (500, 500, 1)
     assert "Retry-After" not in response
     assert Email.objects.count() == 1
     assert api.get("/me").json()["quota"]["remaining"] == 0
@@ -297,7 +299,7 @@ def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
 
 
 @pytest.mark.parametrize("path", ["/emails/{}", "/emails/{}/events"])
-def test_another_workspaces_email_does_not_exist(api: Api, bobs_api: Api, path):
+def test_an_email_of_another_workspace_is_404(api: Api, bobs_api: Api, path):
     email_id = api.post("/emails/send", mail()).json()["id"]
     foreign, unknown = bobs_api.get(path.format(email_id)), bobs_api.get(path.format("0" * 22))
     assert foreign.status_code == unknown.status_code == 404
@@ -305,12 +307,12 @@ def test_another_workspaces_email_does_not_exist(api: Api, bobs_api: Api, path):
 
 
 @pytest.mark.parametrize(("scope", "status"), [("sending_access", 202), ("full_access", 202), ("read_only", 403)])
-def test_sending_needs_its_scope(api: Api, alice, scope, status):
+def test_sending_requires_its_scope(api: Api, alice, scope, status):
     assert Api(make_key(alice.workspace, scope)).post("/emails/send", mail()).status_code == status
 
 
-def test_sending_takes_a_handful_of_statements(api: Api, django_assert_max_num_queries):
+def test_sending_takes_few_statements(api: Api, django_assert_max_num_queries):
     api.post("/emails/send", mail())
-    # Savepoints of the test's own transaction included.
+    # Includes savepoints of the test transaction.
     with django_assert_max_num_queries(7):
         api.post("/emails/send", mail(to=addresses(50)))

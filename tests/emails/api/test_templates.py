@@ -1,11 +1,11 @@
-"""Sending with a template, and `dryRun`: what is rendered, warned of and refused, and that it stays as it was."""
+"""Sending with a template, and `dryRun`: rendering, warnings, refusals, immutable content."""
 
 import pytest
 
-from analytics.models import TallyDelta
-from emails.models import Acceptance, Content, Email, Event, Pending, Recipient
+from analytics.models import CounterDelta
+from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
 from tests.conftest import Api, mail
-from tests.emails.api.test_attachments import arrived, code_of, field_codes
+from tests.emails.api.test_attachments import code_of, field_codes, received_message
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -29,15 +29,15 @@ def templated(template: str, **fields) -> dict:
     return mail(**{"html": None, "subject": None, "templateId": template, "templateData": {"name": "Ada"}, **fields})
 
 
-def sent(api: Api, template: str, **fields) -> dict:
-    """Send and return the detail, with the warnings of the answer."""
+def send_and_get(api: Api, template: str, **fields) -> dict:
+    """Send an email and return its detail, with the warnings of the response."""
     response = api.post("/emails/send", templated(template, **fields))
     assert response.status_code == 202, response.content
     body = response.json()
     return api.get(f"/emails/{body['id']}").json() | {"warnings": body.get("warnings", [])}
 
 
-def texts(email: dict) -> tuple[str, str, str]:
+def contents(email: dict) -> tuple[str, str, str]:
     return email["subject"], email["htmlContent"], email["text"]
 
 
@@ -47,7 +47,7 @@ def codes(warnings: list[dict]) -> list[str]:
 
 
 def nothing_was_written() -> bool:
-    written = (Email, Recipient, Pending, Event, Acceptance, Content, TallyDelta)
+    written = (Email, Recipient, QueueEntry, Event, Acceptance, Content, CounterDelta)
     return not any(model.objects.exists() for model in written) and not Usage.objects.filter(used__gt=0).exists()
 
 
@@ -55,58 +55,58 @@ class TestRendering:
     @pytest.mark.parametrize("name", ["id", "alias"])
     def test_a_template_is_rendered_with_the_data(self, api: Api, name):
         template_id = new_template(api, alias="welcome")
-        email = sent(api, template_id if name == "id" else "welcome", templateData={"name": "A<b>"})
-        assert texts(email) == ("Hello A<b>", "<p>Hi A&lt;b&gt;</p>", "Hi A<b>")
+        email = send_and_get(api, template_id if name == "id" else "welcome", templateData={"name": "A<b>"})
+        assert contents(email) == ("Hello A<b>", "<p>Hi A&lt;b&gt;</p>", "Hi A<b>")
         assert (email["templateId"], email["warnings"]) == (template_id, [])
 
-    def test_what_is_rendered_is_what_arrives(self, api: Api):
-        sent(api, new_template(api), templateData={"name": "Zoë & Co"})
-        message = arrived()
+    def test_the_rendered_content_arrives(self, api: Api):
+        send_and_get(api, new_template(api), templateData={"name": "Zoë & Co"})
+        message = received_message()
         assert message["Subject"] == "Hello Zoë & Co"
         assert "<p>Hi Zoë &amp; Co</p>" in message.get_body(("html",)).get_content()
         assert "Hi Zoë & Co" in message.get_body(("plain",)).get_content()
 
     def test_values_are_never_rendered_again(self, api: Api):
-        email = sent(api, new_template(api), templateData={"name": "{{secret}}", "secret": "x"})
-        assert texts(email) == ("Hello {{secret}}", "<p>Hi {{secret}}</p>", "Hi {{secret}}")
+        email = send_and_get(api, new_template(api), templateData={"name": "{{secret}}", "secret": "x"})
+        assert contents(email) == ("Hello {{secret}}", "<p>Hi {{secret}}</p>", "Hi {{secret}}")
 
     def test_control_characters_of_a_value_cannot_end_the_subject(self, api: Api):
-        email = sent(api, new_template(api), templateData={"name": "A\r\nBcc: eve@example.com\t\x07!"})
+        email = send_and_get(api, new_template(api), templateData={"name": "A\r\nBcc: eve@example.com\t\x07!"})
         assert email["subject"] == "Hello A Bcc: eve@example.com !"
-        message = arrived()
+        message = received_message()
         assert (message["Subject"], message["Bcc"]) == (email["subject"], None)
 
-    def test_the_order_and_the_spelling_of_the_data_are_kept(self, api: Api):
+    def test_key_order_and_number_formats_of_the_data_are_kept(self, api: Api):
         source = "{{#each o}}{{@key}}={{this}} {{/each}}{{n}} {{{o}}}"
         data = {"o": {"zeta": 1, "a": 2.0, "bb": 1e300, "Z": -0.0}, "n": 1e22}
         body = templated(new_template(api, subject=source, htmlContent=source), templateData=data)
         tried = api.post("/emails/send", body | {"dryRun": True}).json()
-        email = sent(api, body["templateId"], templateData=data)
+        email = send_and_get(api, body["templateId"], templateData=data)
         assert email["subject"] == email["htmlContent"].replace("&quot;", '"') == tried["subject"]
         assert email["htmlContent"] == tried["html"]
         assert tried["subject"].startswith("zeta=1 a=2.0 bb=1e+300 Z=-0.0 1e+22 ")
 
-    def test_attachments_and_a_template_go_together(self, api: Api):
-        email = sent(api, new_template(api), attachments=[{"filename": "a.txt", "content": "QQ=="}])
-        assert texts(email) == ("Hello Ada", "<p>Hi Ada</p>", "Hi Ada")
+    def test_attachments_can_be_combined_with_a_template(self, api: Api):
+        email = send_and_get(api, new_template(api), attachments=[{"filename": "a.txt", "content": "QQ=="}])
+        assert contents(email) == ("Hello Ada", "<p>Hi Ada</p>", "Hi Ada")
         assert [file["filename"] for file in email["attachments"]] == ["a.txt"]
-        message = arrived()
+        message = received_message()
         assert [part.get_filename() for part in message.iter_attachments()] == ["a.txt"]
         assert "<p>Hi Ada</p>" in message.get_body(("html",)).get_content()
 
     def test_every_recipient_of_one_email_gets_the_same_text(self, api: Api):
-        email = sent(api, new_template(api), to=["a@example.com", "b@example.com"])
+        email = send_and_get(api, new_template(api), to=["a@example.com", "b@example.com"])
         assert len(email["recipients"]) == 2
         assert Email.objects.count() == Usage.objects.get().used == 1
 
 
 class TestSubject:
-    def test_the_requests_subject_wins_and_is_rendered_too(self, api: Api):
-        email = sent(api, new_template(api), subject="For {{name}} & {{{name}}}", templateData={"name": "<A>"})
+    def test_the_subject_of_the_request_overrides_and_is_rendered(self, api: Api):
+        email = send_and_get(api, new_template(api), subject="For {{name}} & {{{name}}}", templateData={"name": "<A>"})
         assert email["subject"] == "For <A> & <A>"
-        assert arrived()["Subject"] == "For <A> & <A>"
+        assert received_message()["Subject"] == "For <A> & <A>"
 
-    def test_a_subject_that_is_no_template_names_its_place(self, api: Api):
+    def test_an_invalid_subject_template_names_its_position(self, api: Api):
         response = api.post("/emails/send", templated(new_template(api), subject="Hi {{#if x}}"))
         assert code_of(response) == (422, "template_syntax_error")
         assert (response.json()["field"], response.json()["line"], response.json()["column"]) == ("subject", 1, 4)
@@ -121,11 +121,11 @@ class TestSubject:
         assert (email["subject"], email["htmlContent"]) == ("Hi {{name}}", "<p>{{name}} {{#if")
 
     @pytest.mark.parametrize("data", [{}, {"a": 1}])
-    def test_unused_data_is_warned_of_even_when_it_is_empty(self, api: Api, data):
+    def test_unused_data_is_a_warning_even_if_empty(self, api: Api, data):
         assert codes(api.post("/emails/send", mail(templateData=data)).json()["warnings"]) == ["template_data_unused"]
 
     @pytest.mark.parametrize("data", [[], "x", 7, True])
-    def test_data_that_is_no_object_is_refused(self, api: Api, data):
+    def test_data_that_is_not_an_object_is_refused(self, api: Api, data):
         response = api.post("/emails/send", templated(new_template(api), templateData=data))
         assert field_codes(response) == {"templateData": "invalid_type"}
 
@@ -133,22 +133,22 @@ class TestSubject:
 class TestWarnings:
     @pytest.mark.parametrize("own", [{"html": "<p>Mine"}, {"text": "Mine"}, {"html": "<p>Mine", "text": "Mine"}])
     def test_html_and_text_of_the_request_are_ignored(self, api: Api, own):
-        email = sent(api, new_template(api), **own)
-        assert texts(email) == ("Hello Ada", "<p>Hi Ada</p>", "Hi Ada")
+        email = send_and_get(api, new_template(api), **own)
+        assert contents(email) == ("Hello Ada", "<p>Hi Ada</p>", "Hi Ada")
         assert codes(email["warnings"]) == ["content_ignored"]
 
-    def test_variables_without_a_value_are_empty_and_named(self, api: Api):
+    def test_variables_without_a_value_are_empty_and_reported(self, api: Api):
         template_id = new_template(api, htmlContent="<p>{{name}} {{user.city}} {{zip|'0'}}".replace("'", '"'))
-        email = sent(api, template_id, templateData={"user": {}})
-        assert texts(email) == ("Hello", "<p>  0", "Hi ")
+        email = send_and_get(api, template_id, templateData={"user": {}})
+        assert contents(email) == ("Hello", "<p>  0", "Hi ")
         (warning,) = email["warnings"]
         assert (warning["code"], warning["variables"]) == ("missing_template_variables", ["name", "user.city"])
 
     @pytest.mark.parametrize("data", [{"name": None}, {"name": ""}, {"name": 0}, {"name": False}])
     def test_an_empty_value_is_a_value(self, api: Api, data):
-        assert sent(api, new_template(api, strictVariables=True), templateData=data)["warnings"] == []
+        assert send_and_get(api, new_template(api, strictVariables=True), templateData=data)["warnings"] == []
 
-    def test_warnings_come_together_and_are_replayed(self, api: Api):
+    def test_warnings_are_combined_and_replayed(self, api: Api):
         body = templated(new_template(api), html="<p>x", templateData={}, idempotencyKey="k")
         first = api.post("/emails/send", body)
         assert codes(first.json()["warnings"]) == ["content_ignored", "missing_template_variables"]
@@ -157,13 +157,13 @@ class TestWarnings:
 
 class TestRefusing:
     @pytest.mark.parametrize("data", [{}, {"nmae": "Ada"}, None])
-    def test_a_strict_template_refuses_what_it_misses(self, api: Api, data):
+    def test_a_strict_template_refuses_missing_variables(self, api: Api, data):
         template_id = new_template(api, strictVariables=True)
         response = api.post("/emails/send", templated(template_id, templateData=data, idempotencyKey="k"))
         assert code_of(response) == (422, "missing_template_variables")
         assert response.json()["variables"] == ["name"]
         assert nothing_was_written()
-        assert sent(api, template_id, idempotencyKey="k")["subject"] == "Hello Ada", "no key was used up"
+        assert send_and_get(api, template_id, idempotencyKey="k")["subject"] == "Hello Ada", "no key was used up"
 
     @pytest.mark.parametrize("name", ["tpl_" + "0" * 22, "unknown", "tpl_", "Welcome", "x" * 100])
     def test_an_unknown_template_is_422(self, api: Api, name):
@@ -171,7 +171,7 @@ class TestRefusing:
         assert code_of(api.post("/emails/send", templated(name))) == (422, "template_not_found")
         assert nothing_was_written()
 
-    def test_another_workspaces_template_is_unknown(self, api: Api, bobs_api: Api):
+    def test_a_template_of_another_workspace_is_unknown(self, api: Api, bobs_api: Api):
         foreign = new_template(bobs_api, alias="theirs")
         for name in (foreign, "theirs"):
             assert code_of(api.post("/emails/send", templated(name))) == (422, "template_not_found")
@@ -186,7 +186,7 @@ class TestRefusing:
         first, second = new_template(api, alias="welcome"), new_template(api)
         api.patch(f"/templates/{first}", {"alias": None})
         api.patch(f"/templates/{second}", {"alias": "welcome"})
-        assert sent(api, "welcome")["templateId"] == second
+        assert send_and_get(api, "welcome")["templateId"] == second
 
     @pytest.mark.parametrize("field", ["htmlContent", "textContent"])
     def test_2_mib_of_output_pass_and_one_byte_more_does_not(self, api: Api, field):
@@ -198,7 +198,7 @@ class TestRefusing:
         assert response.json()["field"] == "templateData"
         assert Email.objects.count() == 1
 
-    def test_the_domain_is_checked_before_the_template_and_the_template_before_the_list(self, api: Api):
+    def test_the_checks_run_in_the_order_domain_template_suppressions(self, api: Api):
         api.post("/suppressions", {"email": "ada@example.com"})
         body = templated("unknown", **{"from": "x@other.example"})
         assert code_of(api.post("/emails/send", body)) == (422, "domain_not_registered")
@@ -208,25 +208,25 @@ class TestRefusing:
         assert code_of(api.post("/emails/send", body)) == (422, "recipient_suppressed")
 
 
-class TestKeeping:
+class TestStoredContent:
     CHANGE = {"subject": "New", "htmlContent": "<p>New {{other}}", "textContent": "", "strictVariables": True}
 
     @pytest.mark.parametrize("end", ["edited", "deleted"])
-    def test_an_accepted_email_keeps_what_it_was_accepted_with(self, api: Api, end):
+    def test_an_accepted_email_keeps_its_content_when_the_template_changes(self, api: Api, end):
         template_id = new_template(api)
-        email = sent(api, template_id)
+        email = send_and_get(api, template_id)
         if end == "edited":
             assert api.patch(f"/templates/{template_id}", self.CHANGE).status_code == 200
         else:
             assert api.delete(f"/templates/{template_id}").status_code == 200
         assert api.get(f"/emails/{email['id']}").json() == {name: email[name] for name in email if name != "warnings"}
-        message = arrived()
+        message = received_message()
         assert message["Subject"] == "Hello Ada"
         assert "<p>Hi Ada</p>" in message.get_body(("html",)).get_content()
         assert "Hi Ada" in message.get_body(("plain",)).get_content()
 
     @pytest.mark.parametrize("end", ["edited", "deleted"])
-    def test_a_batch_keeps_it_too(self, api: Api, end):
+    def test_a_batch_keeps_its_content_when_the_template_changes(self, api: Api, end):
         template_id = new_template(api)
         body = {"from": "x@alice.example", "templateId": template_id}
         recipients = [{"to": "a@example.com", "templateData": {"name": "A"}}]
@@ -235,35 +235,40 @@ class TestKeeping:
             api.patch(f"/templates/{template_id}", self.CHANGE)
         else:
             api.delete(f"/templates/{template_id}")
-        assert texts(api.get(f"/emails/{email_id}").json()) == ("Hello A", "<p>Hi A</p>", "Hi A")
-        assert "<p>Hi A</p>" in arrived().get_body(("html",)).get_content()
+        assert contents(api.get(f"/emails/{email_id}").json()) == ("Hello A", "<p>Hi A</p>", "Hi A")
+        assert "<p>Hi A</p>" in received_message().get_body(("html",)).get_content()
 
-    def test_a_resent_email_has_the_old_text_too(self, api: Api):
+    def test_a_resent_email_has_the_old_content(self, api: Api):
         template_id = new_template(api)
-        email = sent(api, template_id)
+        email = send_and_get(api, template_id)
         api.delete(f"/templates/{template_id}")
         again = api.post(f"/emails/{email['id']}/resend").json()["id"]
-        assert texts(api.get(f"/emails/{again}").json()) == texts(email)
+        assert contents(api.get(f"/emails/{again}").json()) == contents(email)
 
-    def test_the_next_email_has_the_new_text(self, api: Api):
+    def test_the_next_email_has_the_new_content(self, api: Api):
         template_id = new_template(api)
-        sent(api, template_id)
+        send_and_get(api, template_id)
         api.patch(f"/templates/{template_id}", {"subject": "New {{name}}"})
-        assert texts(sent(api, template_id)) == ("New Ada", "<p>Hi Ada</p>", "Hi Ada")
+        assert contents(send_and_get(api, template_id)) == ("New Ada", "<p>Hi Ada</p>", "Hi Ada")
 
 
 class TestDryRun:
-    def test_it_shows_what_would_be_sent_and_writes_nothing(self, api: Api):
+    def test_a_dry_run_shows_the_rendered_content_and_writes_nothing(self, api: Api):
         body = templated(new_template(api), html="<p>x", templateData={"nmae": 1}, dryRun=True)
         response = api.post("/emails/send", body)
         assert response.status_code == 200
-        told = response.json()
-        assert told.keys() == {"valid", "subject", "html", "text", "warnings"}
-        assert (told["valid"], told["subject"], told["html"], told["text"]) == (True, "Hello", "<p>Hi </p>", "Hi ")
-        assert codes(told["warnings"]) == ["content_ignored", "missing_template_variables"]
+        result = response.json()
+        assert result.keys() == {"valid", "subject", "html", "text", "warnings"}
+        assert (result["valid"], result["subject"], result["html"], result["text"]) == (
+            True,
+            "Hello",
+            "<p>Hi </p>",
+            "Hi ",
+        )
+        assert codes(result["warnings"]) == ["content_ignored", "missing_template_variables"]
         assert nothing_was_written()
 
-    def test_without_a_template_it_shows_the_request(self, api: Api):
+    def test_a_dry_run_without_a_template_shows_the_request(self, api: Api):
         files = [{"filename": "a.txt", "content": "QQ=="}]
         response = api.post("/emails/send", mail(text="Hi", attachments=files, dryRun=True))
         assert response.json() == {
@@ -275,16 +280,16 @@ class TestDryRun:
         }
         assert nothing_was_written()
 
-    def test_false_sends(self, api: Api):
+    def test_dry_run_false_sends(self, api: Api):
         assert api.post("/emails/send", mail(dryRun=False)).status_code == 202
 
     @pytest.mark.parametrize("value", ["true", 1, None, "yes"])
-    def test_what_is_not_true_or_false_is_refused_and_does_not_send(self, api: Api, value):
+    def test_a_dry_run_that_is_not_a_boolean_is_refused(self, api: Api, value):
         response = api.post("/emails/send", mail() | {"dryRun": value})
         assert field_codes(response).keys() == {"dryRun"}
         assert nothing_was_written()
 
-    def test_it_does_not_use_a_key_up(self, api: Api):
+    def test_a_dry_run_does_not_use_up_a_key(self, api: Api):
         api.post("/emails/send", mail(idempotencyKey="k", dryRun=True))
         api.post("/emails/send", mail(dryRun=True), Idempotency_Key="h")
         assert nothing_was_written()
@@ -295,7 +300,7 @@ class TestDryRun:
             assert response.status_code == 202
             assert "Idempotent-Replayed" not in response
 
-    def test_it_refuses_what_sending_refuses(self, api: Api):
+    def test_a_dry_run_reports_the_errors_of_sending(self, api: Api):
         api.post("/suppressions", {"email": "blocked@example.com"})
         strict = new_template(api, strictVariables=True)
         large = new_template(api, htmlContent="{{{name}}}{{{name}}}{{{name}}}")
@@ -317,7 +322,7 @@ class TestDryRun:
             assert {**dry.json(), "requestId": ""} == {**real.json(), "requestId": ""}
         assert nothing_was_written()
 
-    def test_it_refuses_what_the_quota_has_no_room_for(self, api: Api, alice):
+    def test_a_dry_run_reports_an_exceeded_quota(self, api: Api, alice):
         Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
         authentication.cache.clear()
         api.post("/emails/send", mail())

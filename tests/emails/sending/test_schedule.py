@@ -1,4 +1,4 @@
-"""Scheduled emails: when they go, how they are moved and cancelled; rows are moved into the past, never the clock."""
+"""Scheduled emails: promote, reschedule, cancel. Tests move rows into the past, never the clock."""
 
 import random
 import threading
@@ -10,11 +10,11 @@ import pytest
 from django.db import connection
 
 from analytics import counters
-from analytics.models import Tally
+from analytics.models import HourlyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.models import Email, Event, Pending, Recipient
+from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from workspaces.api import authentication
@@ -30,7 +30,7 @@ def later(**ahead: float) -> str:
 
 
 def scheduled_mail(**fields) -> dict:
-    """An email with three recipients, to go in an hour."""
+    """Return an email with three recipients, scheduled in an hour."""
     return mail(**{"to": TWO, "bcc": ["c@example.com"], "scheduledFor": later(), **fields})
 
 
@@ -44,9 +44,9 @@ def claim() -> list:
     return queue.claim(1000, after=START)
 
 
-def let_time_come(**emails) -> None:
-    """Move what is scheduled into the past: the row of its first recipient says when."""
-    leads = Pending.objects.filter(recipient__position=0, stage=Pending.Stage.SCHEDULED)
+def make_due(**emails) -> None:
+    """Move scheduled emails into the past; the entry of the first recipient has the time."""
+    leads = QueueEntry.objects.filter(recipient__position=0, stage=QueueEntry.QueueStage.SCHEDULED)
     leads.filter(**{f"recipient__email__{name}": value for name, value in emails.items()}).update(due_at=PAST)
 
 
@@ -61,7 +61,7 @@ def kinds(email_id: str) -> list[str]:
 def counter_values() -> dict[str, int]:
     while counters.fold():
         pass
-    return {key: count for key, count in Tally.objects.values_list("key", "count") if count}
+    return {key: count for key, count in HourlyCounter.objects.values_list("key", "count") if count}
 
 
 def code_of(response) -> tuple[int, str]:
@@ -74,18 +74,18 @@ def field_code(response) -> tuple[int, str, str]:
 
 
 @pytest.mark.django_db
-class TestAccepting:
-    def test_an_email_for_later_is_answered_as_scheduled(self, api: Api):
-        moment = datetime.now(UTC).replace(microsecond=123_000) + timedelta(days=2)
-        response = api.post("/emails/send", mail(scheduledFor=moment.isoformat()))
+class TestAcceptance:
+    def test_the_response_to_a_scheduled_email_has_status_scheduled(self, api: Api):
+        scheduled_for = datetime.now(UTC).replace(microsecond=123_000) + timedelta(days=2)
+        response = api.post("/emails/send", mail(scheduledFor=scheduled_for.isoformat()))
         body = response.json()
         assert (response.status_code, body["status"], body.keys()) == (202, "scheduled", {"id", "status", "createdAt"})
         detail = api.get(f"/emails/{body['id']}").json()
         assert (detail["status"], detail["sentAt"]) == ("scheduled", None)
-        assert detail["scheduledFor"] == moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        assert detail["scheduledFor"] == scheduled_for.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         assert {recipient["status"] for recipient in detail["recipients"]} == {"scheduled"}
 
-    def test_its_first_event_is_scheduled_and_the_only_one(self, api: Api):
+    def test_the_only_event_is_scheduled(self, api: Api):
         email_id = schedule(api)
         (event,) = api.get(f"/emails/{email_id}/events").json()["data"]
         assert (event["eventType"], event["payload"]["emailId"]) == ("scheduled", email_id)
@@ -93,25 +93,25 @@ class TestAccepting:
     def test_every_recipient_waits_and_the_email_is_counted_as_scheduled(self, api: Api):
         schedule(api)
         assert states() == {"scheduled"}
-        assert set(Pending.objects.values_list("stage", flat=True)) == {Pending.Stage.SCHEDULED}
-        assert Pending.objects.count() == 3
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.SCHEDULED}
+        assert QueueEntry.objects.count() == 3
         assert Usage.objects.get().used == 1
         assert counter_values() == {"status.scheduled": 1, "recipients.accepted": 3, "recipients.delayed": 3}
 
     @pytest.mark.parametrize("hours", [0, 2, 5.5, -8, -12])
-    def test_an_offset_counts(self, api: Api, hours):
+    def test_an_offset_is_applied(self, api: Api, hours):
         zone = timezone(timedelta(hours=hours))
-        moment = datetime.now(zone).replace(microsecond=0) + timedelta(hours=3)
-        email_id = schedule(api, scheduledFor=moment.isoformat())
-        assert Email.objects.get(id=email_id).scheduled_for == moment
+        scheduled_for = datetime.now(zone).replace(microsecond=0) + timedelta(hours=3)
+        email_id = schedule(api, scheduledFor=scheduled_for.isoformat())
+        assert Email.objects.get(id=email_id).scheduled_for == scheduled_for
 
     @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dt%H:%M:%S.000z"])
-    def test_a_moment_without_an_offset_is_in_utc(self, api: Api, form):
-        moment = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
-        email_id = schedule(api, scheduledFor=moment.strftime(form))
-        assert Email.objects.get(id=email_id).scheduled_for == moment
+    def test_a_time_without_an_offset_is_in_utc(self, api: Api, form):
+        scheduled_for = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
+        email_id = schedule(api, scheduledFor=scheduled_for.strftime(form))
+        assert Email.objects.get(id=email_id).scheduled_for == scheduled_for
 
-    def test_null_is_at_once(self, api: Api):
+    def test_null_sends_immediately(self, api: Api):
         response = api.post("/emails/send", mail() | {"scheduledFor": None})
         assert (response.status_code, response.json()["status"]) == (202, "queued")
 
@@ -122,17 +122,17 @@ class TestAccepting:
         assert Email.objects.count() == 1
 
     @pytest.mark.parametrize("seconds", [0, 1, 86_400, 10**9])
-    def test_what_has_passed_is_refused(self, api: Api, seconds):
+    def test_a_time_in_the_past_is_refused(self, api: Api, seconds):
         response = api.post("/emails/send", mail(scheduledFor=later(seconds=-seconds)))
         assert field_code(response) == (422, "scheduledFor", "in_past")
         assert not Email.objects.exists()
 
     def test_a_minute_ahead_passes_in_a_zone_where_it_is_still_yesterday(self, api: Api):
-        moment = datetime.now(timezone(timedelta(hours=-11))) + timedelta(seconds=60)
-        assert api.post("/emails/send", mail(scheduledFor=moment.isoformat())).status_code == 202
+        scheduled_for = datetime.now(timezone(timedelta(hours=-11))) + timedelta(seconds=60)
+        assert api.post("/emails/send", mail(scheduledFor=scheduled_for.isoformat())).status_code == 202
 
     @pytest.mark.parametrize(
-        "moment",
+        "scheduled_for",
         [
             "",
             "tomorrow",
@@ -154,15 +154,15 @@ class TestAccepting:
             {},
         ],
     )
-    def test_what_is_no_moment_is_refused(self, api: Api, moment):
-        response = api.post("/emails/send", mail(scheduledFor=moment))
+    def test_an_invalid_time_is_refused(self, api: Api, scheduled_for):
+        response = api.post("/emails/send", mail(scheduledFor=scheduled_for))
         status, field, code = field_code(response)
         assert (status, field) == (422, "scheduledFor")
         assert code in {"invalid", "blank"}
         assert not Email.objects.exists()
 
     @pytest.mark.parametrize(
-        ("moment", "code"),
+        ("scheduled_for", "code"),
         [
             ("0001-01-01T00:00:00+14:00", "in_past"),
             ("0001-01-01T00:00:00-14:00", "in_past"),
@@ -170,34 +170,36 @@ class TestAccepting:
             ("9999-12-31T23:59:59.999999999+14:00", "too_far"),
         ],
     )
-    def test_the_ends_of_the_calendar_are_refused_like_any_other_moment(self, api: Api, moment, code):
-        assert field_code(api.post("/emails/send", mail(scheduledFor=moment))) == (422, "scheduledFor", code)
+    def test_the_limits_of_the_calendar_are_refused(self, api: Api, scheduled_for, code):
+        assert field_code(api.post("/emails/send", mail(scheduledFor=scheduled_for))) == (422, "scheduledFor", code)
 
 
 @pytest.mark.django_db
-class TestWhenItsTimeComes:
+class TestPromotion:
     def test_nothing_is_claimed_before_its_time(self, api: Api):
         schedule(api)
         promote_due()
         assert claim() == []
         assert states() == {"scheduled"}
 
-    def test_the_email_and_all_its_recipients_are_queued_at_once(self, api: Api):
+    def test_the_email_and_all_its_recipients_are_queued_together(self, api: Api):
         email_id = schedule(api)
-        let_time_come()
+        make_due()
         promote_due()
         assert Email.objects.get().status == "queued"
         assert states() == {"queued"}
-        assert set(Pending.objects.values_list("stage", flat=True)) == {Pending.Stage.READY}
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.READY}
         assert kinds(email_id) == ["scheduled", "queued"]
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
-        assert {held.recipient_id for held in claim()} == set(Recipient.objects.values_list("id", flat=True))
+        assert {email_claim.recipient_id for email_claim in claim()} == set(
+            Recipient.objects.values_list("id", flat=True)
+        )
 
-    def test_only_what_is_due_moves(self, api: Api):
+    def test_only_due_emails_are_promoted(self, api: Api):
         first, second = schedule(api), schedule(api)
-        let_time_come(id=first)
+        make_due(id=first)
         promote_due()
-        assert {held.recipient_id for held in claim()} == set(
+        assert {email_claim.recipient_id for email_claim in claim()} == set(
             Recipient.objects.filter(email=first).values_list("id", flat=True)
         )
         assert Email.objects.get(id=second).status == "scheduled"
@@ -205,21 +207,21 @@ class TestWhenItsTimeComes:
 
     def test_promoting_again_changes_nothing(self, api: Api):
         email_id = schedule(api)
-        let_time_come()
+        make_due()
         promote_due()
         promote_due()
         assert kinds(email_id) == ["scheduled", "queued"]
         assert len(claim()) == 3
 
-    def test_its_age_counts_from_its_time_and_not_from_its_acceptance(self, api: Api):
+    def test_the_age_counts_from_the_scheduled_time(self, api: Api):
         schedule(api)
         just_now = datetime.now(UTC) - timedelta(minutes=1)
-        Pending.objects.update(since=PAST)
-        Pending.objects.filter(recipient__position=0).update(due_at=just_now, since=just_now)
+        QueueEntry.objects.update(since=PAST)
+        QueueEntry.objects.filter(recipient__position=0).update(due_at=just_now, since=just_now)
         promote_due()
-        assert all(held.since >= just_now for held in claim())
+        assert all(email_claim.since >= just_now for email_claim in claim())
 
-    def test_a_batch_for_later_moves_as_well(self, api: Api):
+    def test_a_scheduled_batch_is_promoted(self, api: Api):
         template = {"name": "t", "subject": "s", "htmlContent": "<p>Hi</p>"}
         template_id = api.post("/templates", template).json()["id"]
         recipients = [{"to": address} for address in TWO]
@@ -227,36 +229,36 @@ class TestWhenItsTimeComes:
         assert api.post("/emails/batch", body | {"scheduledFor": later()}).json()["queued"] == 2
         assert set(Email.objects.values_list("status", flat=True)) == {"scheduled"}
         assert claim() == []
-        let_time_come()
+        make_due()
         promote_due()
         assert len(claim()) == 2
 
 
 @pytest.mark.django_db
-class TestMoving:
-    def test_a_scheduled_email_is_moved(self, api: Api):
+class TestRescheduling:
+    def test_a_scheduled_email_is_rescheduled(self, api: Api):
         email_id = schedule(api)
-        moment = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
-        response = api.patch(f"/emails/{email_id}", {"scheduledFor": moment.isoformat()})
+        scheduled_for = datetime.now(UTC).replace(microsecond=0) + timedelta(days=3)
+        response = api.patch(f"/emails/{email_id}", {"scheduledFor": scheduled_for.isoformat()})
         body = response.json()
         assert (response.status_code, body["id"], body["status"]) == (200, email_id, "scheduled")
-        assert datetime.fromisoformat(body["scheduledFor"]) == moment
-        assert Email.objects.get().scheduled_for == moment
-        assert Pending.objects.get(recipient__position=0).due_at == moment
+        assert datetime.fromisoformat(body["scheduledFor"]) == scheduled_for
+        assert Email.objects.get().scheduled_for == scheduled_for
+        assert QueueEntry.objects.get(recipient__position=0).due_at == scheduled_for
         assert set(kinds(email_id)) == {"scheduled"}
         assert Usage.objects.get().used == 1
 
-    def test_a_moved_email_goes_at_its_new_time_only(self, api: Api):
+    def test_a_rescheduled_email_is_sent_only_at_its_new_time(self, api: Api):
         email_id = schedule(api)
-        let_time_come()
+        make_due()
         assert api.patch(f"/emails/{email_id}", {"scheduledFor": later(days=1)}).status_code == 200
         promote_due()
         assert claim() == []
-        let_time_come()
+        make_due()
         promote_due()
         assert len(claim()) == 3
 
-    def test_null_sends_now(self, api: Api):
+    def test_rescheduling_to_null_sends_immediately(self, api: Api):
         email_id = schedule(api)
         response = api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         assert (response.status_code, response.json()["status"]) == (200, "queued")
@@ -266,21 +268,25 @@ class TestMoving:
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
         assert len(claim()) == 3
 
-    @pytest.mark.parametrize("moment", [None, "later"])
+    @pytest.mark.parametrize("scheduled_for", [None, "later"])
     @pytest.mark.parametrize("end", ["queued", "promoted", "sent now", "cancelled"])
-    def test_what_is_not_scheduled_any_more_is_not_moved(self, api: Api, end, moment):
+    def test_an_email_no_longer_scheduled_is_not_rescheduled(self, api: Api, end, scheduled_for):
         email_id = schedule(api) if end != "queued" else api.post("/emails/send", mail()).json()["id"]
         if end == "promoted":
-            let_time_come()
+            make_due()
             promote_due()
         if end == "sent now":
             api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         if end == "cancelled":
             api.delete(f"/emails/{email_id}")
-        before = list(Email.objects.values()), list(Pending.objects.order_by("pk").values()), kinds(email_id)
-        response = api.patch(f"/emails/{email_id}", {"scheduledFor": moment and later()})
+        before = list(Email.objects.values()), list(QueueEntry.objects.order_by("pk").values()), kinds(email_id)
+        response = api.patch(f"/emails/{email_id}", {"scheduledFor": scheduled_for and later()})
         assert code_of(response) == (409, "email_not_scheduled")
-        assert before == (list(Email.objects.values()), list(Pending.objects.order_by("pk").values()), kinds(email_id))
+        assert before == (
+            list(Email.objects.values()),
+            list(QueueEntry.objects.order_by("pk").values()),
+            kinds(email_id),
+        )
 
     @pytest.mark.parametrize(
         ("body", "field", "code"),
@@ -292,13 +298,13 @@ class TestMoving:
             ({"scheduledFor": None, "subject": "x"}, "subject", "unknown_field"),
         ],
     )
-    def test_a_bad_move_changes_nothing(self, api: Api, body, field, code):
+    def test_an_invalid_reschedule_changes_nothing(self, api: Api, body, field, code):
         email_id = schedule(api)
         before = Email.objects.values().get()
         assert field_code(api.patch(f"/emails/{email_id}", body)) == (422, field, code)
         assert Email.objects.values().get() == before
 
-    def test_another_workspaces_email_is_not_moved(self, api: Api, bobs_api: Api):
+    def test_an_email_of_another_workspace_is_not_rescheduled(self, api: Api, bobs_api: Api):
         email_id = schedule(api)
         foreign = bobs_api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         unknown = bobs_api.patch(f"/emails/{'0' * 22}", {"scheduledFor": None})
@@ -316,12 +322,12 @@ class TestCancelling:
         assert api.get(f"/emails/{email_id}").json()["status"] == "cancelled"
         assert states() == {"cancelled"}
         assert kinds(email_id) == ["scheduled", "cancelled"]
-        assert not Pending.objects.exists()
-        let_time_come()
+        assert not QueueEntry.objects.exists()
+        make_due()
         promote_due()
         assert claim() == []
 
-    def test_the_event_and_the_counters_tell_it(self, api: Api):
+    def test_a_cancellation_adds_an_event_and_counter_changes(self, api: Api):
         email_id = schedule(api)
         api.delete(f"/emails/{email_id}")
         *_, event = api.get(f"/emails/{email_id}/events").json()["data"]
@@ -338,34 +344,34 @@ class TestCancelling:
         assert kinds(email_id) == ["scheduled", "cancelled"]
         assert Usage.objects.get().used == 1
 
-    def test_what_was_due_but_not_moved_yet_can_still_be_cancelled(self, api: Api):
+    def test_a_due_email_can_be_cancelled_until_it_is_promoted(self, api: Api):
         email_id = schedule(api)
-        let_time_come()
+        make_due()
         assert api.delete(f"/emails/{email_id}").status_code == 200
         promote_due()
         assert claim() == []
 
-    def test_within_the_month_the_quota_is_given_back(self, api: Api):
+    def test_within_the_month_the_quota_is_returned(self, api: Api):
         email_id = schedule(api)
         schedule(api)
         api.delete(f"/emails/{email_id}")
         assert Usage.objects.get().used == 1
         assert api.get("/me").json()["quota"]["used"] == 1
 
-    def test_after_the_month_the_quota_is_not_given_back(self, api: Api):
+    def test_after_the_month_the_quota_is_not_returned(self, api: Api):
         email_id = schedule(api)
         Email.objects.update(created_at=datetime.now(UTC).replace(day=1) - timedelta(days=1))
         assert api.delete(f"/emails/{email_id}").status_code == 200
         assert Usage.objects.get().used == 1
 
-    def test_a_recipient_that_cost_a_unit_gives_it_back(self, api: Api, settings):
+    def test_with_quota_unit_recipient_each_recipient_returns_a_unit(self, api: Api, settings):
         settings.QUOTA_UNIT = "recipient"
         email_id = schedule(api)
         assert Usage.objects.get().used == 3
         api.delete(f"/emails/{email_id}")
         assert Usage.objects.get().used == 0
 
-    def test_a_full_quota_has_room_again(self, api: Api, alice):
+    def test_cancelling_frees_an_exhausted_quota(self, api: Api, alice):
         email_id = schedule(api)
         Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
         authentication.cache.clear()
@@ -374,14 +380,14 @@ class TestCancelling:
         api.delete(f"/emails/{email_id}")
         assert api.post("/emails/send", mail()).status_code == 202
 
-    def test_what_is_queued_is_not_cancellable(self, api: Api):
+    def test_a_queued_email_is_not_cancellable(self, api: Api):
         email_id = api.post("/emails/send", mail()).json()["id"]
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_not_cancellable")
         assert len(claim()) == 1
 
-    def test_once_its_time_has_come_an_email_is_not_cancellable(self, api: Api):
+    def test_a_promoted_email_is_not_cancellable(self, api: Api):
         email_id = schedule(api)
-        let_time_come()
+        make_due()
         promote_due()
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_not_cancellable")
         assert states() == {"queued"}
@@ -398,7 +404,7 @@ class TestCancelling:
             ([DeliveryStatus.DEFERRED, DeliveryStatus.FAILED, DeliveryStatus.BOUNCED], "email_not_cancellable"),
         ],
     )
-    def test_what_was_handed_over_is_already_sent_and_the_rest_not_cancellable(self, api: Api, verdicts, code):
+    def test_a_sent_email_is_already_sent_and_others_are_not_cancellable(self, api: Api, verdicts, code):
         email_id = schedule(api)
         api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         reply = Reply(250, "as it is")
@@ -406,7 +412,9 @@ class TestCancelling:
             DeliveryOutcome(verdict, reply, "" if verdict.value in {"sent", "delivered"} else "r")
             for verdict in verdicts
         ]
-        record([Result(held, outcome) for held, outcome in zip(claim(), outcomes, strict=True)])
+        record_results(
+            [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim(), outcomes, strict=True)]
+        )
         before = kinds(email_id)
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, code)
         assert kinds(email_id) == before
@@ -414,11 +422,13 @@ class TestCancelling:
 
     def test_an_opened_email_is_already_sent(self, api: Api):
         email_id = api.post("/emails/send", mail()).json()["id"]
-        record([Result(held, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok"))) for held in claim()])
+        record_results(
+            [SendResult(email_claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok"))) for email_claim in claim()]
+        )
         Email.objects.update(status="opened")
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_already_sent")
 
-    def test_another_workspaces_email_is_not_cancelled(self, api: Api, bobs_api: Api):
+    def test_an_email_of_another_workspace_is_not_cancelled(self, api: Api, bobs_api: Api):
         email_id = schedule(api)
         foreign, unknown = bobs_api.delete(f"/emails/{email_id}"), bobs_api.delete(f"/emails/{'0' * 22}")
         assert code_of(foreign) == (404, "not_found")
@@ -427,30 +437,30 @@ class TestCancelling:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtTheSameMoment:
-    """Cancel and move against the workers, each over a connection of its own."""
+class TestConcurrency:
+    """Cancel and reschedule while workers promote and claim, each on a separate connection."""
 
     EMAILS = 30
 
     @pytest.fixture
     def key(self, monkeypatch) -> str:
-        # Few at a time, so that the workers and the callers meet often.
-        monkeypatch.setattr(queue, "PROMOTE_AT_ONCE", 1)
+        # Small batches, so that workers and callers collide often.
+        monkeypatch.setattr(queue, "PROMOTE_BATCH_SIZE", 1)
         workspace = make_account("alice").workspace
         make_domain(workspace, "alice.example")
         return make_key(workspace)
 
     @pytest.fixture
-    def due(self, key) -> list[str]:
-        """Scheduled emails with three recipients each, whose time has come."""
+    def due_ids(self, key) -> list[str]:
+        """Create due scheduled emails with three recipients each; return their ids."""
         ids = [schedule(Api(key)) for _ in range(self.EMAILS)]
-        let_time_come()
+        make_due()
         return ids
 
-    def meet(self, ids: list[str], call, *, callers: int) -> tuple[dict[str, list], set[str]]:
-        """Let callers call for every email while workers promote and claim.
+    def run_concurrently(self, ids: list[str], call, *, callers: int) -> tuple[dict[str, list], set[str]]:
+        """Run call for every email in several callers while workers promote and claim.
 
-        Returns the answers by email, and the emails' recipients that were claimed.
+        Returns the responses by email, and the ids of the claimed recipients.
         """
         start, answers, claimed = threading.Barrier(callers + 2), {email_id: [] for email_id in ids}, set()
         done = threading.Event()
@@ -462,14 +472,14 @@ class TestAtTheSameMoment:
 
         def worker(_) -> None:
             start.wait()
-            while not done.is_set() or Pending.objects.filter(stage=3, due_at__lt=datetime.now(UTC)).exists():
+            while not done.is_set() or QueueEntry.objects.filter(stage=3, due_at__lt=datetime.now(UTC)).exists():
                 promote_due()
-                claimed.update(held.recipient_id for held in queue.claim(4, after=START))
+                claimed.update(email_claim.recipient_id for email_claim in queue.claim(4, after=START))
 
-        def own_connection(act):
+        def own_connection(action):
             def run(argument):
                 try:
-                    act(argument)
+                    action(argument)
                 finally:
                     connection.close()
 
@@ -486,11 +496,13 @@ class TestAtTheSameMoment:
                 done.set()
             for future in worked:
                 future.result(timeout=60)
-        claimed.update(held.recipient_id for held in claim())
+        claimed.update(email_claim.recipient_id for email_claim in claim())
         return answers, claimed
 
-    def test_an_email_is_cancelled_as_a_whole_or_sent_as_a_whole(self, key, due):
-        answers, claimed = self.meet(due, lambda email_id: Api(key).delete(f"/emails/{email_id}"), callers=3)
+    def test_an_email_is_cancelled_as_a_whole_or_sent_as_a_whole(self, key, due_ids):
+        answers, claimed = self.run_concurrently(
+            due_ids, lambda email_id: Api(key).delete(f"/emails/{email_id}"), callers=3
+        )
         cancelled = 0
         for email in Email.objects.prefetch_related("recipients"):
             recipients = {recipient.id for recipient in email.recipients.all()}
@@ -508,10 +520,10 @@ class TestAtTheSameMoment:
         expected |= {"recipients.accepted": 3 * self.EMAILS, "recipients.cancelled": 3 * cancelled}
         assert counter_values() == {name: count for name, count in expected.items() if count}
 
-    def test_an_email_is_moved_as_a_whole_or_sent_as_a_whole(self, key, due):
-        moment = later(days=1)
-        answers, claimed = self.meet(
-            due, lambda email_id: Api(key).patch(f"/emails/{email_id}", {"scheduledFor": moment}), callers=2
+    def test_an_email_is_rescheduled_as_a_whole_or_sent_as_a_whole(self, key, due_ids):
+        scheduled_for = later(days=1)
+        answers, claimed = self.run_concurrently(
+            due_ids, lambda email_id: Api(key).patch(f"/emails/{email_id}", {"scheduledFor": scheduled_for}), callers=2
         )
         for email in Email.objects.prefetch_related("recipients"):
             recipients = {recipient.id for recipient in email.recipients.all()}

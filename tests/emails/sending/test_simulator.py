@@ -1,12 +1,12 @@
-"""Simulated recipients, from the API to their last event."""
+"""Simulated recipients, from the API to the last event."""
 
 import asyncio
 
 import pytest
 
-from emails.models import Pending, Recipient
-from emails.sending.sending import Sending
-from emails.sending.transports import chosen_transport
+from emails.models import QueueEntry, Recipient
+from emails.sending.sending import EmailQueueWork
+from emails.sending.transports import configured_transport
 from lib.worker.leases import Lease, boot_seconds
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(settings):
-    """Send everything that is due, once."""
+    """Return a function that processes all due entries once."""
     settings.DELIVERY_TRANSPORT = "inbox"
-    sending = Sending(chosen_transport(), sessions=20)
+    sending = EmailQueueWork(configured_transport(), sessions=20)
 
     def once() -> None:
-        Pending.objects.filter(stage=Pending.Stage.WAITING).update(stage=Pending.Stage.READY)
-        for parcel in sending.claim(20):
-            sending.record([asyncio.run(sending.perform(parcel, Lease(boot_seconds())))])
+        QueueEntry.objects.filter(stage=QueueEntry.QueueStage.WAITING).update(stage=QueueEntry.QueueStage.READY)
+        for job in sending.claim(20):
+            sending.record([asyncio.run(sending.perform(job, Lease(boot_seconds())))])
 
     return once
 
@@ -41,17 +41,17 @@ def run(settings):
     ],
 )
 @pytest.mark.parametrize("label", ["", "+mine"])
-def test_a_simulated_recipient_lives_as_its_name_says(api: Api, run, name, status, events, label):
+def test_a_simulated_recipient_has_the_outcome_of_its_name(api: Api, run, name, status, events, label):
     email_id = api.post("/emails/send", mail(to=f"{name}{label}@simulator.test")).json()["id"]
     run()
     found = api.get(f"/emails/{email_id}").json()
-    told = [event["eventType"] for event in api.get(f"/emails/{email_id}/events").json()["data"]]
-    assert (found["status"], told) == (status, events)
+    event_types = [event["eventType"] for event in api.get(f"/emails/{email_id}/events").json()["data"]]
+    assert (found["status"], event_types) == (status, events)
     is_suppressed = bool(label) and name in {"bounced", "complained", "unsubscribed"}
     assert Suppression.objects.exists() is is_suppressed
 
 
-def test_the_deferred_one_takes_it_on_the_third_attempt(api: Api, run):
+def test_the_deferred_recipient_accepts_the_third_attempt(api: Api, run):
     email_id = api.post("/emails/send", mail(to="deferred@simulator.test")).json()["id"]
     for status in ("queued", "queued", "delivered"):
         run()

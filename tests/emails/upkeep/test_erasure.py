@@ -1,4 +1,4 @@
-"""A person is forgotten: the whole database is searched for the address afterwards."""
+"""Erasure of an address: afterwards no table of the database contains it."""
 
 from uuid import UUID
 
@@ -10,13 +10,12 @@ from django.utils import timezone
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Acceptance, Email
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from inbound.inbox.models import CaughtMail
 from inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
 from tests.conftest import mail
-from webhooks.models import Pending as PendingPost
-from webhooks.models import WebhookDelivery, WebhookEvent
+from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
 
@@ -31,7 +30,7 @@ def send(api, **fields):
 
 
 def deliver():
-    record([Result(held, OK) for held in queue.claim(1000, after=UUID(int=0))])
+    record_results([SendResult(email_claim, OK) for email_claim in queue.claim(1000, after=UUID(int=0))])
 
 
 def erase(address, capsys):
@@ -39,8 +38,8 @@ def erase(address, capsys):
     return capsys.readouterr().out
 
 
-def places_of(address: str) -> set[str]:
-    """Search every column of every table, whatever its type."""
+def tables_containing(address: str) -> set[str]:
+    """Return the tables in which any column contains the address."""
     found = set()
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -50,7 +49,7 @@ def places_of(address: str) -> set[str]:
     return found
 
 
-def test_nothing_is_left_of_a_person_but_what_keeps_mail_away_from_him(api, alice, capsys):
+def test_only_the_suppression_of_an_erased_address_is_left(api, alice, capsys):
     create_webhook(alice.workspace, url="http://127.0.0.1:9/hook", events=["sent", "delivered"])
     body = {
         "from": "x@alice.example",
@@ -61,9 +60,9 @@ def test_nothing_is_left_of_a_person_but_what_keeps_mail_away_from_him(api, alic
     send(api, to=["bob@example.com"], cc=["ada@example.com"], subject="For ada@example.com")
     deliver()
     Suppression.objects.create(workspace=alice.workspace, email="ada@example.com", address_key="ada@example.com")
-    assert {"emails_email", "webhooks_webhookevent", "emails_acceptance"} <= places_of("ada@example.com")
+    assert {"emails_email", "webhooks_webhookevent", "emails_acceptance"} <= tables_containing("ada@example.com")
 
-    assert erase("ADA@example.com", capsys) == "2 emails are erased.\n"
+    assert erase("ADA@example.com", capsys) == "2 emails erased.\n"
 
     WebhookEvent.objects.filter(body__contains="xada@example.com").delete()
     assert Email.objects.get().to == ["xada@example.com"]
@@ -71,10 +70,10 @@ def test_nothing_is_left_of_a_person_but_what_keeps_mail_away_from_him(api, alic
     (acceptance,) = Acceptance.objects.all()
     assert [one["to"] for one in acceptance.answer["emails"]] == ["erased@invalid", "xada@example.com"]
     acceptance.delete()
-    assert places_of("ada@example.com") == {"suppressions_suppression"}
+    assert tables_containing("ada@example.com") == {"suppressions_suppression"}
 
 
-def test_what_was_to_be_posted_of_it_is_gone_and_the_rest_is_not(api, alice, capsys):
+def test_pending_webhook_deliveries_of_the_address_are_deleted(api, alice, capsys):
     create_webhook(alice.workspace, url="http://127.0.0.1:9/hook", events=["delivered"])
     send(api, to="ada@example.com")
     send(api, to="bob@example.com")
@@ -83,10 +82,10 @@ def test_what_was_to_be_posted_of_it_is_gone_and_the_rest_is_not(api, alice, cap
     (event,) = WebhookEvent.objects.all()
     assert "bob@example.com" in event.body
     assert WebhookDelivery.objects.get().event_id == event.id
-    assert PendingPost.objects.count() == 1
+    assert PendingDelivery.objects.count() == 1
 
 
-def test_the_figures_stay(api, alice, capsys):
+def test_erasure_keeps_the_counters(api, alice, capsys):
     send(api, to="ada@example.com")
     deliver()
     before = api.get("/analytics").json()
@@ -96,16 +95,16 @@ def test_the_figures_stay(api, alice, capsys):
     call_command("reconcile")
 
 
-def test_what_is_on_its_way_is_left_and_told(api, capsys):
+def test_emails_in_progress_are_kept_and_reported(api, capsys):
     id_ = send(api, to="ada@example.com")
-    assert "0 emails are erased.\n1 are still on their way" in erase("ada@example.com", capsys)
+    assert "0 emails erased.\n1 still in progress" in erase("ada@example.com", capsys)
     assert Email.objects.get().id == id_
     deliver()
-    assert erase("ada@example.com", capsys) == "1 emails are erased.\n"
-    assert erase("ada@example.com", capsys) == "0 emails are erased.\n"
+    assert erase("ada@example.com", capsys) == "1 emails erased.\n"
+    assert erase("ada@example.com", capsys) == "0 emails erased.\n"
 
 
-def test_all_workspaces_forget_and_their_logs_say_how_much_and_not_whom(api, bobs_api, alice, bob, capsys):
+def test_erasure_covers_all_workspaces_and_the_audit_log_has_no_address(api, bobs_api, alice, bob, capsys):
     send(api, to="ada@example.com")
     send(bobs_api, to="ada@example.com", **{"from": "x@bob.example"})
     deliver()
@@ -116,7 +115,7 @@ def test_all_workspaces_forget_and_their_logs_say_how_much_and_not_whom(api, bob
         assert (entry.about, entry.actor_kind) == ("1 emails", "service")
 
 
-def test_reports_and_caught_mail_go_too(alice, capsys):
+def test_inbound_reports_and_inbox_messages_are_erased(alice, capsys):
     read = {"processed_at": timezone.now()}
     for name in ("Ada", "eve"):
         source = f"Final-Recipient: rfc822; {name}@example.com".encode()
@@ -129,12 +128,12 @@ def test_reports_and_caught_mail_go_too(alice, capsys):
     assert not CaughtMail.objects.exists()
 
 
-def test_no_address_is_refused():
-    with pytest.raises(CommandError, match="is no address"):
+def test_an_invalid_address_is_refused():
+    with pytest.raises(CommandError, match="is not an email address"):
         call_command("erase_address", "ada")
 
 
-def test_a_key_goes_on_answering_for_what_was_erased(api, alice, capsys):
+def test_an_idempotency_key_still_replays_after_erasure(api, alice, capsys):
     first = api.post("/emails/send", mail(to="ada@example.com"), idempotency_key="k")
     deliver()
     erase("ada@example.com", capsys)

@@ -1,4 +1,4 @@
-"""What the plan no longer keeps is deleted, nothing else is, and the figures stay (CONTRACT section 2)."""
+"""Retention by plan: expired emails are deleted, nothing else is, and the counters stay."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from api.errors import NotFound
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.models import Attachment, Content, Email, Event, Pending, Recipient
+from emails.models import Attachment, Content, Email, Event, QueueEntry, Recipient
 from emails.sending import queue
-from emails.sending.outcomes import Result, record
+from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
 from emails.tasks import expire
 from emails.upkeep import retention
@@ -34,8 +34,8 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(autouse=True)
-def _no_rests(monkeypatch):
-    monkeypatch.setattr("workspaces.retention.REST", 0.0)
+def _no_rest_between_batches(monkeypatch):
+    monkeypatch.setattr("workspaces.retention.REST_RATIO", 0.0)
 
 
 def send(api, **fields):
@@ -48,18 +48,18 @@ def claim(limit=1000):
     return queue.claim(limit, after=UUID(int=0))
 
 
-def work(outcome=OK):
-    record([Result(held, outcome) for held in claim()])
+def deliver(outcome=OK):
+    record_results([SendResult(email_claim, outcome) for email_claim in claim()])
 
 
 def age(by, **filters):
-    """Let time pass for emails: created and finished longer ago."""
+    """Age emails: move created_at and finished_at into the past."""
     emails = Email.objects.filter(**filters)
     Recipient.objects.filter(email__in=emails).update(finished_at=F("finished_at") - by)
     emails.update(created_at=F("created_at") - by, finished_at=F("finished_at") - by)
 
 
-def scans_of_the_queue(cursor):
+def count_queue_scans(cursor):
     cursor.execute("SELECT pg_stat_get_xact_numscans('emails_pending'::regclass)")
     return cursor.fetchone()
 
@@ -70,20 +70,20 @@ def change_plan(workspace, plan):
 
 
 @pytest.mark.django_db
-class TestWhatGoes:
+class TestDeletion:
     @pytest.mark.parametrize(("plan", "days"), DAYS.items())
-    def test_an_email_goes_when_its_plans_days_have_passed(self, api: Api, alice: Account, plan, days):
+    def test_an_email_is_deleted_after_the_retention_of_its_plan(self, api: Api, alice: Account, plan, days):
         change_plan(alice.workspace, plan)
-        kept, gone = send(api), send(api)
-        work()
+        kept, expired = send(api), send(api)
+        deliver()
         age(timedelta(days=days) - MINUTE, id=kept)
-        age(timedelta(days=days) + MINUTE, id=gone)
+        age(timedelta(days=days) + MINUTE, id=expired)
         expire()
-        assert [api.get(f"/emails/{id_}").status_code for id_ in (kept, gone)] == [200, 404]
+        assert [api.get(f"/emails/{id_}").status_code for id_ in (kept, expired)] == [200, 404]
 
-    def test_everything_of_it_goes_and_all_its_paths_are_404(self, api: Api):
+    def test_all_rows_of_the_email_are_deleted_and_its_paths_are_404(self, api: Api):
         email_id = send(api, attachments=[FILE], cc=["c@example.com"])
-        work()
+        deliver()
         age(LONG_AGO)
         expire()
         assert not any(model.objects.exists() for model in (Email, Recipient, Event, Content, Attachment))
@@ -98,16 +98,16 @@ class TestWhatGoes:
         assert api.get("/emails").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
 
     @pytest.mark.parametrize("outcome", [OK, BOUNCED])
-    def test_failures_go_like_successes(self, api: Api, outcome):
+    def test_failed_emails_are_deleted_like_delivered_ones(self, api: Api, outcome):
         send(api)
-        work(outcome)
+        deliver(outcome)
         age(LONG_AGO)
         expire()
         assert not Email.objects.exists()
 
-    def test_a_cancelled_email_counts_from_its_cancellation(self, api: Api):
-        moment = (timezone.now() + timedelta(days=1)).isoformat()
-        email_id = send(api, scheduledFor=moment)
+    def test_retention_of_a_cancelled_email_counts_from_its_cancellation(self, api: Api):
+        scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
+        email_id = send(api, scheduledFor=scheduled_for)
         api.delete(f"/emails/{email_id}")
         age(timedelta(days=364))
         expire()
@@ -116,59 +116,59 @@ class TestWhatGoes:
         expire()
         assert not Email.objects.exists()
 
-    def test_the_last_recipients_end_counts(self, api: Api):
+    def test_retention_counts_from_the_last_finished_recipient(self, api: Api):
         send(api, to=["a@example.com", "b@example.com"])
         first, second = claim()
-        record([Result(first, OK)])
+        record_results([SendResult(first, OK)])
         assert Email.objects.get().finished_at is None
         age(LONG_AGO)
-        record([Result(second, OK)])
+        record_results([SendResult(second, OK)])
         assert Email.objects.get().finished_at == Recipient.objects.get(id=second.recipient_id).finished_at
         expire()
         assert Email.objects.exists()
 
-    def test_batches_of_any_size_reach_the_end(self, api: Api, monkeypatch):
-        monkeypatch.setattr(retention, "AT_ONCE", 2)
+    def test_batches_of_any_size_delete_everything(self, api: Api, monkeypatch):
+        monkeypatch.setattr(retention, "BATCH_SIZE", 2)
         for number in range(5):
             send(api, to=[f"{number}{letter}@example.com" for letter in "abc"[: 1 + number % 3]])
-        work()
+        deliver()
         age(LONG_AGO)
         expire()
         assert not Email.objects.exists()
 
 
 @pytest.mark.django_db
-class TestWhatStays:
+class TestKeptRows:
     @pytest.mark.parametrize("state", ["scheduled", "queued", "claimed", "waiting"])
-    def test_an_email_with_work_left_stays_whatever_its_age(self, api: Api, state):
-        moment = (timezone.now() + timedelta(days=1)).isoformat()
-        email_id = send(api, **({"scheduledFor": moment} if state == "scheduled" else {}))
+    def test_an_unfinished_email_stays_at_any_age(self, api: Api, state):
+        scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
+        email_id = send(api, **({"scheduledFor": scheduled_for} if state == "scheduled" else {}))
         if state in {"claimed", "waiting"}:
-            held = claim()
+            email_claims = claim()
         if state == "waiting":
-            record(
+            record_results(
                 [
-                    Result(one, DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary"))
-                    for one in held
+                    SendResult(one, DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary"))
+                    for one in email_claims
                 ]
             )
         age(LONG_AGO)
         expire()
         assert api.get(f"/emails/{email_id}").status_code == 200
 
-    def test_one_recipient_with_work_left_keeps_the_whole(self, api: Api):
+    def test_one_unfinished_recipient_keeps_the_email(self, api: Api):
         send(api, to=["a@example.com", "b@example.com"])
-        record([Result(claim(1)[0], OK)])
+        record_results([SendResult(claim(1)[0], OK)])
         age(LONG_AGO)
-        # As if a mistake had marked it: the queue has the last word.
+        # Simulates a wrong finished_at: the queue decides.
         Email.objects.update(finished_at=timezone.now() - LONG_AGO)
         expire()
         assert Recipient.objects.count() == 2
 
-    def test_content_stays_until_its_last_email_goes(self, api: Api):
+    def test_content_stays_until_its_last_email_is_deleted(self, api: Api):
         first = send(api, attachments=[FILE])
         second = api.post(f"/emails/{first}/resend").json()["id"]
-        work()
+        deliver()
         age(LONG_AGO, id=first)
         expire()
         assert api.get(f"/emails/{second}").json()["attachments"][0]["filename"] == "a.txt"
@@ -176,13 +176,13 @@ class TestWhatStays:
         expire()
         assert not Content.objects.exists()
 
-    def test_figures_stay_and_the_list_counts_what_there_is(self, api: Api):
+    def test_analytics_stay_and_the_list_counts_existing_emails(self, api: Api):
         for outcome in (OK, OK, BOUNCED):
             send(api)
-            work(outcome)
+            deliver(outcome)
         before = api.get("/analytics").json(), api.get("/analytics/daily").json(), api.get("/queue/stats").json()
-        # Time does not pass here: moved into another hour, emails would not be those that were counted.
-        for _ in retention.expired_emails(Workspace.objects.get().id, timedelta(hours=-1)):
+        # A negative age instead of age(): emails moved to another hour would not match their counters.
+        for _ in retention.delete_expired_emails(Workspace.objects.get().id, timedelta(hours=-1)):
             pass
         assert not Email.objects.exists()
         after = api.get("/analytics").json(), api.get("/analytics/daily").json(), api.get("/queue/stats").json()
@@ -190,12 +190,12 @@ class TestWhatStays:
         assert after[0]["breakdown"] == {"delivered": 2, "bounced": 1, "opened": 0, "clicked": 0}
         assert [api.get("/emails", {"status": name}).json()["total"] for name in ("", "bounced")] == [0, 0]
 
-    def test_suppressions_usage_and_idempotency_answers_stay(self, api: Api):
+    def test_suppressions_usage_and_stored_responses_stay(self, api: Api):
         api.post("/suppressions", {"email": "no@example.com"})
         body = mail(idempotencyKey="once")
         first = api.post("/emails/send", body).json()
         used = api.get("/me").json()["quota"]["used"]
-        work()
+        deliver()
         age(LONG_AGO)
         expire()
         again = api.post("/emails/send", body)
@@ -204,11 +204,11 @@ class TestWhatStays:
         assert Suppression.objects.count() == 1
         assert api.get("/me").json()["quota"]["used"] == used
 
-    def test_another_workspaces_plan_is_its_own(self, api: Api, bobs_api: Api, bob: Account):
+    def test_each_workspace_has_the_retention_of_its_plan(self, api: Api, bobs_api: Api, bob: Account):
         change_plan(bob.workspace, "free")
         mine = send(api)
         send(bobs_api, **{"from": "x@bob.example"})
-        work()
+        deliver()
         age(timedelta(days=8))
         expire()
         assert [email.id for email in Email.objects.all()] == [mine]
@@ -223,10 +223,10 @@ class TestTemplateVersions:
         expire()
         return sorted(TemplateVersion.objects.values_list("html", flat=True))
 
-    def test_a_version_goes_with_its_last_email_once_it_is_replaced(self, api: Api):
+    def test_a_replaced_version_is_deleted_with_its_last_email(self, api: Api):
         template_id = api.post("/templates", self.TEMPLATE).json()["id"]
         send(api, html=None, templateId=template_id)
-        work()
+        deliver()
         api.patch(f"/templates/{template_id}", {"htmlContent": "<p>2</p>"})
         api.patch(f"/templates/{template_id}", {"htmlContent": "<p>3</p>"})
         assert self.versions() == ["<p>1</p>", "<p>3</p>"]
@@ -235,7 +235,7 @@ class TestTemplateVersions:
         api.delete(f"/templates/{template_id}")
         assert self.versions() == []
 
-    def test_a_version_stays_for_a_day_for_whoever_has_just_read_it(self, api: Api):
+    def test_a_replaced_version_stays_for_a_day(self, api: Api):
         template_id = api.post("/templates", self.TEMPLATE).json()["id"]
         api.delete(f"/templates/{template_id}")
         expire()
@@ -243,8 +243,8 @@ class TestTemplateVersions:
 
 
 @pytest.mark.django_db
-def test_the_oldest_are_found_by_the_index_of_lists():
-    """No index serves retention alone, and none is scanned for it."""
+def test_retention_uses_the_index_of_the_list():
+    """Retention has no separate index and must not scan the table."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
         values = {
@@ -260,12 +260,12 @@ def test_the_oldest_are_found_by_the_index_of_lists():
 
 
 @pytest.mark.django_db
-def test_every_table_that_refers_to_an_email_goes_with_it():
-    """A new one would keep emails from being deleted, or be left behind.
+def test_every_table_that_refers_to_emails_is_deleted_with_them():
+    """A new table would block the deletion of emails, or keep orphaned rows.
 
-    Its rows are deleted by emails.upkeep.retention, or by the database, with a constraint that cascades.
+    Its rows must be deleted by emails.upkeep.retention, or by a database constraint that cascades.
     """
-    known = {Recipient, Event, Pending}
+    known = {Recipient, Event, QueueEntry}
     referring = {relation.related_model for model in (Email, Recipient) for relation in model._meta.related_objects}
     with connection.cursor() as cursor:
         cursor.execute("SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f' AND confdeltype = 'c'")
@@ -275,8 +275,8 @@ def test_every_table_that_refers_to_an_email_goes_with_it():
 
 
 @pytest.fixture
-def committed(transactional_db) -> tuple[Api, Workspace]:
-    """Rows that other connections see."""
+def committed_workspace(transactional_db) -> tuple[Api, Workspace]:
+    """Create a workspace in committed rows, visible to other connections."""
     from tests.conftest import make_account
 
     account = make_account("alice")
@@ -284,10 +284,10 @@ def committed(transactional_db) -> tuple[Api, Workspace]:
     return Api(make_key(account.workspace)), account.workspace
 
 
-def in_thread(act):
+def run_in_thread(action):
     def run():
         try:
-            return act()
+            return action()
         finally:
             connection.close()
 
@@ -295,59 +295,59 @@ def in_thread(act):
         return pool.submit(run).result(timeout=30)
 
 
-class TestBesideOthers:
-    def test_what_somebody_holds_is_left_to_the_next_run(self, committed):
-        api, _ = committed
-        held, free = send(api), send(api)
-        work()
+class TestConcurrency:
+    def test_locked_emails_are_left_to_the_next_run(self, committed_workspace):
+        api, _ = committed_workspace
+        locked, unlocked = send(api), send(api)
+        deliver()
         age(LONG_AGO)
         with transaction.atomic():
-            Recipient.objects.select_for_update().get(email=held)
-            in_thread(expire)
-            assert in_thread(lambda: list(Email.objects.values_list("id", flat=True))) == [held]
+            Recipient.objects.select_for_update().get(email=locked)
+            run_in_thread(expire)
+            assert run_in_thread(lambda: list(Email.objects.values_list("id", flat=True))) == [locked]
         expire()
-        assert not Email.objects.filter(id__in=[held, free]).exists()
+        assert not Email.objects.filter(id__in=[locked, unlocked]).exists()
 
-    def test_an_email_that_is_being_copied_stays(self, committed):
-        api, _ = committed
+    def test_an_email_that_is_being_copied_stays(self, committed_workspace):
+        api, _ = committed_workspace
         email_id = send(api)
-        work()
+        deliver()
         age(LONG_AGO)
         with transaction.atomic():
             Email.objects.select_for_update(no_key=True).get(id=email_id)
-            in_thread(expire)
+            run_in_thread(expire)
         assert api.post(f"/emails/{email_id}/resend").status_code == 202
 
-    def test_a_cancellation_that_comes_too_late_finds_nothing(self, committed):
-        api, _ = committed
+    def test_a_cancellation_of_a_deleted_email_is_404(self, committed_workspace):
+        api, _ = committed_workspace
         email = Email.objects.get(id=send(api))
-        work()
+        deliver()
         age(LONG_AGO)
         expire()
         with pytest.raises(NotFound):
             cancel_email(email)
 
-    def test_the_queue_is_never_scanned(self, committed):
-        """The look-ups of foreign keys keep the plan of the first, which may have been made beside an empty queue."""
-        api, workspace = committed
+    def test_the_queue_is_never_scanned(self, committed_workspace):
+        """Foreign key checks reuse their first plan, which may have been made for an empty queue."""
+        api, workspace = committed_workspace
         send(api)
-        work()
+        deliver()
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE emails_pending")
         with transaction.atomic(), connection.cursor() as cursor:
-            # What this connection has not told of yet counts, too: sending's own looks at a queue of one row.
-            before = scans_of_the_queue(cursor)
-            for _ in retention.expired_emails(workspace.id, timedelta(hours=-1)):
+            # Statistics not yet flushed count, too: sending has scanned the queue of one row.
+            before = count_queue_scans(cursor)
+            for _ in retention.delete_expired_emails(workspace.id, timedelta(hours=-1)):
                 pass
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            assert scans_of_the_queue(cursor) == before
+            assert count_queue_scans(cursor) == before
         assert not Email.objects.exists()
 
-    def test_only_one_sweep_of_a_kind_runs(self, committed):
+    def test_only_one_sweep_of_a_kind_runs(self, committed_workspace):
         inner = []
 
         def batches(workspace_id, older_than):
-            in_thread(lambda: sweep("test", lambda *_: iter(inner.append(1) or ())))
+            run_in_thread(lambda: sweep("test", lambda *_: iter(inner.append(1) or ())))
             yield
 
         sweep("test", batches)
@@ -355,27 +355,27 @@ class TestBesideOthers:
         sweep("test", lambda *_: iter(inner.append(1) or ()))
         assert inner == [1]
 
-    def test_sending_goes_on_beside_it_and_nothing_is_lost(self, committed, monkeypatch):
-        """Accepting, recording and deleting at the same time: no deadlock, no error, the right rows left."""
-        monkeypatch.setattr(retention, "AT_ONCE", 20)
-        api, workspace = committed
+    def test_sending_continues_during_retention_and_nothing_is_lost(self, committed_workspace, monkeypatch):
+        """Accept, record and delete concurrently: no deadlock, no error, and the right rows are left."""
+        monkeypatch.setattr(retention, "BATCH_SIZE", 20)
+        api, workspace = committed_workspace
         for number in range(120):
             send(api, to=[f"{number}@example.com", "b@example.com"])
-        work()
+        deliver()
         age(LONG_AGO)
         done = threading.Event()
 
         def worker():
-            while not done.is_set() or Pending.objects.exists():
-                record([Result(held, OK) for held in claim(5)])
+            while not done.is_set() or QueueEntry.objects.exists():
+                record_results([SendResult(email_claim, OK) for email_claim in claim(5)])
 
         def sender():
             key = make_key(workspace)
             return [send(Api(key)) for _ in range(40)]
 
-        def own_connection(act):
+        def own_connection(action):
             try:
-                return act()
+                return action()
             finally:
                 connection.close()
 

@@ -1,4 +1,4 @@
-"""A stand-in for the project's manage.py: what the launcher calls, without the project."""
+"""Fake manage.py with the commands that the launcher calls."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import psycopg
 
 
 def migrate() -> None:
-    """Leave a row, so that tests see what a second start keeps."""
+    """Insert a row, so that tests can count starts."""
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS starts (id serial)")
         connection.execute("INSERT INTO starts DEFAULT VALUES")
@@ -20,13 +20,13 @@ def migrate() -> None:
 
 def create_demo() -> None:
     """Print the logins."""
-    logins = {"apiKey": "pr_stand_in", "from": "Demo <hello@demo.example>"}
+    logins = {"apiKey": "pr_fake", "from": "Demo <hello@demo.example>"}
     logins |= {"dashboardEmail": "demo@demo.example", "dashboardPassword": "it's secret"}
     sys.stdout.write(json.dumps(logins | {"staffEmail": "staff@demo.example", "staffPassword": "s"}))
 
 
 def worker() -> None:
-    """Run for ever, with a child that knows nothing of its parent's end."""
+    """Run forever, with a child that does not notice the exit of its parent."""
     subprocess.Popen(["sleep", "1000"])
     if "STUBBORN" in os.environ:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -35,13 +35,13 @@ def worker() -> None:
 
 
 def count() -> None:
-    """Print how often migrate ran."""
+    """Print the number of migrate runs."""
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
         sys.stdout.write("{}\n".format(*connection.execute("SELECT count(*) FROM starts").fetchone()))
 
 
 def count_slowly() -> None:
-    """Count when told to."""
+    """Print a line, wait for the end of standard input, then count."""
     sys.stdout.write("counting\n")
     sys.stdout.flush()
     sys.stdin.read()
@@ -49,13 +49,13 @@ def count_slowly() -> None:
 
 
 def show() -> None:
-    """Print the settings that the launcher hands over."""
+    """Print the settings that the launcher passes."""
     names = ("MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "APP_KEYS", "INBOX_PORT")
     sys.stdout.write(json.dumps({name: os.environ[name] for name in names} | {"here": str(Path.cwd())}))
 
 
 def shout() -> None:
-    """Give standard input back louder, and fail with a code of its own."""
+    """Print standard input in capitals and exit with code 7."""
     sys.stdout.write(sys.stdin.read().upper())
     sys.exit(7)
 

@@ -1,18 +1,18 @@
-"""The process table of the stand-in: a web server that forks, and a worker with a child."""
+"""Process table of the fake project: a web server that forks, and a worker with a child."""
 
 import signal
 from dataclasses import dataclass
 
-from embedded.processes.processes import Ladder
+from embedded.processes.processes import StopSequence
 
 
 @dataclass(frozen=True)
 class Program:
-    """A process kept running."""
+    """A process of the fake project."""
 
     name: str
     arguments: tuple[str, ...]
-    ladder: Ladder = ((signal.SIGTERM, 10), (signal.SIGKILL, 5))
+    stop_sequence: StopSequence = ((signal.SIGTERM, 10), (signal.SIGKILL, 5))
 
 
 PROGRAMS = (

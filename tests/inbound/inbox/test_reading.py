@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inbound.inbox.reading import MAX_PARTS, read_mail
 
 
-def test_reads_what_honest_mail_says():
+def test_reads_a_genuine_message():
     message = EmailMessage(policy=SMTP)
     message["Subject"] = "Grüße 📮"
     message["From"] = "Zoë <zoe@example.com>"
@@ -22,23 +22,23 @@ def test_reads_what_honest_mail_says():
     assert read.text.strip() == "Grüße als Text"
     assert read.html.strip() == "<p>Grüße</p>"
     assert [(file.filename, file.size_bytes) for file in read.attachments] == [("Rechnung März.pdf", 4)]
-    assert not read.complaint
+    assert not read.error
 
 
-def test_says_when_there_is_too_much():
+def test_explains_that_a_message_has_too_many_parts():
     source = b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n' + b"--x\r\n\r\na\r\n" * (MAX_PARTS + 1)
 
-    assert "more than 100 parts" in read_mail(source).complaint
+    assert "more than 100 parts" in read_mail(source).error
 
 
-def test_carries_nothing_that_a_page_cannot():
+def test_removes_characters_that_html_cannot_represent():
     read = read_mail(b"Subject: a\x00b\xff\r\n\r\nc\x00d")
 
     assert "\0" not in read.text + dict(read.headers)["Subject"]
     (read.text + str(read.headers)).encode()
 
 
-def test_takes_no_longer_for_the_largest():
+def test_reads_the_largest_message_in_bounded_time():
     started = time.process_time()
 
     read_mail(b"Content-Type: text/plain\r\n\r\n" + b"\n" * 30_000_000)

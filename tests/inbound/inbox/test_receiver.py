@@ -1,4 +1,4 @@
-"""The inbox takes anything over real SMTP, stores it before its 250, and knows whose it is."""
+"""The inbox over real SMTP: accepts every message, stores it before its 250, and assigns it to a workspace."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ def send(port, source, *recipients, sender="a@b.example"):
         return client.sendmail(sender, recipients or ["ada@example.com"], source)
 
 
-def test_a_message_is_kept_byte_for_byte_for_each_recipient(port):
+def test_a_message_is_stored_byte_for_byte_for_each_recipient(port):
     source = b"Subject: =?utf-8?b?w5xtbGF1dA==?=\r\nFrom: Ada <a@b.example>\r\n\r\n..dot\r\nend\r\n"
     send(port, source, "x@example.com", "y@example.com")
     assert [bytes(mail.source) for mail in CaughtMail.objects.all()] == [source, source]
@@ -55,7 +55,7 @@ def test_a_message_is_kept_byte_for_byte_for_each_recipient(port):
     assert mail.workspace_id is None
 
 
-def test_a_copy_of_ours_belongs_to_its_workspace(port):
+def test_a_message_to_a_recipient_belongs_to_its_workspace(port):
     workspace = make_account("alice").workspace
     make_domain(workspace, "alice.example")
     accept(workspace, "ada@example.com")
@@ -77,12 +77,12 @@ def test_a_copy_of_ours_belongs_to_its_workspace(port):
         b"Subject: " + b"x" * 900 + b"\r\n\r\n",
     ],
 )
-def test_hostile_mail_is_kept_too(port, source):
+def test_a_hostile_message_is_stored(port, source):
     send(port, source)
     assert CaughtMail.objects.count() == 1
 
 
-def test_mail_that_cannot_be_stored_is_refused_for_now(port, monkeypatch):
+def test_a_message_that_cannot_be_stored_is_451(port, monkeypatch):
     from django.db import DatabaseError
 
     def fail(*args):

@@ -1,4 +1,4 @@
-"""Caught mail goes with the plan's days."""
+"""Caught messages are deleted after the plan's retention period."""
 
 from datetime import timedelta
 
@@ -15,25 +15,27 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _no_rests(monkeypatch):
-    monkeypatch.setattr("workspaces.retention.REST", 0.0)
+    monkeypatch.setattr("workspaces.retention.REST_RATIO", 0.0)
 
 
-def caught(workspace, *, days, minutes=0):
-    moment = timezone.now() - timedelta(days=days, minutes=minutes)
-    return CaughtMail.objects.create(workspace=workspace, recipient="a@example.com", source=b"x", received_at=moment)
+def catch_mail(workspace, *, days, minutes=0):
+    received_at = timezone.now() - timedelta(days=days, minutes=minutes)
+    return CaughtMail.objects.create(
+        workspace=workspace, recipient="a@example.com", source=b"x", received_at=received_at
+    )
 
 
-def test_it_goes_when_its_plans_days_have_passed(alice, bob, monkeypatch):
-    monkeypatch.setattr(retention, "AT_ONCE", 2)
+def test_messages_are_deleted_after_the_retention_period_of_their_plan(alice, bob, monkeypatch):
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     Workspace.objects.filter(id=bob.workspace.id).update(plan="free")
     kept = {
-        caught(alice.workspace, days=365, minutes=-1),
-        caught(bob.workspace, days=7, minutes=-1),
-        caught(None, days=7, minutes=-1),
+        catch_mail(alice.workspace, days=365, minutes=-1),
+        catch_mail(bob.workspace, days=7, minutes=-1),
+        catch_mail(None, days=7, minutes=-1),
     }
     for _ in range(3):
-        caught(alice.workspace, days=365, minutes=1)
-        caught(bob.workspace, days=7, minutes=1)
-        caught(None, days=7, minutes=1)
+        catch_mail(alice.workspace, days=365, minutes=1)
+        catch_mail(bob.workspace, days=7, minutes=1)
+        catch_mail(None, days=7, minutes=1)
     expire()
     assert set(CaughtMail.objects.all()) == kept

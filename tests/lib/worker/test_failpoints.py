@@ -1,4 +1,4 @@
-"""Plans of faults: read strictly, struck at the nth visit, refused in production."""
+"""Failpoints: strict parsing of plans, failures at the nth visit, refusal in production."""
 
 import subprocess
 import sys
@@ -15,42 +15,42 @@ from tests.stack.stack import REPOSITORY
     "text",
     ["nowhere:1:kill", "emails.after_claim:0:kill", "emails.after_claim:x:kill", "emails.after_claim:1:dance", "kill"],
 )
-def test_a_senseless_plan_is_told(text):
-    with pytest.raises(ValueError, match="FAULT_PLAN holds"):
-        failpoints.read_plan(text)
+def test_an_invalid_plan_is_refused(text):
+    with pytest.raises(ValueError, match=r"FAULT_PLAN: .* is not a valid"):
+        failpoints.parse_plan(text)
 
 
-def test_a_point_is_struck_at_its_nth_visit_and_no_other():
-    struck = failpoints.Faults(failpoints.read_plan("emails.after_claim:2:raise"))
-    struck.visit("emails.after_claim")
-    struck.visit("emails.after_record")
-    with pytest.raises(failpoints.Fault):
-        struck.visit("emails.after_claim")
-    struck.visit("emails.after_claim")
+def test_a_failpoint_fails_at_its_nth_visit_only():
+    plan = failpoints.FailurePlan(failpoints.parse_plan("emails.after_claim:2:raise"))
+    plan.visit("emails.after_claim")
+    plan.visit("emails.after_record")
+    with pytest.raises(failpoints.FailpointError):
+        plan.visit("emails.after_claim")
+    plan.visit("emails.after_claim")
 
 
 def test_a_sleep_lasts_as_long_as_planned():
     started = time.monotonic()
-    failpoints.Faults(failpoints.read_plan("emails.after_claim:1:sleep=0.05")).visit("emails.after_claim")
+    failpoints.FailurePlan(failpoints.parse_plan("emails.after_claim:1:sleep=0.05")).visit("emails.after_claim")
     assert time.monotonic() - started >= 0.05
 
 
-def test_a_kill_ends_the_process_and_nothing_is_done_after_it():
-    code = "from lib.worker.failpoints import fault; fault('emails.after_claim'); print('alive')"
+def test_a_kill_ends_the_process_immediately():
+    code = "from lib.worker.failpoints import failpoint; failpoint('emails.after_claim'); print('alive')"
     environment = {"FAULT_PLAN": "emails.after_claim:1:kill"}
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, env=environment, capture_output=True, check=False
     )
-    assert (ended.returncode, ended.stdout) == (-9, b"")
+    assert (process.returncode, process.stdout) == (-9, b"")
 
 
-def test_without_a_plan_a_point_does_nothing():
-    assert failpoints.failpoint is failpoints._nothing
+def test_without_a_plan_a_failpoint_does_nothing():
+    assert failpoints.failpoint is failpoints._do_nothing
     assert failpoints.failpoint("emails.after_claim") is None
 
 
 @pytest.mark.parametrize(
-    ("plan", "purpose", "is_embedded", "words"),
+    ("plan", "purpose", "is_embedded", "message"),
     [
         ("emails.after_claim:1:kill", "", False, "FAULT_PLAN makes processes fail"),
         ("emails.after_claim:1:kill", "on purpose", False, ""),
@@ -58,8 +58,8 @@ def test_without_a_plan_a_point_does_nothing():
         ("", "", False, ""),
     ],
 )
-def test_production_refuses_a_plan_that_is_not_on_purpose(monkeypatch, settings, plan, purpose, is_embedded, words):
+def test_production_refuses_a_plan_without_confirmation(monkeypatch, settings, plan, purpose, is_embedded, message):
     settings.EMBEDDED = is_embedded
     monkeypatch.setenv("FAULT_PLAN", plan)
     monkeypatch.setenv("FAULT_PLAN_IN_PRODUCTION", purpose)
-    assert "".join(checks._faults())[: len(words) or None] == words
+    assert "".join(checks._failpoints())[: len(message) or None] == message

@@ -1,4 +1,4 @@
-"""The drain of a made-up queue: what it claims, how it survives its work's faults, how it stops."""
+"""The queue processor with a queue in memory: claims, errors of its work, wake-ups and shutdown."""
 
 import threading
 import time
@@ -10,32 +10,32 @@ from django.db import OperationalError
 
 from lib.worker import processor, shutdown, wakeup
 from lib.worker.leases import Lease
-from lib.worker.processor import Drain
+from lib.worker.processor import QueueProcessor
 from tests.stack.stack import wait_for
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberJob:
     key: int
 
 
-class Numbers:
-    """Hands out numbers and remembers what was recorded."""
+class NumberWork:
+    """A queue of numbers in memory; results are collected in `recorded`."""
 
     kind = "numbers"
-    held_back = False
+    has_waiting_entries = False
 
     def __init__(self, count, *, sessions=8, perform=None):
         self.sessions = sessions
         self.waiting = deque(range(count))
         self.recorded, self.claims, self.renewed = [], [], []
-        self.record_faults = 0
+        self.record_errors = 0
         self._perform = perform
 
     def claim(self, limit):
-        taken = [Number(self.waiting.popleft()) for _ in range(min(limit, len(self.waiting)))]
+        taken = [NumberJob(self.waiting.popleft()) for _ in range(min(limit, len(self.waiting)))]
         self.claims.append(len(taken))
-        self.has_found = bool(taken)
+        self.has_claimed = bool(taken)
         return taken
 
     async def perform(self, job, lease):
@@ -43,12 +43,12 @@ class Numbers:
             return await self._perform(job, lease)
         return job.key
 
-    def crashed(self, job, error):
+    def crash_result(self, job, error):
         return f"{job.key} {type(error).__name__}"
 
     def record(self, results):
-        if self.record_faults:
-            self.record_faults -= 1
+        if self.record_errors:
+            self.record_errors -= 1
             raise OperationalError("gone")
         self.recorded.extend(results)
 
@@ -58,43 +58,43 @@ class Numbers:
 
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch, db):
-    monkeypatch.setattr(wakeup, "ring", lambda _: None)
-    monkeypatch.setattr(wakeup, "answer", lambda _: False)
-    monkeypatch.setattr(processor, "TROUBLE_SECONDS", 0.01)
+    monkeypatch.setattr(wakeup, "notify", lambda _: None)
+    monkeypatch.setattr(wakeup, "acknowledge", lambda _: False)
+    monkeypatch.setattr(processor, "DATABASE_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(shutdown, "_stopping", threading.Event())
 
 
-def test_a_drain_empties_the_queue_and_ends():
-    work = Numbers(1000)
-    Drain(work).run()
+def test_a_processor_empties_the_queue_and_returns():
+    work = NumberWork(1000)
+    QueueProcessor(work).run()
     assert sorted(work.recorded) == list(range(1000))
 
 
-def test_it_claims_no_more_than_it_has_sessions_for():
-    work = Numbers(100, sessions=8)
-    Drain(work).run()
+def test_it_claims_no_more_jobs_than_sessions():
+    work = NumberWork(100, sessions=8)
+    QueueProcessor(work).run()
     assert max(work.claims) == 8
 
 
-def test_a_crash_of_one_job_is_its_own_result():
+def test_a_crash_affects_only_its_job():
     async def perform(job, lease):
         if job.key == 3:
             raise ZeroDivisionError
         return job.key
 
-    work = Numbers(5, perform=perform)
-    Drain(work).run()
+    work = NumberWork(5, perform=perform)
+    QueueProcessor(work).run()
     assert sorted(map(str, work.recorded)) == ["0", "1", "2", "3 ZeroDivisionError", "4"]
 
 
-def test_results_wait_while_the_database_is_away():
-    work = Numbers(20)
-    work.record_faults = 3
-    Drain(work).run()
+def test_results_are_kept_while_the_database_is_down():
+    work = NumberWork(20)
+    work.record_errors = 3
+    QueueProcessor(work).run()
     assert sorted(work.recorded) == list(range(20))
 
 
-def test_slow_jobs_do_not_keep_the_free_sessions_from_work():
+def test_slow_jobs_do_not_block_free_sessions():
     import asyncio
 
     release = threading.Event()
@@ -104,85 +104,85 @@ def test_slow_jobs_do_not_keep_the_free_sessions_from_work():
             await asyncio.sleep(0.02)
         return job.key
 
-    work = Numbers(60, sessions=8, perform=perform)
-    thread = threading.Thread(target=Drain(work).run)
+    work = NumberWork(60, sessions=8, perform=perform)
+    thread = threading.Thread(target=QueueProcessor(work).run)
     thread.start()
     try:
-        wait_for(lambda: len(work.recorded) == 53, seconds=10, what="the quick ones, while seven are slow")
+        wait_for(lambda: len(work.recorded) == 53, seconds=10, what="the fast jobs, while seven are slow")
     finally:
         release.set()
         thread.join()
     assert len(work.recorded) == 60
 
 
-def test_a_second_call_wakes_the_running_drain_and_returns():
+def test_a_second_call_wakes_the_running_processor_and_returns():
     import asyncio
 
     async def perform(job, lease):
         await asyncio.sleep(0.5 if job.key == 0 else 0)
         return job.key
 
-    work = Numbers(1, perform=perform)
-    drain = Drain(work)
-    thread = threading.Thread(target=drain.run)
+    work = NumberWork(1, perform=perform)
+    running = QueueProcessor(work)
+    thread = threading.Thread(target=running.run)
     thread.start()
     wait_for(lambda: work.claims, seconds=5, what="the first claim")
     work.waiting.append(7)
     started = time.monotonic()
-    drain.run()
+    running.run()
     assert time.monotonic() - started < 0.2
     thread.join()
     assert sorted(work.recorded) == [0, 7]
 
 
-def test_who_rings_during_a_drain_is_heard_before_it_ends(monkeypatch):
-    """The bell's key keeps rings back until somebody answers; what was accepted behind it must not wait for a timer."""
-    work = Numbers(3)
-    # Its own ring; one that came during the drain, and what was accepted behind it; none since.
-    answers = deque([(True, []), (True, [7]), (False, [])])
+def test_a_notification_during_a_claim_is_not_lost(monkeypatch):
+    """Coalesced notifications leave no trace; an email accepted behind one must not wait for the timer."""
+    work = NumberWork(3)
+    # The initial notification; one that arrives during the run, with a new job; none after that.
+    acknowledgements = deque([(True, []), (True, [7]), (False, [])])
 
-    def answer(kind):
-        has_rung, late = answers.popleft()
-        work.waiting.extend(late)
-        return has_rung
+    def acknowledge(kind):
+        was_notified, new_numbers = acknowledgements.popleft()
+        work.waiting.extend(new_numbers)
+        return was_notified
 
-    monkeypatch.setattr(wakeup, "answer", answer)
-    Drain(work).run()
+    monkeypatch.setattr(wakeup, "acknowledge", acknowledge)
+    QueueProcessor(work).run()
     assert sorted(work.recorded) == [0, 1, 2, 7]
-    assert not answers
+    assert not acknowledgements
 
 
-def test_a_stop_claims_nothing_more_and_finishes_what_is_under_way():
+def test_a_shutdown_stops_claims_and_finishes_jobs_in_flight():
     async def perform(job, lease):
         shutdown.stop()
         return job.key
 
-    work = Numbers(100, sessions=4, perform=perform)
-    Drain(work).run()
+    work = NumberWork(100, sessions=4, perform=perform)
+    QueueProcessor(work).run()
     assert sorted(work.recorded) == [0, 1, 2, 3]
     assert len(work.waiting) == 96
 
 
-def test_leases_under_way_are_renewed(monkeypatch):
+def test_leases_of_jobs_in_flight_are_renewed(monkeypatch):
     import asyncio
 
     monkeypatch.setattr(processor, "RENEW_EVERY_SECONDS", 0.05)
-    seen = []
+    renewals = []
 
     async def perform(job, lease):
         before = lease.renewed_at
         await asyncio.sleep(0.5)
-        seen.append(lease.renewed_at > before)
+        renewals.append(lease.renewed_at > before)
         return job.key
 
-    work = Numbers(2, perform=perform)
-    Drain(work).run()
+    work = NumberWork(2, perform=perform)
+    QueueProcessor(work).run()
     assert [0, 1] in work.renewed
-    assert seen == [True, True]
+    assert renewals == [True, True]
 
 
-def test_a_lease_is_held_until_it_may_be_gone():
+def test_a_lease_is_valid_until_its_margin():
     from lib.worker.leases import LEASE_SECONDS, MARGIN_SECONDS, boot_seconds
 
-    assert Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS - 5)).is_held()
-    assert not Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS + 1)).is_held()
+    assert Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS - 5)).is_valid()
+    assert not Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS + 1)).is_valid()

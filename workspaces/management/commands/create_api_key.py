@@ -1,4 +1,4 @@
-"""manage.py create_api_key: a key for a workspace, printed once."""
+"""Command create_api_key: create an API key for a workspace and print it once."""
 
 import json
 from datetime import UTC, datetime
@@ -12,17 +12,17 @@ from workspaces.services import issue_api_key
 
 
 class Command(BaseCommand):
-    help = "Create an API key and print it; it cannot be shown again."
+    help = "Create an API key and print it. It cannot be shown again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True, help="the workspace's id, ws_…")
         parser.add_argument("--name", required=True)
         parser.add_argument("--scope", required=True, choices=ApiKey.Scope.values)
-        parser.add_argument("--expires", help="an ISO 8601 moment such as 2027-01-01T00:00:00Z")
+        parser.add_argument("--expires", help="an ISO 8601 time such as 2027-01-01T00:00:00Z")
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = self.workspace(options["workspace"])
-        expires_at = self.moment(options["expires"]) if options["expires"] else None
+        expires_at = self.expiry(options["expires"]) if options["expires"] else None
         key, secret = issue_api_key(workspace, name=options["name"], scope=options["scope"], expires_at=expires_at)
         self.stdout.write(json.dumps({"id": key.id, "key": secret.text}))
 
@@ -30,13 +30,13 @@ class Command(BaseCommand):
         try:
             return Workspace.objects.get(id=workspace_id)
         except (Workspace.DoesNotExist, ValueError) as error:
-            raise CommandError(f"There is no workspace {workspace_id!r}.") from error
+            raise CommandError(f"Workspace {workspace_id!r} does not exist.") from error
 
-    def moment(self, text: str) -> datetime:
+    def expiry(self, text: str) -> datetime:
         try:
-            found = parse_datetime(text)
+            expires_at = parse_datetime(text)
         except ValueError:
-            found = None
-        if found is None:
-            raise CommandError(f"{text!r} is not a moment such as 2027-01-01T00:00:00Z.")
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+            expires_at = None
+        if expires_at is None:
+            raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
+        return expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)

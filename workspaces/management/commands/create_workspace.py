@@ -1,4 +1,4 @@
-"""manage.py create_workspace: an account with a workspace, for scripts."""
+"""Command create_workspace: create an account and a workspace, for scripts."""
 
 import json
 import sys
@@ -11,11 +11,11 @@ from django.db import transaction
 
 from workspaces.models import User
 from workspaces.plans import PLANS
-from workspaces.services import create_workspace, open_account
+from workspaces.services import create_account, create_workspace
 
 
 class Command(BaseCommand):
-    help = "Create a workspace and, where the address has no account yet, its owner's account."
+    help = "Create a workspace, and the owner's account if it does not exist."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True)
@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def workspace(self, email: str, password: str, name: str, plan: str) -> Any:
         owner = User.objects.filter(email=email).first()
         if owner is None:
-            return open_account(email=email, password=password, workspace_name=name, plan=plan)
+            return create_account(email=email, password=password, workspace_name=name, plan=plan)
         if not owner.check_password(password):
-            raise CommandError(f"{email} has an account with another password.")
+            raise CommandError(f"Wrong password for the existing account {email}.")
         return create_workspace(name=name, plan=plan, owner=owner)

@@ -9,7 +9,7 @@ export class Domains {
     this.#transport = transport;
   }
 
-  /** Register a domain to send from; the answer has the DNS records to publish. */
+  /** Register a sending domain. The response has the DNS records to publish. */
   create(name: string, options?: RequestOptions): Promise<Domain> {
     return this.#transport.json({ method: "POST", path: ["domains"], body: { name }, options });
   }
@@ -22,12 +22,12 @@ export class Domains {
     return this.#transport.json({ method: "GET", path: ["domains", id], options });
   }
 
-  /** Look at the DNS now; the answer says what was found and what to change. */
+  /** Check the DNS records now. The response has the result and the required changes. */
   verify(id: string, options?: RequestOptions): Promise<Domain> {
     return this.#transport.json({ method: "POST", path: ["domains", id, "verify"], isRepeatable: true, options });
   }
 
-  /** Make a new DKIM key, unless one waits to be seen in the DNS; the answer has the record to publish. */
+  /** Create a new DKIM key, unless an earlier one is not in the DNS yet. The response has its record. */
   rotateDkim(id: string, options?: RequestOptions): Promise<Domain> {
     return this.#transport.json({ method: "POST", path: ["domains", id, "rotate-dkim"], isRepeatable: true, options });
   }

@@ -23,19 +23,19 @@ export class Emails {
     this.#transport = transport;
   }
 
-  /** Accept one email, to be sent at once or at `scheduledFor`. Repeated attempts never send it twice. */
+  /** Send one email, now or at `scheduledFor`. Retries never send it twice. */
   async send(email: Send, options?: IdempotentOptions): Promise<Accepted> {
     const body = await bodyOf(email);
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isKeyed: true, options });
   }
 
-  /** Check everything that `send` checks, and show what would be sent; nothing is, and no quota is used. */
+  /** Validate an email and return it rendered, without sending it or using quota. */
   async check(email: Send, options?: RequestOptions): Promise<Checked> {
     const body = { ...(await bodyOf(email)), dryRun: true };
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isRepeatable: true, options });
   }
 
-  /** Send one template to up to 500 recipients, each with data and an email of their own. */
+  /** Send a template to up to 500 recipients. Each gets a separate email, rendered with their data. */
   batch(batch: Batch, options?: IdempotentOptions): Promise<BatchAccepted> {
     return this.#transport.json({ method: "POST", path: ["emails", "batch"], body: batch, isKeyed: true, options });
   }
@@ -44,35 +44,35 @@ export class Emails {
     return this.#transport.json({ method: "GET", path: ["emails", id], options });
   }
 
-  /** Emails that match, newest first. */
+  /** Return matching emails, newest first. */
   list(filters: EmailFilters & Paging = {}, options?: RequestOptions): List<EmailItem> {
     return this.#transport.list(["emails"], filters, options);
   }
 
-  /** The emails that match as CSV, 10,000 rows at most. */
+  /** Return matching emails as CSV, at most 10,000 rows. */
   async export(filters: EmailFilters = {}, options?: RequestOptions): Promise<Export> {
     const call = { method: "GET", path: ["emails", "export"], query: { ...filters } as Query, options } as const;
     const { text, headers } = await this.#transport.text(call);
     return { csv: text, truncated: headers.get("x-export-truncated") === "true" };
   }
 
-  /** The timeline, oldest first. */
+  /** Return the timeline of an email, oldest event first. */
   async events(id: string, options?: RequestOptions): Promise<TimelineEvent[]> {
     const call = { method: "GET", path: ["emails", id, "events"], options } as const;
     return (await this.#transport.json<{ data: TimelineEvent[] }>(call)).data;
   }
 
-  /** Send the same once more, as a new email. */
+  /** Send an email again, as a new email. */
   resend(id: string, options?: IdempotentOptions): Promise<Accepted> {
     return this.#transport.json({ method: "POST", path: ["emails", id, "resend"], isKeyed: true, options });
   }
 
-  /** Cancel a scheduled email. Throws EmailAlreadySentError, or ConflictError, when it is too late. */
+  /** Cancel a scheduled email. Throws EmailAlreadySentError or ConflictError if it is too late. */
   cancel(id: string, options?: RequestOptions): Promise<Cancelled> {
     return this.#transport.json({ method: "DELETE", path: ["emails", id], options });
   }
 
-  /** Move a scheduled email to another time; null sends it now. */
+  /** Move a scheduled email to another time; null sends it immediately. */
   reschedule(id: string, scheduledFor: Date | string | null, options?: RequestOptions): Promise<Rescheduled> {
     return this.#transport.json({ method: "PATCH", path: ["emails", id], body: { scheduledFor }, options });
   }

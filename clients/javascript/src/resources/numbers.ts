@@ -8,12 +8,12 @@ export class AnalyticsResource {
     this.#transport = transport;
   }
 
-  /** Totals and rates of the emails created in the range. */
+  /** Return totals and rates of the emails created in the range. */
   get(range: { from?: Date | string; to?: Date | string } = {}, options?: RequestOptions): Promise<Analytics> {
     return this.#transport.json({ method: "GET", path: ["analytics"], query: { ...range }, options });
   }
 
-  /** The last days, 1 to 90 (14), oldest first. */
+  /** Return daily volumes, oldest first. days: 1 to 90, default 14. */
   async daily(days?: number, options?: RequestOptions): Promise<DailyVolume[]> {
     const call = { method: "GET", path: ["analytics", "daily"], query: { days }, options } as const;
     return (await this.#transport.json<{ data: DailyVolume[] }>(call)).data;
@@ -27,7 +27,7 @@ export class Queue {
     this.#transport = transport;
   }
 
-  /** What waits and what is on its way, counted in recipients. */
+  /** Return the queue depth by state, counted in recipients. */
   stats(options?: RequestOptions): Promise<QueueStats> {
     return this.#transport.json({ method: "GET", path: ["queue", "stats"], options });
   }

@@ -14,12 +14,12 @@ export class Suppressions {
     this.#transport = transport;
   }
 
-  /** Block an address; one that is blocked already keeps its reason. */
+  /** Suppress an address. An address already suppressed keeps its reason. */
   create(email: string, options?: RequestOptions): Promise<Suppression> {
     return this.#transport.json({ method: "POST", path: ["suppressions"], body: { email }, isRepeatable: true, options });
   }
 
-  /** Block up to 1,000 addresses. */
+  /** Suppress up to 1,000 addresses. */
   async createMany(emails: string[], options?: RequestOptions): Promise<Suppression[]> {
     const call = { method: "POST", path: ["suppressions"], body: { emails }, isRepeatable: true, options } as const;
     return (await this.#transport.json<{ data: Suppression[] }>(call)).data;
@@ -33,7 +33,7 @@ export class Suppressions {
     return this.#transport.json({ method: "GET", path: ["suppressions", id], options });
   }
 
-  /** Let emails through to the address again. */
+  /** Delete a suppression, so that emails to the address are sent again. */
   delete(id: string, options?: RequestOptions): Promise<Deleted & { email: string }> {
     return this.#transport.json({ method: "DELETE", path: ["suppressions", id], options });
   }

@@ -21,7 +21,7 @@ export class Templates {
     return this.#transport.json({ method: "GET", path: ["templates", id], options });
   }
 
-  /** Change what is named. Emails that were accepted before keep the texts that they were accepted with. */
+  /** Update the given fields. Emails accepted before the change keep the old content. */
   update(id: string, changes: Partial<TemplateFields>, options?: RequestOptions): Promise<Template> {
     return this.#transport.json({ method: "PATCH", path: ["templates", id], body: changes, options });
   }
@@ -30,7 +30,7 @@ export class Templates {
     return this.#transport.json({ method: "DELETE", path: ["templates", id], options });
   }
 
-  /** Render with these values; nothing is sent. */
+  /** Render the template with the given data, without sending. */
   preview(id: string, data: Data = {}, options?: RequestOptions): Promise<Preview> {
     const path = ["templates", id, "preview"];
     return this.#transport.json({ method: "POST", path, body: { data }, isRepeatable: true, options });

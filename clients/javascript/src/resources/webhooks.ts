@@ -28,7 +28,7 @@ export class Webhooks {
     this.#transport = transport;
   }
 
-  /** Have these events posted to a URL. Keep the answer's secret: it is not told again. */
+  /** Create a webhook. Store the secret of the response: it cannot be read again. */
   create(webhook: WebhookFields, options?: RequestOptions): Promise<CreatedWebhook> {
     return this.#transport.json({ method: "POST", path: ["webhooks"], body: webhook, options });
   }
@@ -49,12 +49,12 @@ export class Webhooks {
     return this.#transport.json({ method: "DELETE", path: ["webhooks", id], options });
   }
 
-  /** Post an event made up for trying. */
+  /** Post a sample event. */
   test(id: string, options?: RequestOptions): Promise<WebhookDelivery> {
     return this.#transport.json({ method: "POST", path: ["webhooks", id, "test"], options });
   }
 
-  /** Make a new secret; the old one stays valid for 24 hours. */
+  /** Create a new secret. The old one stays valid for 24 hours. */
   rotateSecret(id: string, options?: RequestOptions): Promise<CreatedWebhook> {
     return this.#transport.json({ method: "POST", path: ["webhooks", id, "rotate-secret"], options });
   }
@@ -67,13 +67,13 @@ export class Webhooks {
     return this.#transport.json({ method: "GET", path: ["webhooks", id, "deliveries", deliveryId], options });
   }
 
-  /** Post a delivery once more. */
+  /** Post a delivery again. */
   replay(id: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDelivery> {
     const path = ["webhooks", id, "deliveries", deliveryId, "replay"];
     return this.#transport.json({ method: "POST", path, options });
   }
 
-  /** See `verifyWebhook`, which needs no client. */
+  /** Verify a webhook request. See `verifyWebhook`, which works without a client. */
   verify(
     rawBody: RawBody,
     header: string | HeaderSource,

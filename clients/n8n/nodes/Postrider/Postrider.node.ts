@@ -34,7 +34,7 @@ export class Postrider implements INodeType {
 		group: ['output'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
-		description: 'Send emails and look after them',
+		description: 'Send and manage emails',
 		defaults: { name: 'Postrider' },
 		usableAsTool: true,
 		inputs: [NodeConnectionTypes.Main],
@@ -62,15 +62,15 @@ export class Postrider implements INodeType {
 	}
 }
 
-/** Run the operation for every item; where the node is set to go on, a failure is the item's answer. */
+/** Run the operation for every item. If the node continues on failure, the error is the result of the item. */
 async function runForEach(context: IExecuteFunctions, operation: Operation): Promise<INodeExecutionData[]> {
 	const results: INodeExecutionData[] = [];
 	for (let index = 0; index < context.getInputData().length; index++) {
 		try {
-			const answer = await operation(context, index);
-			for (const json of [answer].flat()) results.push({ json, pairedItem: { item: index } });
+			const result = await operation(context, index);
+			for (const json of [result].flat()) results.push({ json, pairedItem: { item: index } });
 		} catch (error) {
-			if (!context.continueOnFail()) throw told(context, error, index);
+			if (!context.continueOnFail()) throw nodeError(context, error, index);
 			results.push({ json: { error: (error as Error).message }, pairedItem: { item: index } });
 		}
 	}
@@ -79,16 +79,16 @@ async function runForEach(context: IExecuteFunctions, operation: Operation): Pro
 
 async function runOnce(context: IExecuteFunctions): Promise<INodeExecutionData[]> {
 	try {
-		const answers = await sendBatch(context);
-		return answers.map((json, item) => ({ json, pairedItem: { item } }));
+		const results = await sendBatch(context);
+		return results.map((json, item) => ({ json, pairedItem: { item } }));
 	} catch (error) {
-		if (!context.continueOnFail()) throw told(context, error, 0);
+		if (!context.continueOnFail()) throw nodeError(context, error, 0);
 		return context.getInputData().map((_, item) => ({ json: { error: (error as Error).message }, pairedItem: { item } }));
 	}
 }
 
-/** Errors of the API know the node already; those of a malformed JSON field or an empty id do not. */
-function told(context: IExecuteFunctions, error: unknown, itemIndex: number): Error {
+/** Add the node to errors without one, such as a malformed JSON field or an empty id. */
+function nodeError(context: IExecuteFunctions, error: unknown, itemIndex: number): Error {
 	if (error instanceof Error && 'node' in error) return error;
 	return new NodeOperationError(context.getNode(), error as Error, { itemIndex });
 }

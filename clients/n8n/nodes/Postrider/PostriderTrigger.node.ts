@@ -11,7 +11,7 @@ import { call, segment } from './api';
 import { titled } from './fields';
 import { isSigned } from './signature';
 
-const KINDS = [
+const EVENT_TYPES = [
 	'bounced',
 	'clicked',
 	'complained',
@@ -23,8 +23,8 @@ const KINDS = [
 	'unsubscribed',
 ];
 
-/** What is kept between activations: the webhook that this node has made. */
-interface Kept {
+/** The webhook of this node, stored between activations. */
+interface StoredWebhook {
 	webhookId?: string;
 	secret?: string;
 }
@@ -37,7 +37,7 @@ export class PostriderTrigger implements INodeType {
 		group: ['trigger'],
 		version: 1,
 		subtitle: '={{ $parameter["events"].join(", ") }}',
-		description: 'Starts the workflow when something happens to an email',
+		description: 'Starts the workflow on email events',
 		defaults: { name: 'Postrider Trigger' },
 		inputs: [],
 		outputs: [NodeConnectionTypes.Main],
@@ -48,7 +48,7 @@ export class PostriderTrigger implements INodeType {
 				displayName: 'Events',
 				name: 'events',
 				type: 'multiOptions',
-				options: KINDS.map(titled),
+				options: EVENT_TYPES.map(titled),
 				default: [],
 				required: true,
 			},
@@ -58,31 +58,31 @@ export class PostriderTrigger implements INodeType {
 	webhookMethods = {
 		default: {
 			async checkExists(this: IHookFunctions): Promise<boolean> {
-				const { webhookId, secret } = keptBy(this);
+				const { webhookId, secret } = storedBy(this);
 				if (!webhookId || !secret) return false;
-				const found = await unlessGone(call<IDataObject>(this, { method: 'GET', path: `/webhooks/${segment(webhookId)}` }));
-				if (found && isWanted(this, found)) return true;
-				// Of another URL or other events, or gone: the one that is made next takes its place.
+				const found = await orNullIfGone(call<IDataObject>(this, { method: 'GET', path: `/webhooks/${segment(webhookId)}` }));
+				if (found && isUpToDate(this, found)) return true;
+				// A webhook with another URL or other events is replaced.
 				if (found) await remove(this);
 				return false;
 			},
 
 			async create(this: IHookFunctions): Promise<boolean> {
 				const body = { url: this.getNodeWebhookUrl('default')!, events: this.getNodeParameter('events') as string[] };
-				const made = await call<{ id: string; secret: string }>(this, { method: 'POST', path: '/webhooks', body });
-				Object.assign(keptBy(this), { webhookId: made.id, secret: made.secret });
+				const created = await call<{ id: string; secret: string }>(this, { method: 'POST', path: '/webhooks', body });
+				Object.assign(storedBy(this), { webhookId: created.id, secret: created.secret });
 				return true;
 			},
 
 			async delete(this: IHookFunctions): Promise<boolean> {
-				if (keptBy(this).webhookId) await remove(this);
+				if (storedBy(this).webhookId) await remove(this);
 				return true;
 			},
 		},
 	};
 
 	async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
-		const { secret } = keptBy(this);
+		const { secret } = storedBy(this);
 		const { rawBody } = this.getRequestObject();
 		const headers = this.getHeaderData();
 		const delivery = {
@@ -91,37 +91,37 @@ export class PostriderTrigger implements INodeType {
 			signatures: headers['webhook-signature'],
 			body: rawBody,
 		};
-		if (!secret || !rawBody || !isSigned(delivery, secret)) return refuse(this);
+		if (!secret || !rawBody || !isSigned(delivery, secret)) return reject(this);
 		return { workflowData: [this.helpers.returnJsonArray(this.getBodyData())] };
 	}
 }
 
-function keptBy(context: IHookFunctions | IWebhookFunctions): Kept {
-	return context.getWorkflowStaticData('node') as Kept;
+function storedBy(context: IHookFunctions | IWebhookFunctions): StoredWebhook {
+	return context.getWorkflowStaticData('node') as StoredWebhook;
 }
 
-function isWanted(context: IHookFunctions, webhook: IDataObject): boolean {
+function isUpToDate(context: IHookFunctions, webhook: IDataObject): boolean {
 	const events = context.getNodeParameter('events') as string[];
-	const has = (webhook.events as string[]).map((event) => event.replace(/^email\./, ''));
-	const isSame = [...events].sort().join() === has.sort().join();
+	const subscribed = (webhook.events as string[]).map((event) => event.replace(/^email\./, ''));
+	const isSame = [...events].sort().join() === subscribed.sort().join();
 	return isSame && webhook.active === true && webhook.url === context.getNodeWebhookUrl('default');
 }
 
 async function remove(context: IHookFunctions): Promise<void> {
-	const kept = keptBy(context);
-	await unlessGone(call(context, { method: 'DELETE', path: `/webhooks/${segment(kept.webhookId)}` }));
-	delete kept.webhookId;
-	delete kept.secret;
+	const stored = storedBy(context);
+	await orNullIfGone(call(context, { method: 'DELETE', path: `/webhooks/${segment(stored.webhookId)}` }));
+	delete stored.webhookId;
+	delete stored.secret;
 }
 
-async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
-	return await answer.catch((error: unknown) => {
+async function orNullIfGone<T>(response: Promise<T>): Promise<T | null> {
+	return await response.catch((error: unknown) => {
 		if (error instanceof NodeApiError && error.httpCode === '404') return null;
 		throw error;
 	});
 }
 
-function refuse(context: IWebhookFunctions): IWebhookResponseData {
-	context.getResponseObject().status(401).json({ message: 'The signature is wrong, or the delivery is old.' });
+function reject(context: IWebhookFunctions): IWebhookResponseData {
+	context.getResponseObject().status(401).json({ message: 'The signature is invalid or the delivery is too old.' });
 	return { noWebhookResponse: true };
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { call, callForAll, segment } from './api';
-import { momentIn } from './times';
+import { toUtc } from './times';
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 export async function sendEmail(context: IExecuteFunctions, index: number): Promise<IDataObject> {
 	const body: IDataObject = {
-		...(await letter(context, index)),
+		...(await emailBody(context, index)),
 		subject: context.getNodeParameter('subject', index) as string,
-		...given({
+		...withoutEmpty({
 			html: context.getNodeParameter('html', index, '') as string,
 			text: context.getNodeParameter('text', index, '') as string,
 		}),
@@ -19,24 +19,24 @@ export async function sendEmail(context: IExecuteFunctions, index: number): Prom
 
 export async function sendTemplate(context: IExecuteFunctions, index: number): Promise<IDataObject> {
 	const body: IDataObject = {
-		...(await letter(context, index)),
+		...(await emailBody(context, index)),
 		templateId: context.getNodeParameter('templateId', index) as string,
 		templateData: json(context.getNodeParameter('templateData', index, '{}')),
 	};
 	return await send(context, index, body);
 }
 
-/** Send one template to the recipients of all items, 500 in a request; each item gets its answer. */
+/** Send one template to the recipients of all items, up to 500 per request; return a result for each item. */
 export async function sendBatch(context: IExecuteFunctions): Promise<IDataObject[]> {
 	const recipients = context.getInputData().map((_, index) => ({
 		to: context.getNodeParameter('to', index) as string,
 		templateData: json(context.getNodeParameter('templateData', index, '{}')),
 	}));
-	const answers: IDataObject[] = [];
-	for (let start = 0; start < recipients.length; start += BATCH) {
-		answers.push(...(await sendPart(context, start, recipients.slice(start, start + BATCH))));
+	const results: IDataObject[] = [];
+	for (let start = 0; start < recipients.length; start += BATCH_SIZE) {
+		results.push(...(await sendPart(context, start, recipients.slice(start, start + BATCH_SIZE))));
 	}
-	return answers;
+	return results;
 }
 
 export async function getEmail(context: IExecuteFunctions, index: number): Promise<IDataObject> {
@@ -51,23 +51,23 @@ export async function cancelEmail(context: IExecuteFunctions, index: number): Pr
 
 export async function getEmails(context: IExecuteFunctions, index: number): Promise<IDataObject[]> {
 	const filters = context.getNodeParameter('filters', index, {}) as IDataObject;
-	const query = given({
+	const query = withoutEmpty({
 		...filters,
 		status: ((filters.status as string[]) ?? []).join(','),
-		from: moment(context, filters.from),
-		to: moment(context, filters.to),
+		from: scheduledTime(context, filters.from),
+		to: scheduledTime(context, filters.to),
 	});
-	return await callForAll(context, { method: 'GET', path: '/emails', query, itemIndex: index }, most(context, index));
+	return await callForAll(context, { method: 'GET', path: '/emails', query, itemIndex: index }, maxItems(context, index));
 }
 
-/** Return how many items the node asks for. */
-export function most(context: IExecuteFunctions, index: number): number {
+/** Return the maximum number of items that the node requests. */
+export function maxItems(context: IExecuteFunctions, index: number): number {
 	const isAll = context.getNodeParameter('returnAll', index) as boolean;
 	return isAll ? Number.MAX_SAFE_INTEGER : (context.getNodeParameter('limit', index) as number);
 }
 
-/** Leave out what was left empty in the form. */
-export function given(fields: IDataObject): IDataObject {
+/** Return the fields without empty form values. */
+export function withoutEmpty(fields: IDataObject): IDataObject {
 	return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
 }
 
@@ -84,40 +84,40 @@ async function send(context: IExecuteFunctions, index: number, body: IDataObject
 
 async function sendPart(context: IExecuteFunctions, start: number, recipients: IDataObject[]): Promise<IDataObject[]> {
 	const options = context.getNodeParameter('options', 0, {}) as IDataObject;
-	const answer = await call<{ emails: IDataObject[]; rejected: IDataObject[] }>(context, {
+	const response = await call<{ emails: IDataObject[]; rejected: IDataObject[] }>(context, {
 		method: 'POST',
 		path: '/emails/batch',
 		body: {
 			from: context.getNodeParameter('from', 0) as string,
 			templateId: context.getNodeParameter('templateId', 0) as string,
 			recipients,
-			...given({
+			...withoutEmpty({
 				subject: options.subject,
 				replyTo: options.replyTo,
-				scheduledFor: moment(context, options.scheduledFor),
+				scheduledFor: scheduledTime(context, options.scheduledFor),
 			}),
 			...listed({ tags: options.tags }),
 		},
 		idempotencyKey: options.idempotencyKey ? `${options.idempotencyKey}-${start}` : keyOf(context, start),
 	});
 	const results: IDataObject[] = recipients.map(({ to }) => ({ to }));
-	for (const { index, id } of answer.emails) results[index as number] = { ...results[index as number], id, accepted: true };
-	for (const { index, code } of answer.rejected) {
+	for (const { index, id } of response.emails) results[index as number] = { ...results[index as number], id, accepted: true };
+	for (const { index, code } of response.rejected) {
 		results[index as number] = { ...results[index as number], id: null, accepted: false, code };
 	}
 	return results;
 }
 
-/** The fields that an email has with and without a template. */
-async function letter(context: IExecuteFunctions, index: number): Promise<IDataObject> {
+/** Return the fields common to emails with and without a template. */
+async function emailBody(context: IExecuteFunctions, index: number): Promise<IDataObject> {
 	const options = context.getNodeParameter('options', index, {}) as IDataObject;
 	return {
 		from: context.getNodeParameter('from', index) as string,
 		to: addresses(context.getNodeParameter('to', index) as string),
-		...given({
+		...withoutEmpty({
 			subject: options.subject,
 			replyTo: options.replyTo,
-			scheduledFor: moment(context, options.scheduledFor),
+			scheduledFor: scheduledTime(context, options.scheduledFor),
 			trackOpens: options.trackOpens,
 			trackClicks: options.trackClicks,
 		}),
@@ -139,18 +139,18 @@ async function files(context: IExecuteFunctions, index: number, names: string): 
 }
 
 /**
- * Return a key that is the same when n8n tries this item of this run again, and no other's.
+ * Return an idempotency key for this item and run, stable when n8n retries it.
  *
- * Executions are numbered from 1 on every n8n, so its own id is part of the key.
+ * Every n8n instance numbers executions from 1, so the instance id is part of the key.
  */
 function keyOf(context: IExecuteFunctions, index: number): string {
 	const run = context.getWorkflowDataProxy(index).$runIndex as number;
-	const place = [context.getInstanceId(), context.getExecutionId(), context.getNode().id, run, index];
-	return `n8n-${createHash('sha256').update(JSON.stringify(place)).digest('hex')}`;
+	const parts = [context.getInstanceId(), context.getExecutionId(), context.getNode().id, run, index];
+	return `n8n-${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }
 
-function moment(context: IExecuteFunctions, text: unknown): string | undefined {
-	return text ? momentIn(context.getTimezone(), String(text)) : undefined;
+function scheduledTime(context: IExecuteFunctions, text: unknown): string | undefined {
+	return text ? toUtc(context.getTimezone(), String(text)) : undefined;
 }
 
 function listed(fields: IDataObject): IDataObject {
@@ -165,7 +165,7 @@ function separated(text: string): string[] {
 		.filter(Boolean);
 }
 
-/** Split at the commas between addresses: not at those in a quoted name, such as "Hopper, Grace" <grace@example.com>. */
+/** Split addresses at commas, except in a quoted name such as "Hopper, Grace" <grace@example.com>. */
 function addresses(text: string): string[] {
 	return (text.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((one) => one.trim()).filter(Boolean);
 }

@@ -12,7 +12,7 @@ const schedule: INodeProperties = {
 	name: 'scheduledFor',
 	type: 'dateTime',
 	default: '',
-	description: 'When to send, at most 30 days ahead; a time without offset is in the time zone of the workflow',
+	description: 'When to send, at most 30 days ahead. A time without an offset is in the time zone of the workflow.',
 };
 
 const replyTo: INodeProperties = { displayName: 'Reply To', name: 'replyTo', type: 'string', default: '' };
@@ -30,7 +30,7 @@ const idempotencyKey: INodeProperties = {
 	name: 'idempotencyKey',
 	type: 'string',
 	default: '',
-	description: 'Of one key only one email is accepted. By default each item of an execution has its own, so that retrying sends nothing twice.',
+	description: 'Only one email is accepted per key. By default each item of an execution has a unique key, so that retries never send twice.',
 };
 
 const otherSubject: INodeProperties = {
@@ -38,10 +38,10 @@ const otherSubject: INodeProperties = {
 	name: 'subject',
 	type: 'string',
 	default: '',
-	description: "In place of the template's, rendered like it",
+	description: "Replaces the template's subject and is rendered like it",
 };
 
-const letterOptions: INodeProperties[] = [
+const emailOptions: INodeProperties[] = [
 	{
 		displayName: 'Attachments',
 		name: 'attachments',
@@ -59,7 +59,7 @@ const letterOptions: INodeProperties[] = [
 		name: 'metadata',
 		type: 'json',
 		default: '{}',
-		description: 'Data of your own, kept with the email and told to webhooks',
+		description: 'Custom data, stored with the email and included in webhook events',
 	},
 	replyTo,
 	schedule,
@@ -94,8 +94,8 @@ const emailOperation: INodeProperties = {
 		{
 			name: 'Send Batch',
 			value: 'sendBatch',
-			action: 'Send a template to many',
-			description: 'Send a template to the recipients of all items, 500 in a request, each with an email of their own',
+			action: 'Send a template to many recipients',
+			description: 'Send a template to the recipients of all items, up to 500 per request. Each recipient gets a separate email.',
 		},
 		{ name: 'Send Template', value: 'sendTemplate', action: 'Send an email from a template' },
 	],
@@ -109,8 +109,8 @@ const suppressionOperation: INodeProperties = {
 	noDataExpression: true,
 	displayOptions: { show: { resource: ['suppression'] } },
 	options: [
-		{ name: 'Create', value: 'create', action: 'Block an address' },
-		{ name: 'Delete', value: 'delete', action: 'Let emails through to an address again' },
+		{ name: 'Create', value: 'create', action: 'Suppress an address' },
+		{ name: 'Delete', value: 'delete', action: 'Delete a suppression' },
 		{ name: 'Get Many', value: 'getAll', action: 'Get many suppressions' },
 	],
 	default: 'getAll',
@@ -124,7 +124,7 @@ const emailFields: INodeProperties[] = [
 		default: '',
 		required: true,
 		placeholder: 'Shop <hello@example.com>',
-		description: 'The sender; the domain is registered in the workspace',
+		description: 'The sender. The domain must be registered in the workspace.',
 		displayOptions: shownFor('email', ...ALL_SENDS),
 	},
 	{
@@ -134,7 +134,7 @@ const emailFields: INodeProperties[] = [
 		default: '',
 		required: true,
 		placeholder: 'Ada L <ada@example.com>',
-		description: 'One address or up to 50, separated by commas, who all see each other; for a batch, the one recipient of the item',
+		description: 'One address or up to 50, separated by commas; all of them see all addresses. For a batch, the recipient of the item.',
 		displayOptions: shownFor('email', ...ALL_SENDS),
 	},
 	{
@@ -179,7 +179,7 @@ const emailFields: INodeProperties[] = [
 		type: 'string',
 		typeOptions: { rows: 5 },
 		default: '',
-		description: 'Made from the HTML when left empty',
+		description: 'Generated from the HTML if empty',
 		displayOptions: shownFor('email', 'send'),
 	},
 	{
@@ -190,8 +190,8 @@ const emailFields: INodeProperties[] = [
 		required: true,
 		displayOptions: shownFor('email', 'get', 'cancel'),
 	},
-	options(letterOptions, 'send'),
-	options([...letterOptions, otherSubject], 'sendTemplate'),
+	options(emailOptions, 'send'),
+	options([...emailOptions, otherSubject], 'sendTemplate'),
 	options([idempotencyKey, replyTo, schedule, otherSubject, tags], 'sendBatch'),
 ];
 
@@ -215,7 +215,7 @@ const suppressionFields: INodeProperties[] = [
 	},
 ];
 
-const many: INodeProperties[] = [
+const listFields: INodeProperties[] = [
 	{
 		displayName: 'Return All',
 		name: 'returnAll',
@@ -241,7 +241,7 @@ const many: INodeProperties[] = [
 			name: 'search',
 			type: 'string',
 			default: '',
-			description: 'A text that a recipient or the subject holds',
+			description: 'Text contained in a recipient or the subject',
 		},
 		{
 			displayName: 'Status',
@@ -272,7 +272,7 @@ export const properties: INodeProperties[] = [
 	suppressionOperation,
 	...emailFields,
 	...suppressionFields,
-	...many,
+	...listFields,
 ];
 
 export function titled(value: string): { name: string; value: string } {

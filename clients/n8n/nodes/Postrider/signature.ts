@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Seconds by which a delivery's time may differ from this machine's clock. */
-const TOLERANCE = 300;
+/** Maximum difference between a delivery's timestamp and this machine's clock. */
+const TOLERANCE_SECONDS = 300;
 
 export interface Delivery {
 	id: unknown;
@@ -10,10 +10,10 @@ export interface Delivery {
 	body: Buffer;
 }
 
-/** Return whether a delivery was signed with this secret, lately (Standard Webhooks). */
+/** Return whether a delivery has a valid signature and a recent timestamp (Standard Webhooks). */
 export function isSigned({ id, timestamp, signatures, body }: Delivery, secret: string): boolean {
 	if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return false;
-	if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Date.now() / 1000 - Number(timestamp)) > TOLERANCE) return false;
+	if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Date.now() / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false;
 	const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
 	const hmac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body);
 	const expected = Buffer.from(`v1,${hmac.digest('base64')}`);

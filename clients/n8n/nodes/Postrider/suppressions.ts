@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { call, callForAll, segment } from './api';
-import { given, most } from './emails';
+import { maxItems, withoutEmpty } from './emails';
 
 export async function createSuppression(context: IExecuteFunctions, index: number): Promise<IDataObject> {
 	const body = { email: context.getNodeParameter('email', index) as string };
@@ -13,7 +13,7 @@ export async function deleteSuppression(context: IExecuteFunctions, index: numbe
 }
 
 export async function getSuppressions(context: IExecuteFunctions, index: number): Promise<IDataObject[]> {
-	const query = given(context.getNodeParameter('filters', index, {}) as IDataObject);
+	const query = withoutEmpty(context.getNodeParameter('filters', index, {}) as IDataObject);
 	const list = { method: 'GET', path: '/suppressions', query, itemIndex: index } as const;
-	return await callForAll(context, list, most(context, index));
+	return await callForAll(context, list, maxItems(context, index));
 }

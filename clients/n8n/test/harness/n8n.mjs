@@ -1,5 +1,5 @@
-// n8n itself, as far as it is a library: its loader of packages, its engine, its contexts. What the tests bring are the
-// parts that n8n's server keeps in its database: the credential and the workflow.
+// n8n's package loader, workflow engine and contexts. The tests provide the parts that n8n's server stores in its
+// database: the credential and the workflow.
 import { createRequire } from "node:module";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,8 +32,8 @@ export function credentialOf(fields = {}) {
   return { baseUrl: process.env.POSTRIDER_URL, apiKey: process.env.POSTRIDER_API_KEY, ...fields };
 }
 
-/** Fill in the expressions of a credential type, as n8n's own helper does. */
-async function filledIn(fields, credential) {
+/** Evaluate the expressions of a credential type, as n8n does. */
+async function evaluated(fields, credential) {
   const { workflow, node } = workflowOf("postrider", {});
   await workflow.expression.acquireIsolate();
   const keys = { $credentials: credential };
@@ -51,7 +51,7 @@ function credentialsHelper(credential) {
     getCredentialsProperties: () => loader.credentialTypes.postriderApi.type.properties,
     authenticate: async (decrypted, _name, request) => {
       const { properties } = loader.credentialTypes.postriderApi.type.authenticate;
-      return { ...request, headers: { ...request.headers, ...(await filledIn(properties.headers, decrypted)) } };
+      return { ...request, headers: { ...request.headers, ...(await evaluated(properties.headers, decrypted)) } };
     },
   };
 }
@@ -86,7 +86,7 @@ export function additionalData(fields = {}) {
   };
 }
 
-/** Run the node for these items; return its items, or throw what it failed with. */
+/** Run the node for these items; return its items or throw its error. */
 export async function execute(parameters, { items = [{ json: {} }], onError, ...fields } = {}) {
   const { workflow, node } = workflowOf("postrider", parameters, fields);
   if (onError) node.onError = onError;
@@ -105,7 +105,7 @@ export async function loadOptions(method) {
   return await loader.nodeTypes.postrider.type.methods.loadOptions[method].call(context);
 }
 
-/** The trigger between activation and deactivation, with the data that n8n keeps for it. */
+/** Return the trigger node with its static data and webhook methods. */
 export function trigger(events, { webhookBaseUrl, staticData = {} }) {
   const { workflow, node } = workflowOf("postriderTrigger", { events }, { staticData });
   const type = loader.nodeTypes.postriderTrigger.type;
@@ -122,10 +122,10 @@ export function trigger(events, { webhookBaseUrl, staticData = {} }) {
   };
 }
 
-/** Try the credential as n8n does: its `test` request, authenticated by itself. Return the status. */
+/** Send the `test` request of the credential, as n8n does; return the status. */
 export async function testCredential(credential) {
   const type = loader.credentialTypes.postriderApi.type;
-  const { baseURL, url } = await filledIn(type.test.request, credential);
+  const { baseURL, url } = await evaluated(type.test.request, credential);
   const { headers } = await credentialsHelper(credential).authenticate(credential, type.name, {});
   return (await fetch(baseURL + url, { headers })).status;
 }

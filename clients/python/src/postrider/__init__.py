@@ -1,4 +1,4 @@
-"""Client of Postrider, the transactional email service that you host yourself."""
+"""Client of Postrider, the self-hosted transactional email service."""
 
 from postrider.attachments import Attachment
 from postrider.client import Postrider

@@ -1,6 +1,6 @@
-"""What the API answers, as the API's document describes it.
+"""Responses of the API as dataclasses.
 
-`raw` is the answer as it came, with what a newer server added.
+`raw` is the unchanged response, including fields that a newer server added.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 
 @dataclass(frozen=True)
-class Warning:  # noqa: A001 - the API's word
+class Warning:  # noqa: A001 - the API's name
     code: str
     message: str
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -27,7 +27,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Checked:
-    """What would be sent."""
+    """The rendered email of a dry run."""
 
     subject: str
     html: str
@@ -52,7 +52,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class BatchAccepted:
-    """`rejected` are recipients on the suppression list; the others are sent to."""
+    """`rejected`: suppressed recipients, which get no email."""
 
     queued: int
     ids: list[str]
@@ -121,7 +121,7 @@ class Email:
 
 @dataclass(frozen=True)
 class Export:
-    """`truncated`: there are more emails than the 10,000 rows."""
+    """`truncated`: more than 10,000 emails match."""
 
     csv: str
     truncated: bool
@@ -234,7 +234,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Webhook:
-    """`secret` is told when the webhook is made and when it is rotated, and never again: None elsewhere."""
+    """`secret`: only in the responses of create and rotate_secret, otherwise None."""
 
     id: str
     url: str
@@ -248,7 +248,7 @@ class Webhook:
 
 @dataclass(frozen=True)
 class WebhookDelivery:
-    """`body` and `attempts` are told by `webhooks.delivery` alone: None elsewhere."""
+    """`body` and `attempts`: only in the response of `webhooks.delivery`, otherwise None."""
 
     id: str
     webhook_id: str
@@ -269,7 +269,7 @@ class WebhookDelivery:
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """What is posted to a webhook: one event of one recipient."""
+    """The body posted to a webhook: one event of one recipient."""
 
     id: str
     type: str
@@ -289,7 +289,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Rates:
-    """Each between 0 and 1."""
+    """Rates between 0 and 1."""
 
     delivery_rate: float
     bounce_rate: float
@@ -299,7 +299,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Analytics:
-    """from_ and to are the range in whole hours, None where the request had none."""
+    """from_ and to: the range in whole hours, None if the request had none."""
 
     from_: Optional[datetime]
     to: Optional[datetime]
@@ -346,7 +346,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Quota:
-    """`limit` and `remaining` are None where the plan has none."""
+    """`limit` and `remaining`: None if the plan has no limit."""
 
     limit: Optional[int]
     used: int

@@ -1,4 +1,4 @@
-"""Files on their way to the API."""
+"""Attachments of emails."""
 
 import base64
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from postrider.wire import body_of
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file. With `content_id` it is an image that the HTML shows by `cid:`; its type can be guessed from the name."""
+    """A file. content_id: makes it an inline image for `cid:` in HTML. content_type: guessed by default."""
 
     filename: str
     content: bytes
@@ -21,7 +21,7 @@ class Attachment:
     def from_path(
         cls, path: Union[str, Path], *, content_type: Optional[str] = None, content_id: Optional[str] = None
     ) -> "Attachment":
-        """Read a file. Raises OSError."""
+        """Read an attachment from a file. Raises OSError."""
         path = Path(path)
         return cls(path.name, path.read_bytes(), content_type, content_id)
 

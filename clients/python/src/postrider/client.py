@@ -1,4 +1,4 @@
-"""The client: one object for the API of one workspace."""
+"""Client for the API of one workspace."""
 
 from types import TracebackType
 from typing import Optional
@@ -15,10 +15,11 @@ from postrider.wire import read
 
 
 class Postrider:
-    """The API of one workspace. Threads may share it.
+    """Client for the API of one workspace. Threads may share it.
 
-    api_key, base_url: else the environment's POSTRIDER_API_KEY and POSTRIDER_URL.
-    timeout_seconds: without a byte from the server. max_retries: attempts after the first; 0 turns repeating off.
+    api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL.
+    timeout_seconds: maximum time without data from the server. max_retries: attempts after the first; 0 disables
+    retries.
     """
 
     def __init__(
@@ -41,14 +42,14 @@ class Postrider:
         self.queue = Queue(self._transport)
 
     def me(self) -> Me:
-        """The workspace, the key that is used, and what is left of the quota."""
+        """Return the workspace, the API key in use and the remaining quota."""
         return read(Me, self._transport.json(Call("GET", ["me"])))
 
     def close(self) -> None:
-        """Close the connections. The next call opens new ones."""
+        """Close all connections. The next call opens new ones."""
         self._transport.close()
 
-    def __enter__(self) -> "Postrider":  # noqa: PYI034 - Self is younger than Python 3.9
+    def __enter__(self) -> "Postrider":  # noqa: PYI034 - Python 3.9 has no Self
         return self
 
     def __exit__(

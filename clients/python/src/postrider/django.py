@@ -1,7 +1,7 @@
-"""An email backend for Django: `EMAIL_BACKEND = "postrider.django.EmailBackend"`.
+"""Email backend for Django: `EMAIL_BACKEND = "postrider.django.EmailBackend"`.
 
-Settings: POSTRIDER_API_KEY and POSTRIDER_URL (else the environment's of the same names); EMAIL_TIMEOUT, in seconds.
-What the API has beyond Django's messages is given as a dict on the message, by the names of `client.emails.send`:
+Settings: POSTRIDER_API_KEY and POSTRIDER_URL (default: the environment variables of the same names); EMAIL_TIMEOUT,
+in seconds. Set further options of the API as a dict on the message, with the argument names of `client.emails.send`:
 `message.postrider = {"tags": ["welcome"], "scheduled_for": …}`. After sending, `message.postrider_id` is the
 email's id.
 """
@@ -23,7 +23,7 @@ DEFAULT_TYPE = "application/octet-stream"
 
 
 class EmailBackend(BaseEmailBackend):
-    """Sends through the API; connections are kept while the backend is open."""
+    """Sends emails through the API. Connections are kept while the backend is open."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class EmailBackend(BaseEmailBackend):
         self.client.close()
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Return how many were accepted. Raises PostriderError at the first that is not, unless failing silently."""
+        """Send messages; return the number accepted. Raises PostriderError unless fail_silently is set."""
         return sum(self._send(message) for message in email_messages)
 
     def _send(self, message: EmailMessage) -> bool:
@@ -61,16 +61,16 @@ class EmailBackend(BaseEmailBackend):
 
 
 def fields_of(message: EmailMessage) -> dict[str, Any]:
-    """Return a message as the arguments of `client.emails.send`. Raises UnsupportedMessage."""
+    """Return the arguments of `client.emails.send` for a message. Raises UnsupportedMessage."""
     headers = {name: str(value) for name, value in message.extra_headers.items()}
-    headed = {name.lower(): headers.pop(name) for name in list(headers) if name.lower() in {"from", "reply-to"}}
-    reply_to = [headed["reply-to"]] if "reply-to" in headed else list(map(str, message.reply_to))
+    field_headers = {name.lower(): headers.pop(name) for name in list(headers) if name.lower() in {"from", "reply-to"}}
+    reply_to = [field_headers["reply-to"]] if "reply-to" in field_headers else list(map(str, message.reply_to))
     if len(reply_to) > 1:
-        raise UnsupportedMessage("An email has one reply_to.")
+        raise UnsupportedMessage("An email can have only one reply_to.")
     if not message.to:
-        raise UnsupportedMessage("An email has at least one recipient in `to`.")
+        raise UnsupportedMessage("An email needs at least one recipient in `to`.")
     return {
-        "from_": headed.get("from", str(message.from_email)),
+        "from_": field_headers.get("from", str(message.from_email)),
         "to": list(map(str, message.to)),
         "cc": list(map(str, message.cc)) or None,
         "bcc": list(map(str, message.bcc)) or None,
@@ -87,7 +87,7 @@ def _texts(message: EmailMessage) -> dict[str, str]:
     texts = {"html" if message.content_subtype == "html" else "text": str(message.body)} if message.body else {}
     for content, kind in _alternatives(message):
         if kind != "text/html" or "html" in texts:
-            raise UnsupportedMessage(f"An email has one text and one HTML; {kind} is one alternative too many.")
+            raise UnsupportedMessage(f"An email can have one text and one HTML alternative; {kind} is not supported.")
         texts["html"] = content.decode() if isinstance(content, bytes) else str(content)
     return texts
 
@@ -111,7 +111,7 @@ def _attachment(given: Any) -> Attachment:
 
 
 def _of_part(part: Message) -> Attachment:
-    """Return a MIME part as a file; with a Content-ID it is an inline image."""
+    """Return an attachment for a MIME part. A Content-ID makes it an inline image."""
     kind = part.get_content_type()
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):

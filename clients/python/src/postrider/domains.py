@@ -1,4 +1,4 @@
-"""`client.domains`."""
+"""Domain operations: `client.domains`."""
 
 from typing import Optional
 
@@ -13,7 +13,7 @@ class Domains:
         self._transport = transport
 
     def create(self, name: str) -> Domain:
-        """Register a domain to send from; the answer has the DNS records to publish."""
+        """Register a sending domain. The response has the DNS records to publish."""
         return read(Domain, self._transport.json(Call("POST", ["domains"], body={"name": name})))
 
     def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[Domain]:
@@ -23,11 +23,11 @@ class Domains:
         return read(Domain, self._transport.json(Call("GET", ["domains", domain_id])))
 
     def verify(self, domain_id: str) -> Domain:
-        """Look at the DNS now; the answer says what was found and what to change."""
+        """Check the DNS records now. The response has the result and the required changes."""
         return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "verify"], is_repeatable=True)))
 
     def rotate_dkim(self, domain_id: str) -> Domain:
-        """Make a new DKIM key, unless one waits to be seen in the DNS; the answer has the record to publish."""
+        """Create a new DKIM key, unless an earlier one is not in the DNS yet. The response has its record."""
         call = Call("POST", ["domains", domain_id, "rotate-dkim"], is_repeatable=True)
         return read(Domain, self._transport.json(call))
 

@@ -1,4 +1,4 @@
-"""`client.emails`."""
+"""Email operations: `client.emails`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from postrider.listing import Listing
 from postrider.transport import Call, Transport
 from postrider.wire import body_of, plain, read
 
-Moment = Union[datetime, date, str]
+DateOrTime = Union[datetime, date, str]
 
 
 @dataclass(frozen=True)
 class BatchRecipient:
-    """One recipient of a batch, who gets an email of their own."""
+    """A recipient of a batch. Each recipient gets a separate email."""
 
     to: str
     template_data: Optional[Mapping[str, Any]] = None
@@ -62,17 +62,17 @@ class Emails:
         track_clicks: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
     ) -> Accepted:
-        """Accept one email, to be sent at once or at `scheduled_for`. Repeated attempts never send it twice.
+        """Send one email, now or at `scheduled_for`. Retries never send it twice.
 
-        to: one address, or up to 50: that is one email, which all of them see addressed to all of them.
-        template_id: a template's id or alias; its texts win over html and text, and subject may be left out.
-        idempotency_key: of one key a workspace accepts one email; every repetition gets its answer.
+        to: one address or up to 50. All of them see all addresses in one email.
+        template_id: a template's id or alias. It replaces html and text, and subject is optional.
+        idempotency_key: a workspace accepts one email per key; repetitions return the first response.
         """
         body = _email_body(**{name: value for name, value in locals().items() if name != "self"})
         return read(Accepted, self._transport.json(Call("POST", ["emails", "send"], body=body, is_keyed=True)))
 
     def check(self, **fields: Any) -> Checked:
-        """Check all that `send` checks, and show what would be sent; nothing is, and no quota is used."""
+        """Validate an email and return it rendered, without sending it or using quota."""
         body = {**_email_body(**fields), "dryRun": True}
         return read(Checked, self._transport.json(Call("POST", ["emails", "send"], body=body, is_repeatable=True)))
 
@@ -89,7 +89,7 @@ class Emails:
         scheduled_for: Optional[datetime] = None,
         idempotency_key: Optional[str] = None,
     ) -> BatchAccepted:
-        """Send one template to up to 500 recipients, each with data and an email of their own."""
+        """Send a template to up to 500 recipients. Each gets a separate email, rendered with their data."""
         body = body_of(
             from_=from_,
             template_id=template_id,
@@ -107,7 +107,7 @@ class Emails:
         return read(Email, self._transport.json(Call("GET", ["emails", email_id])))
 
     def events(self, email_id: str) -> list[TimelineEvent]:
-        """The timeline, oldest first."""
+        """Return the timeline of an email, oldest event first."""
         answer = self._transport.json(Call("GET", ["emails", email_id, "events"]))
         return [read(TimelineEvent, event) for event in answer["data"]]
 
@@ -117,12 +117,12 @@ class Emails:
         status: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
-        from_: Optional[Moment] = None,
-        to: Optional[Moment] = None,
+        from_: Optional[DateOrTime] = None,
+        to: Optional[DateOrTime] = None,
         page: Optional[int] = None,
         limit: Optional[int] = None,
     ) -> Listing[EmailItem]:
-        """Emails that match, newest first. from_ and to: created in between; a date is the whole day."""
+        """Return matching emails, newest first. from_, to: range of creation times; a date includes the whole day."""
         query = body_of(status=status, search=search, tag=tag, from_=from_, to=to, page=page, limit=limit)
         return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
 
@@ -132,26 +132,26 @@ class Emails:
         status: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
-        from_: Optional[Moment] = None,
-        to: Optional[Moment] = None,
+        from_: Optional[DateOrTime] = None,
+        to: Optional[DateOrTime] = None,
     ) -> Export:
-        """The emails that match as CSV, 10,000 rows at most."""
+        """Return matching emails as CSV, at most 10,000 rows."""
         query = body_of(status=status, search=search, tag=tag, from_=from_, to=to)
         reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 
     def resend(self, email_id: str, *, idempotency_key: Optional[str] = None) -> Accepted:
-        """Send the same once more, as a new email."""
+        """Send an email again, as a new email."""
         body = body_of(idempotency_key=idempotency_key) or None
         call = Call("POST", ["emails", email_id, "resend"], body=body, is_keyed=True)
         return read(Accepted, self._transport.json(call))
 
     def cancel(self, email_id: str) -> Cancelled:
-        """Cancel a scheduled email. Raises EmailAlreadySent, or Conflict, when it is too late."""
+        """Cancel a scheduled email. Raises EmailAlreadySent or Conflict if it is too late."""
         return read(Cancelled, self._transport.json(Call("DELETE", ["emails", email_id])))
 
     def reschedule(self, email_id: str, scheduled_for: Optional[datetime]) -> Rescheduled:
-        """Move a scheduled email to another time; None sends it now."""
+        """Move a scheduled email to another time; None sends it immediately."""
         body = {"scheduledFor": plain(scheduled_for)}
         return read(Rescheduled, self._transport.json(Call("PATCH", ["emails", email_id], body=body)))
 

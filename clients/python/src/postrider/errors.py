@@ -1,31 +1,31 @@
-"""What can go wrong, by name. Catch `PostriderError` for everything, `ApiError` for every refusal of the server."""
+"""Errors of this library. `PostriderError` is the base class, `ApiError` the base class of API errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Optional
 
-from postrider.wire import moment
+from postrider.wire import parse_datetime
 
 
 class PostriderError(Exception):
-    """Anything that this library raises on its own."""
+    """The base class of all errors of this library."""
 
 
 class ConnectionFailed(PostriderError):
-    """The server could not be reached, or went away before it had answered."""
+    """Raised when the server cannot be reached or closes the connection before it responds."""
 
 
 class TimedOut(ConnectionFailed):
-    """Nothing came from the server within `timeout_seconds`."""
+    """Raised when the server sends no data for `timeout_seconds`."""
 
 
 class WebhookVerificationError(PostriderError):
-    """A webhook's signature, or its time, is not what it has to be: answer 400 and do nothing."""
+    """Raised for a webhook with an invalid signature or timestamp. Respond with 400 and ignore it."""
 
 
 class UnsupportedMessage(PostriderError):
-    """A Django message has something that the API cannot carry."""
+    """Raised for a Django message that the API does not support."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ class SuppressedRecipient:
 
 
 class ApiError(PostriderError):
-    """The server answered, and refused.
+    """Raised for an error response of the API.
 
-    `code` is for programs and never changes, `str(error)` is for people. `problem` is the whole answer (RFC 9457).
+    `code` is stable and meant for programs, `str(error)` is meant for people. `problem` is the complete response
+    (RFC 9457).
     """
 
     def __init__(self, problem: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
@@ -59,9 +60,9 @@ class ApiError(PostriderError):
 
     @property
     def retry_after_seconds(self) -> Optional[int]:
-        """What the server asked to wait, or None."""
-        asked = self.headers.get("Retry-After", "")
-        return int(asked) if asked.isascii() and asked.isdigit() else None
+        """The Retry-After header in seconds, or None."""
+        value = self.headers.get("Retry-After", "")
+        return int(value) if value.isascii() and value.isdigit() else None
 
 
 class BadRequest(ApiError):
@@ -113,17 +114,17 @@ class PlanLimitReached(Forbidden):
 
 
 class EmailAlreadySent(Conflict):
-    """The email is on its way or further; nothing was cancelled."""
+    """The email is being sent or was sent; it was not cancelled."""
 
 
 class IdempotencyKeyReuse(Conflict):
-    """The same idempotency key came with another body."""
+    """The idempotency key was already used with another body."""
 
 
 class ValidationError(Unprocessable):
     @property
     def errors(self) -> list[FieldError]:
-        """All faults of the request at once."""
+        """All invalid fields of the request."""
         return [FieldError(error["field"], error["code"], error["detail"]) for error in self.problem["errors"]]
 
 
@@ -155,7 +156,7 @@ class TemplateNotFound(Unprocessable):
 class TemplateSyntaxError(Unprocessable):
     @property
     def place(self) -> tuple[str, int, int]:
-        """The field, and line and column in it, from 1."""
+        """The field, line and column of the error, counted from 1."""
         return self.problem["field"], self.problem["line"], self.problem["column"]
 
 
@@ -166,11 +167,11 @@ class MissingTemplateVariables(Unprocessable):
 
 
 class RateLimitExceeded(ApiError):
-    """Too many requests in this moment. It is repeated by itself; this came after the last attempt."""
+    """Too many requests. Raised after the last automatic retry."""
 
 
 class QuotaExceeded(ApiError):
-    """The month's emails are used up. Repeating changes nothing before `resets_at`."""
+    """The monthly quota is exceeded. Retries fail until `resets_at`."""
 
     @property
     def limit(self) -> int:
@@ -186,4 +187,4 @@ class QuotaExceeded(ApiError):
 
     @property
     def resets_at(self) -> datetime:
-        return moment(self.problem["resetsAt"])
+        return parse_datetime(self.problem["resetsAt"])

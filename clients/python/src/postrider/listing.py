@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Paginated lists."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Page(Generic[T]):
 
 
 class Listing(Generic[T]):
-    """Iterate over all of it, or `fetch()` the one page that was asked for.
+    """A list of all items when iterated; `fetch()` returns the requested page.
 
-    Pages are asked for one after the other. An item that moves to the next page because a newer one came in front of
-    it is not given twice.
+    Pages are requested one after the other. An item that moves to the next page because a newer item was added is not
+    repeated.
     """
 
     def __init__(self, transport: Transport, path: Sequence[str], *, kind: type[T], query: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`client.analytics` and `client.queue`."""
+"""Analytics and queue statistics: `client.analytics` and `client.queue`."""
 
 from datetime import datetime
 from typing import Optional, Union
@@ -14,11 +14,11 @@ class Analytics:
         self._transport = transport
 
     def get(self, *, from_: Union[datetime, str, None] = None, to: Union[datetime, str, None] = None) -> Totals:
-        """Totals and rates of the emails created in the range."""
+        """Return totals and rates of the emails created in the range."""
         return read(Totals, self._transport.json(Call("GET", ["analytics"], query=body_of(from_=from_, to=to))))
 
     def daily(self, days: Optional[int] = None) -> list[DailyVolume]:
-        """The last days, 1 to 90 (14), oldest first."""
+        """Return daily volumes, oldest first. days: 1 to 90, default 14."""
         answer = self._transport.json(Call("GET", ["analytics", "daily"], query=body_of(days=days)))
         return [read(DailyVolume, day) for day in answer["data"]]
 
@@ -28,5 +28,5 @@ class Queue:
         self._transport = transport
 
     def stats(self) -> QueueStats:
-        """What waits and what is on its way, counted in recipients."""
+        """Return the queue depth by state, counted in recipients."""
         return read(QueueStats, self._transport.json(Call("GET", ["queue", "stats"])))

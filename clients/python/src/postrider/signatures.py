@@ -1,4 +1,4 @@
-"""Verify that a webhook's request comes from the service."""
+"""Webhook signatures and their verification."""
 
 import base64
 import binascii
@@ -14,12 +14,12 @@ from postrider.answers import WebhookEvent
 from postrider.errors import WebhookVerificationError
 from postrider.wire import read
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what all secrets begin with
+SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of all secrets
 TOLERANCE_SECONDS = 300
 
 
 class Headers(Protocol):
-    """All headers of a request: a dict, or what Django, Flask, Starlette or http.server have."""
+    """All headers of a request: a dict, or the headers of Django, Flask, Starlette or http.server."""
 
     def items(self) -> Iterable[tuple[str, str]]: ...
 
@@ -31,17 +31,17 @@ def verify_webhook(
     *,
     tolerance_seconds: float = TOLERANCE_SECONDS,
 ) -> WebhookEvent:
-    """Return the event if the signature is right. Raises WebhookVerificationError.
+    """Return the event if the signature is valid. Raises WebhookVerificationError.
 
-    header: the value of `x-service-signature`, or all headers. With all headers the Standard Webhooks form is required
-    (`webhook-id`, `webhook-timestamp`, `webhook-signature`), which also refuses what is older than the tolerance: an
-    attacker who repeats an old delivery must not get round that by leaving headers out.
-    secret: the webhook's, `whsec_…`. While a secret is rotated both signatures are sent, so the old one goes on
-    working; for `x-service-signature` pass the value of `x-service-signature-previous` then.
+    header: the value of `x-service-signature`, or all headers. All headers must include a Standard Webhooks signature
+    (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and deliveries older than the tolerance are rejected:
+    an attacker must not be able to replay a delivery by leaving headers out.
+    secret: the secret of the webhook, `whsec_…`. After a rotation the old secret stays valid for 24 hours; to verify
+    `x-service-signature` with it, pass the value of `x-service-signature-previous`.
     """
     body = _bytes_of(raw_body)
     if not isinstance(secret, str) or not secret.startswith(SECRET_PREFIX):
-        raise WebhookVerificationError(f"The secret begins with {SECRET_PREFIX}.")
+        raise WebhookVerificationError(f"The secret must begin with {SECRET_PREFIX}.")
     if isinstance(header, str):
         _check_signature(body, header, secret)
     else:
@@ -55,16 +55,16 @@ def _bytes_of(raw_body: Union[bytes, str]) -> bytes:
     if isinstance(raw_body, (bytes, bytearray, memoryview)):
         return bytes(raw_body)
     raise WebhookVerificationError(
-        "raw_body has to be the body as it came, bytes or str. A parsed object cannot be verified: take request.body "
+        "raw_body must be the unparsed body, bytes or str. A parsed object cannot be verified: use request.body "
         "(Django), request.get_data() (Flask) or await request.body() (Starlette)."
     )
 
 
 def _check_signature(body: bytes, header: str, secret: str) -> None:
     expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    # The header of the previous signatures has one for each secret that is still valid.
+    # x-service-signature-previous has one signature for each old secret that is still valid.
     if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in header.split(" ")):
-        raise WebhookVerificationError("The value of x-service-signature does not belong to this body and secret.")
+        raise WebhookVerificationError("The value of x-service-signature does not match this body and secret.")
 
 
 def _check_standard_signature(body: bytes, headers: Headers, secret: str, tolerance_seconds: float) -> None:
@@ -72,16 +72,16 @@ def _check_standard_signature(body: bytes, headers: Headers, secret: str, tolera
     for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
         if not given.get(name):
             raise WebhookVerificationError(
-                f"The header {name} is missing. For the other form pass the value of x-service-signature."
+                f"The header {name} is missing. To verify x-service-signature, pass its value instead of all headers."
             )
     _check_time(given["webhook-timestamp"], tolerance_seconds)
     key = _decoded(secret[len(SECRET_PREFIX) :])
     if key is None:
-        raise WebhookVerificationError("The secret is not whole.")
+        raise WebhookVerificationError("The secret is incomplete.")
     signed = f"{given['webhook-id']}.{given['webhook-timestamp']}.".encode() + body
     expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     if not any(hmac.compare_digest(one.encode(), expected) for one in given["webhook-signature"].split(" ")):
-        raise WebhookVerificationError("No signature in webhook-signature belongs to this body and secret.")
+        raise WebhookVerificationError("No signature in webhook-signature matches this body and secret.")
 
 
 def _check_time(timestamp: str, tolerance_seconds: float) -> None:

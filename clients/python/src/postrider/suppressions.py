@@ -1,4 +1,4 @@
-"""`client.suppressions`."""
+"""Suppression operations: `client.suppressions`."""
 
 from collections.abc import Sequence
 from typing import Optional
@@ -14,12 +14,12 @@ class Suppressions:
         self._transport = transport
 
     def create(self, email: str) -> Suppression:
-        """Block an address; one that is blocked already keeps its reason."""
+        """Suppress an address. An address already suppressed keeps its reason."""
         call = Call("POST", ["suppressions"], body={"email": email}, is_repeatable=True)
         return read(Suppression, self._transport.json(call))
 
     def create_many(self, emails: Sequence[str]) -> list[Suppression]:
-        """Block up to 1,000 addresses."""
+        """Suppress up to 1,000 addresses."""
         call = Call("POST", ["suppressions"], body={"emails": list(emails)}, is_repeatable=True)
         return [read(Suppression, one) for one in self._transport.json(call)["data"]]
 
@@ -38,5 +38,5 @@ class Suppressions:
         return read(Suppression, self._transport.json(Call("GET", ["suppressions", suppression_id])))
 
     def delete(self, suppression_id: str) -> Deleted:
-        """Let emails through to the address again."""
+        """Delete a suppression, so that emails to the address are sent again."""
         return read(Deleted, self._transport.json(Call("DELETE", ["suppressions", suppression_id])))

@@ -1,4 +1,4 @@
-"""`client.templates`."""
+"""Template operations: `client.templates`."""
 
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -23,7 +23,7 @@ class Templates:
         alias: Optional[str] = None,
         strict_variables: Optional[bool] = None,
     ) -> Template:
-        """Keep a template. alias: stands wherever its id can. strict_variables: refuse emails that lack a value."""
+        """Create a template. alias: usable in place of the id. strict_variables: reject emails that lack a value."""
         body = body_of(
             name=name,
             subject=subject,
@@ -42,9 +42,9 @@ class Templates:
         return read(Template, self._transport.json(Call("GET", ["templates", template_id])))
 
     def update(self, template_id: str, **changes: Any) -> Template:
-        """Change what is named, by the names of `create`; None takes alias or text_content away.
+        """Update the given fields, named as in `create`. None removes alias or text_content.
 
-        Emails that were accepted before keep the texts that they were accepted with.
+        Emails accepted before the change keep the old content.
         """
         body = {wire_name(name): value for name, value in changes.items()}
         return read(Template, self._transport.json(Call("PATCH", ["templates", template_id], body=body)))
@@ -53,6 +53,6 @@ class Templates:
         return read(Deleted, self._transport.json(Call("DELETE", ["templates", template_id])))
 
     def preview(self, template_id: str, data: Optional[Mapping[str, Any]] = None) -> Preview:
-        """Render with these values; nothing is sent."""
+        """Render the template with the given data, without sending."""
         call = Call("POST", ["templates", template_id, "preview"], body={"data": data or {}}, is_repeatable=True)
         return read(Preview, self._transport.json(call))

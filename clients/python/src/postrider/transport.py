@@ -1,4 +1,4 @@
-"""Makes calls, and repeats them where that is safe."""
+"""HTTP transport with safe retries."""
 
 import json
 import os
@@ -13,19 +13,19 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
+from postrider.error_responses import error_from_response
 from postrider.errors import ConnectionFailed, PostriderError, TimedOut
-from postrider.refusals import refusal_of
-from postrider.retries import did_nothing, is_transient, seconds_after
+from postrider.retries import is_transient, seconds_after, was_not_processed
 from postrider.version import __version__
 from postrider.wire import plain
 
 
 @dataclass(frozen=True)
 class Call:
-    """One operation. `path` are the segments after /v1; ids among them are escaped.
+    """One API call. path: the segments after /v1; ids are escaped.
 
-    is_keyed: carries an idempotency key, and may be repeated because of it.
-    is_repeatable: may be sent again after no answer; None means every method but POST.
+    is_keyed: sent with an idempotency key, and therefore safe to retry.
+    is_repeatable: safe to retry without a response; None means every method except POST.
     """
 
     method: str
@@ -48,27 +48,27 @@ class Reply:
 
 
 class Transport:
-    """Knows the key and keeps connections. Threads may share it, and forked processes get connections of their own.
+    """Sends requests over kept connections. Threads may share it; a forked process opens new connections.
 
-    timeout_seconds: without a byte from the server. max_retries: attempts after the first.
+    timeout_seconds: maximum time without data from the server. max_retries: attempts after the first.
     """
 
     def __init__(
         self, *, api_key: Optional[str], base_url: Optional[str], timeout_seconds: float, max_retries: int
     ) -> None:
-        self._api_key = _needed(api_key or os.environ.get("POSTRIDER_API_KEY"), "an API key").strip()
-        self._base_url = _base(_needed(base_url or os.environ.get("POSTRIDER_URL"), "the service's base_url"))
+        self._api_key = _required(api_key or os.environ.get("POSTRIDER_API_KEY"), "an API key").strip()
+        self._base_url = _base(_required(base_url or os.environ.get("POSTRIDER_URL"), "the service's base_url"))
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
         self._pool = _pool_for(self._base_url)
         self._process = os.getpid()
 
     def json(self, call: Call) -> Any:
-        """Return the answer's JSON. Raises ApiError, ConnectionFailed, TimedOut."""
+        """Return the JSON of the response. Raises ApiError, ConnectionFailed, TimedOut."""
         return json.loads(self.reply(call).body)
 
     def reply(self, call: Call) -> Reply:
-        """Return the answer. Raises as `json` does."""
+        """Return the response. Raises the same errors as `json`."""
         url, headers = self._url_of(call), self._headers_of(call)
         body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
         attempt = 1
@@ -76,7 +76,7 @@ class Transport:
             try:
                 return self._attempt(call.method, url, headers=headers, body=body)
             except PostriderError as error:
-                may_repeat = is_transient(error) and (call.may_be_repeated or did_nothing(error))
+                may_repeat = is_transient(error) and (call.may_be_repeated or was_not_processed(error))
                 wait = seconds_after(attempt, error=error) if may_repeat and attempt <= self._max_retries else None
                 if wait is None:
                     raise
@@ -88,22 +88,22 @@ class Transport:
 
     def _attempt(self, method: str, url: str, *, headers: Mapping[str, str], body: Optional[bytes]) -> Reply:
         try:
-            # A redirect would turn a POST into a GET, or carry the key elsewhere: it is told, not followed.
+            # Redirects are errors: following one would turn a POST into a GET or send the key to another host.
             answer = self._connections().request(
                 method, url, body=body, headers=headers, retries=False, redirect=False, timeout=self._timeout_seconds
             )
-        except urllib3.exceptions.NewConnectionError as error:  # a kind of timeout to urllib3
+        except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError in urllib3
             raise ConnectionFailed(str(error)) from error
         except urllib3.exceptions.TimeoutError as error:
-            raise TimedOut(f"Nothing came within {self._timeout_seconds} s.") from error
+            raise TimedOut(f"No data within {self._timeout_seconds} s.") from error
         except urllib3.exceptions.HTTPError as error:
-            raise ConnectionFailed(f"No usable answer: {error}") from error
+            raise ConnectionFailed(f"No valid response: {error}") from error
         if 200 <= answer.status < 300:
             return Reply(answer.status, answer.data, answer.headers)
-        raise refusal_of(answer.status, body=answer.data, headers=answer.headers)
+        raise error_from_response(answer.status, body=answer.data, headers=answer.headers)
 
     def _connections(self) -> urllib3.PoolManager:
-        # Two processes that write to one socket would read each other's answers.
+        # Two processes that share a socket would read each other's responses.
         if self._process != os.getpid():
             self._process, self._pool = os.getpid(), _pool_for(self._base_url)
         return self._pool
@@ -126,7 +126,7 @@ class Transport:
 
 
 def _pool_for(base_url: str) -> urllib3.PoolManager:
-    """Return connections, through the proxy that the environment names for this address."""
+    """Return a connection pool, through the proxy that the environment sets for this address."""
     host = urlsplit(base_url).hostname or ""
     proxy = urllib.request.getproxies().get(urlsplit(base_url).scheme)
     if not proxy or urllib.request.proxy_bypass(host):
@@ -137,7 +137,7 @@ def _pool_for(base_url: str) -> urllib3.PoolManager:
 
 
 def _segment(segment: str) -> str:
-    # An empty id would name the whole collection, and dots would climb out of it.
+    # An empty id would address the whole collection, and dots a parent path.
     if not isinstance(segment, str) or not segment.strip("."):
         raise PostriderError(f"{segment!r} is not an id.")
     return quote(segment, safe="")
@@ -149,7 +149,7 @@ def _parameter(value: Any) -> str:
     return str(plain(value))
 
 
-def _needed(value: Optional[str], what: str) -> str:
+def _required(value: Optional[str], what: str) -> str:
     if not value:
         raise PostriderError(f"Postrider needs {what}.")
     return value
@@ -157,5 +157,5 @@ def _needed(value: Optional[str], what: str) -> str:
 
 def _base(url: str) -> str:
     if not re.match(r"https?://[^/]", url):
-        raise PostriderError("base_url begins with https:// or http://.")
+        raise PostriderError("base_url must begin with https:// or http://.")
     return url.rstrip("/").removesuffix("/v1")

@@ -1,4 +1,4 @@
-"""`client.webhooks`."""
+"""Webhook operations: `client.webhooks`."""
 
 from collections.abc import Sequence
 from typing import Optional, Union
@@ -15,7 +15,7 @@ class Webhooks:
         self._transport = transport
 
     def create(self, *, url: str, events: Sequence[str]) -> Webhook:
-        """Have these events posted to a URL. Keep the answer's secret: it is not told again."""
+        """Create a webhook. Store the secret of the response: it cannot be read again."""
         call = Call("POST", ["webhooks"], body={"url": url, "events": list(events)})
         return read(Webhook, self._transport.json(call))
 
@@ -40,11 +40,11 @@ class Webhooks:
         return read(Deleted, self._transport.json(Call("DELETE", ["webhooks", webhook_id])))
 
     def test(self, webhook_id: str) -> WebhookDelivery:
-        """Post an event made up for trying."""
+        """Post a sample event."""
         return read(WebhookDelivery, self._transport.json(Call("POST", ["webhooks", webhook_id, "test"])))
 
     def rotate_secret(self, webhook_id: str) -> Webhook:
-        """Make a new secret; the old one stays valid for 24 hours."""
+        """Create a new secret. The old one stays valid for 24 hours."""
         return read(Webhook, self._transport.json(Call("POST", ["webhooks", webhook_id, "rotate-secret"])))
 
     def deliveries(
@@ -65,7 +65,7 @@ class Webhooks:
         return read(WebhookDelivery, self._transport.json(Call("GET", path)))
 
     def replay(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
-        """Post a delivery once more."""
+        """Post a delivery again."""
         path = ["webhooks", webhook_id, "deliveries", delivery_id, "replay"]
         return read(WebhookDelivery, self._transport.json(Call("POST", path)))
 
@@ -77,5 +77,5 @@ class Webhooks:
         *,
         tolerance_seconds: float = TOLERANCE_SECONDS,
     ) -> WebhookEvent:
-        """See `verify_webhook`, which needs no client."""
+        """Verify a webhook request. See `verify_webhook`, which works without a client."""
         return verify_webhook(raw_body, header, secret, tolerance_seconds=tolerance_seconds)

@@ -1,4 +1,4 @@
-"""Between Python and the wire: snake_case and camelCase, datetimes and their text, dataclasses and JSON."""
+"""Conversion between Python values and API JSON: snake_case and camelCase, datetimes, dataclasses."""
 
 import dataclasses
 import functools
@@ -11,32 +11,32 @@ A = TypeVar("A")
 
 
 def body_of(**fields: Any) -> dict[str, Any]:
-    """Return the JSON object of these fields, without those that are None."""
+    """Return the fields as a JSON object, without None values."""
     return {wire_name(name): plain(value) for name, value in fields.items() if value is not None}
 
 
 def wire_name(name: str) -> str:
-    """Return the name on the wire: `reply_to` is replyTo, `from_` is from."""
+    """Return the API's name of a field: `reply_to` is replyTo, `from_` is from."""
     first, *others = name.rstrip("_").split("_")
     return first + "".join(map(str.capitalize, others))
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold. Raises ValueError for a datetime without a time zone."""
+    """Return a value for JSON. Raises ValueError for a datetime without a time zone."""
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
-        raise ValueError(f"{value} needs a time zone: datetime.now(timezone.utc) has one.")
+        raise ValueError(f"{value} needs a time zone, as in datetime.now(timezone.utc).")
     return value.isoformat()
 
 
-def moment(text: str) -> datetime:
-    # Python 3.9 and 3.10 do not know the Z.
+def parse_datetime(text: str) -> datetime:
+    # Python 3.9 and 3.10 do not parse the Z.
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def read(kind: type[A], answer: Mapping[str, Any]) -> A:
-    """Return an answer as this dataclass. Fields that it does not know are in `raw` alone."""
+    """Return a response as a dataclass. Fields unknown to the dataclass are only in `raw`."""
     fields = _fields(cast("Any", kind))
     values = {name: _convert(hint, answer.get(wire_name(name))) for name, hint in fields if name != "raw"}
     return kind(**values, **({"raw": answer} if ("raw" in dict(fields)) else {}))
@@ -54,7 +54,7 @@ def _convert(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if hint is datetime:
-        return moment(value)
+        return parse_datetime(value)
     if dataclasses.is_dataclass(hint):
         return read(cast("type[Any]", hint), value)
     if typing.get_origin(hint) is list:

@@ -11,12 +11,12 @@ from inbound.inbox.receiver import HOST, serve
 
 
 class Command(BaseCommand):
-    help = "Catch all mail on a loopback port and keep it for the dashboard."
+    help = "Catch all messages sent to a loopback port and show them in the dashboard."
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.EMBEDDED:
-            raise CommandError("The inbox takes mail from anybody on this machine; it runs with MODE=embedded only.")
-        self.stdout.write(f"The inbox listens on {HOST}:{settings.INBOX_PORT}.")
+            raise CommandError("The inbox accepts mail from any local process, so it requires MODE=embedded.")
+        self.stdout.write(f"Inbox listening on {HOST}:{settings.INBOX_PORT}.")
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 asyncio.run(serve(settings.INBOX_PORT))

@@ -1,4 +1,4 @@
-"""How the stand-in serves."""
+"""Configuration of the fake web server."""
 
 import os
 

@@ -1,10 +1,10 @@
-"""A web application that is always ready, as soon as the caller wants."""
+"""A web application that is always ready."""
 
 import time
 
 
 def application(environ, start_response):
-    """Answer 200; ?seconds=N takes so long."""
+    """Answer 200 after ?seconds=N."""
     time.sleep(float(environ["QUERY_STRING"].partition("seconds=")[2] or 0))
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"ready"]

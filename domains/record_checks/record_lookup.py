@@ -1,0 +1,57 @@
+"""DNS lookups for the record checks of one domain, with hints about common publishing mistakes."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from domains.record_checks.dns_cache import DnsCache
+from domains.record_checks.results import RecordCheck, RecordStatus
+
+MAX_NAME = 253
+CNAME_CONFLICT = " {name} is a CNAME for {target}, so it cannot have other records. Publish the record at {target}."
+DOUBLED = "It was found at {place}: your DNS provider appends the domain. Enter the name without the domain."
+ABOVE = "It was found at {place}, without the subdomain. Publish it at {fqdn} instead."
+ELSEWHERE = "It was found at {place}. Publish it at {fqdn} instead."
+
+
+@dataclass(frozen=True)
+class RecordLookup:
+    """A domain to check, its organizational domain, and the DNS answers."""
+
+    domain: str
+    organizational_domain: str
+    dns: DnsCache
+
+    async def missing(self, fqdn: str, *, kind: str, is_expected: Callable[[str], bool], message: str) -> RecordCheck:
+        """Return the check of a missing record, with a hint if the record was published at another name.
+
+        is_expected: recognizes the record among those of its type (`kind`).
+        """
+        places = self._wrong_places(fqdn)
+        answers = await asyncio.gather(*(self.dns.look_up_optional(place, kind) for place in places))
+        hints = (
+            places[place] for place, records in zip(places, answers, strict=True) if any(map(is_expected, records))
+        )
+        return RecordCheck(RecordStatus.MISSING, error=f"{message} {next(hints, '')}".strip())
+
+    async def cname_conflict(self, fqdn: str) -> str:
+        """Return a hint about a CNAME that prevents other records at a name; "" without one."""
+        targets = await self.dns.look_up_optional(fqdn, "CNAME")
+        return CNAME_CONFLICT.format(name=fqdn, target=targets[0]) if targets else ""
+
+    def _wrong_places(self, fqdn: str) -> dict[str, str]:
+        """Return the hint for each name at which the record may be by mistake, the most likely first."""
+        host = fqdn.removesuffix(self.domain)
+        selector, is_key, _ = host.partition("._domainkey.")
+        candidates = {
+            f"{fqdn}.{self.domain}": DOUBLED,
+            f"{fqdn}.{self.organizational_domain}": DOUBLED,
+            f"{host}{self.organizational_domain}": ABOVE,
+            self.domain: ELSEWHERE,
+            **({f"{selector}.{self.domain}": ELSEWHERE} if is_key else {}),
+        }
+        return {
+            place: hint.format(place=place, fqdn=fqdn)
+            for place, hint in candidates.items()
+            if place != fqdn and len(place) <= MAX_NAME
+        }

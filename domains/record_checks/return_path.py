@@ -1,0 +1,33 @@
+"""The check of the return path CNAME."""
+
+from domains.record_checks.record_lookup import RecordLookup
+from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+
+CNAME_LIMIT = 5
+
+
+async def check_return_path(lookup: RecordLookup, *, fqdn: str, target: str) -> RecordCheck:
+    """Check that a name is a CNAME for the target. Raises DnsError."""
+    chain = await _follow_cnames(lookup, fqdn)
+    if target in chain:
+        return RecordCheck(RecordStatus.VALID, found=join_texts(chain))
+    if chain:
+        error = f"The CNAME points to {chain[-1]}. Change it to {target}."
+        return RecordCheck(RecordStatus.INVALID, found=join_texts(chain), error=error)
+    return await lookup.missing(
+        fqdn,
+        kind="CNAME",
+        is_expected=lambda found: found == target,
+        message=f"No CNAME record found at {fqdn}.",
+    )
+
+
+async def _follow_cnames(lookup: RecordLookup, name: str) -> list[str]:
+    """Return the targets of a chain of CNAMEs, at most CNAME_LIMIT."""
+    chain: list[str] = []
+    for _ in range(CNAME_LIMIT):
+        records = (await lookup.dns.look_up(chain[-1] if chain else name, "CNAME")).records
+        if not records or records[0] in chain:
+            break
+        chain.append(records[0])
+    return chain

@@ -1,0 +1,123 @@
+"""Fixtures of the inbound tests: sent email, and a running receiver to send reports to."""
+
+import asyncio
+import contextlib
+import smtplib
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from emails.models import Recipient
+from emails.sending import queue
+from emails.sending.outcomes import SendResult, record_results
+from emails.sending.return_path import return_path
+from inbound.protocol import SessionLimits
+from inbound.receiver import serve
+from tests.emails.sending.test_queue import accept
+from tests.stack.stack import free_port, wait_for
+
+SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 queued"))
+DELIVERED = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+DOMAIN = "bounce.localhost"
+
+
+def claimed_recipient(workspace, address="ada@example.com"):
+    """Accept an email and claim it; return the recipient and the claim."""
+    accept(workspace, address)
+    (claim,) = queue.claim(100, after=UUID(int=0))
+    return Recipient.objects.get(id=claim.recipient_id), claim
+
+
+def sent_recipient(workspace, address="ada@example.com", outcome=SENT) -> Recipient:
+    """Return a recipient whose message a remote host has accepted."""
+    recipient, claim = claimed_recipient(workspace, address)
+    record_results([SendResult(claim, outcome)])
+    recipient.refresh_from_db()
+    return recipient
+
+
+def return_path_of(recipient) -> str:
+    return return_path(recipient.id, domain=DOMAIN)
+
+
+@dataclass
+class ReceiverPort:
+    """A listening receiver. open_session() yields a raw session that has read the greeting."""
+
+    number: int
+
+    def send(self, source: bytes, to: str, *, sender: str = "<>"):
+        with smtplib.SMTP("127.0.0.1", self.number, timeout=10) as client:
+            client.ehlo("mx.example.com")
+            client.mail(sender)
+            code, text = client.rcpt(to)
+            return (code, text) if code != 250 else client.data(source)
+
+    @contextlib.contextmanager
+    def open_session(self, *, greeted=True) -> Iterator["RawSession"]:
+        with socket.create_connection(("127.0.0.1", self.number), timeout=10) as connection:
+            session = RawSession(connection)
+            session.read()
+            if greeted:
+                session.exchange(b"EHLO mx.example.com\r\n")
+            yield session
+
+
+@dataclass
+class RawSession:
+    """An SMTP session over a raw socket."""
+
+    connection: socket.socket
+
+    def exchange(self, data: bytes) -> str:
+        self.connection.sendall(data)
+        return self.read()
+
+    def read(self) -> str:
+        """Return the next reply, empty once the connection is closed."""
+        text = b""
+        with contextlib.suppress(ConnectionError):
+            while not text.endswith(b"\r\n") or text.splitlines()[-1][3:4] == b"-":
+                piece = self.connection.recv(65_536)
+                if not piece:
+                    break
+                text += piece
+        return text.decode()
+
+    def read_all(self) -> str:
+        """Return everything sent until the connection is closed."""
+        text = b""
+        with contextlib.suppress(ConnectionError):
+            while piece := self.connection.recv(65_536):
+                text += piece
+        return text.decode()
+
+
+@contextlib.contextmanager
+def run_receiver(limits: SessionLimits | None = None) -> Iterator[ReceiverPort]:
+    """Run a receiver in a thread."""
+    port, loop = free_port(), asyncio.new_event_loop()
+
+    def run():
+        with contextlib.suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    task = loop.create_task(serve(host="127.0.0.1", port=port, limits=limits))
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        wait_for(lambda: is_open(port), seconds=5, what="the receiver listens")
+        yield ReceiverPort(port)
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
+
+
+def is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", port):
+        return True
+    return False
