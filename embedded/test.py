@@ -20,16 +20,22 @@ from embedded.servers.cluster import cluster_in
 from embedded.servers.server import ManagedServer
 from embedded.servers.server_directories import make_temporary_directory
 
+OPTIONS = {"--full", "--long"}
+
 
 def test(arguments: list[str]) -> int:
-    """Run bin/check, then pytest; return the exit code of the first that fails, else 0."""
+    """Run bin/check, then pytest; return the exit code of the first that fails, else 0.
+
+    --full adds the tests that need the whole stack, a browser or other programs; --long adds those that take minutes.
+    """
     enter_environment("requirements-dev.txt")
     _install_redis()
-    _install_browser()
+    if arguments:
+        _install_browser()
     raise_on_signals()
     server_directory = make_temporary_directory()
     watchdog = Watchdog()
-    watchdog.remove_directory_at_end(server_directory)
+    watchdog.remove_at_end(server_directory)
     servers: list[ManagedServer] = []
     try:
         _start_servers(servers, server_directory, watchdog)
@@ -84,12 +90,29 @@ def _environment(servers: list[ManagedServer], server_directory: Path) -> dict[s
 
 
 def _run_all(arguments: list[str], environment: dict[str, str], watchdog: Watchdog) -> int:
-    pytest_arguments = [argument for argument in arguments if argument != "--long"]
-    check = REPOSITORY / "bin" / "check"
-    if not pytest_arguments and check.exists():
-        code = run_in_foreground([str(check)], environment=environment, watchdog=watchdog)
+    options = {argument for argument in arguments if argument in OPTIONS}
+    paths = [argument for argument in arguments if argument not in OPTIONS]
+    commands = [] if paths else [[str(REPOSITORY / "bin" / "check")]]
+    commands += [[sys.executable, "-m", "pytest", *run] for run in pytest_runs(options, paths)]
+    if options:
+        environment = {**environment, "POSTRIDER_TEST_FULL": "1"}
+    for command in commands:
+        code = run_in_foreground(command, environment=environment, watchdog=watchdog)
         if code:
             return code
-    marks = [] if "--long" in arguments else ["-m", "not long"]
-    command = [sys.executable, "-m", "pytest", *marks, *pytest_arguments]
-    return run_in_foreground(command, environment=environment, watchdog=watchdog)
+    return 0
+
+
+def pytest_runs(options: set[str], paths: list[str]) -> list[list[str]]:
+    """Return the arguments of each pytest run: quick tests in parallel, then those that need the machine to themselves.
+
+    With paths there is one run of everything they select; only --long includes the long tests.
+    """
+    if paths:
+        return [[*([] if "--long" in options else ["-m", "not long"]), *paths]]
+    runs = [["-n", str((os.cpu_count() or 1) + 1), "-m", "not full and not long"]]
+    if options:
+        runs.append(["-m", "full and not long"])
+    if "--long" in options:
+        runs.append(["-m", "long"])
+    return runs

@@ -22,9 +22,35 @@ from workspaces.api import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
 
+IS_FULL_RUN = "POSTRIDER_TEST_FULL" in os.environ
+QUICK_EXAMPLES = 25
 # CI runs the same examples every time, developers get new ones; a busy machine must not fail an example.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=os.environ.get("CI") == "true")
-hypothesis.settings.load_profile("suite")
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("suite"), max_examples=QUICK_EXAMPLES)
+hypothesis.settings.load_profile("suite" if IS_FULL_RUN else "quick")
+
+# Directories whose tests start the launcher, other programs or the whole stack.
+FULL_DIRECTORIES = (
+    "tests/audit/",
+    "tests/chaos/",
+    "tests/clients/",
+    "tests/embedded/",
+    "tests/stack/",
+    "tests/standards/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        is_in_full_directory = item.nodeid.startswith(FULL_DIRECTORIES)
+        if is_in_full_directory or item.get_closest_marker("stack") or item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.full)
+
+
+def examples(full: int) -> int:
+    """Return the number of Hypothesis examples: all of them only with --full or --long."""
+    return full if IS_FULL_RUN else min(full, QUICK_EXAMPLES)
+
 
 PASSWORD = "correct horse battery"
 

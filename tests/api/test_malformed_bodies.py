@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from api.errors import InvalidJson
 from api.parser import parse_object
 from emails.models import Acceptance, Content, Email
-from tests.conftest import Api, mail
+from tests.conftest import Api, examples, mail
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +108,7 @@ def test_a_body_of_20_mib_is_accepted_and_one_byte_more_is_not(api: Api):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_the_parser_raises_invalid_json_only(body: bytes):
     with contextlib.suppress(InvalidJson):
         assert isinstance(parse_object(body), dict)

@@ -184,6 +184,7 @@ puts([is_genuine(v["body"], v["signature"], v["secret"]), is_genuine(v["body"] +
 PACKAGES = {"javascript": "nodejs", "php": "php-cli", "go": "golang-go", "ruby": "ruby"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("language", HARNESSES)
 def test_the_code_sample_of_the_documentation_verifies(language, tmp_path):
     (interpreter, *rest), name, harness = HARNESSES[language]
