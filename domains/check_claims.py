@@ -1,4 +1,4 @@
-"""Claims of domain checks, and the recording of results. DNS is queried in between, without an open transaction.
+"""Requests and claims of domain checks, and the recording of results. A worker queries DNS in between.
 
 Checks are numbered: a result that arrives after a newer one was recorded changes nothing.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
@@ -16,22 +16,21 @@ from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_out
 from domains.models import SENDING_STATUSES, Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from lib.ids import from_uuid
+from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import LeaseQueue
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
-# A check occupies a web process for up to 5 s; the limit leaves processes for other workspaces.
+# Limits the DNS queries that one workspace can cause at once.
 MAX_CHECKS_PER_WORKSPACE = 3
 CHECK_TIMEOUT = timedelta(seconds=6)
+# Requested checks are claimed before periodic ones, even if many of those are late.
+REQUEST_PRECEDENCE = timedelta(days=1)
 # The due time moves with the claim, so that a crash only delays the check.
-CLAIM_DUE = """
-UPDATE domains_domain SET check_due_at = statement_timestamp() + interval '5 minutes', checks_begun = checks_begun + 1
-WHERE id IN (
-  SELECT id FROM domains_domain WHERE check_due_at <= statement_timestamp()
-  ORDER BY check_due_at LIMIT %s FOR UPDATE SKIP LOCKED
+QUEUE = LeaseQueue(
+    table="domains_domain", due_at="check_due_at", fence="checks_begun", attempts="checks_begun", lease_seconds=300
 )
-RETURNING id, checks_begun
-"""
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,11 @@ class CheckClaim:
     number: int
 
 
-def claim_check(domain: Domain) -> CheckClaim | None:
-    """Claim a check that the owner requested; None while a requested check is running.
+def request_check(domain: Domain) -> int | None:
+    """Make a domain due now and wake a worker; return the number of the check that answers the request.
 
-    Raises RateLimitExceeded if too many domains of the workspace are being checked.
+    Returns None while an earlier request is being answered. Raises RateLimitExceeded if too many domains of the
+    workspace are being checked.
     """
     with transaction.atomic():
         Workspace.objects.select_for_update(no_key=True).get(id=domain.workspace_id)
@@ -61,17 +61,21 @@ def claim_check(domain: Domain) -> CheckClaim | None:
                 f"{len(running)} domains of this workspace are being checked. Try again in a few seconds.",
                 headers={"Retry-After": "5"},
             )
-        claimed = Domain.objects.filter(id=domain.id)
-        claimed.update(checks_begun=F("checks_begun") + 1, checking_until=Now() + CHECK_TIMEOUT, watched_since=Now())
-        number = claimed.values_list("checks_begun", flat=True).first()
-    return None if number is None else CheckClaim(domain.id, number)
+        requested = Domain.objects.filter(id=domain.id)
+        requested.update(
+            # The claim takes a higher number; a check that is already running has a lower one.
+            checks_begun=F("checks_begun") + 1,
+            check_due_at=Now() - REQUEST_PRECEDENCE,
+            checking_until=Now() + CHECK_TIMEOUT,
+            watched_since=Now(),
+        )
+        transaction.on_commit(lambda: wakeup.notify("domains"))
+        return requested.values_list("checks_begun", flat=True).first()
 
 
 def claim_due_checks(limit: int) -> list[CheckClaim]:
     """Claim due checks. Any number of processes may run this at once."""
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM_DUE, [limit])
-        return [CheckClaim(from_uuid(row, prefix="dom_"), number) for row, number in cursor.fetchall()]
+    return [CheckClaim(from_uuid(key, prefix="dom_"), number) for key, number, _ in QUEUE.claim_due(limit)]
 
 
 @transaction.atomic
@@ -85,10 +89,12 @@ def record_check(claim: CheckClaim, result: VerificationResult) -> None:
     changes = _changes(domain, decide_outcome(result), domain.clock)
     if changes["verified_at"] != domain.verified_at:
         record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
+    if domain.checks_begun > claim.number:
+        # A newer check is due or running; its result ends the request and sets the next due time.
+        changes |= {"check_due_at": domain.check_due_at, "checking_until": domain.checking_until}
     Domain.objects.filter(id=domain.id).update(
         checks_recorded=claim.number,
         last_checked_at=Now(),
-        checking_until=None,
         findings=to_json(result),
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
@@ -97,7 +103,7 @@ def record_check(claim: CheckClaim, result: VerificationResult) -> None:
 
 
 def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:
-    """Return the status, the absences and the time of the next check."""
+    """Return the status, the absences and the time of the next check, as the result of the newest check."""
     missing_since, absences = {
         VerificationOutcome.PASSED: (None, 0),
         VerificationOutcome.FAILED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
@@ -113,6 +119,7 @@ def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dic
         "missing_since": missing_since,
         "absences": absences,
         "check_due_at": now + interval,
+        "checking_until": None,
         "verified_at": now if is_newly_verified else domain.verified_at,
     }
 

@@ -6,6 +6,7 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.fields import DeletedSerializer
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainInput, DomainSerializer
@@ -27,7 +28,7 @@ class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]
     def destroy(self, request: Request, pk: str) -> Response:
         domain = self.get_object()
         delete_domain(domain)
-        return Response({"id": pk, "deleted": True})
+        return Response(DeletedSerializer({"id": pk}).data)
 
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, pk: str) -> Response:

@@ -48,10 +48,10 @@ def purge_reports() -> None:
 
 
 def match_mail_reports(rows: Sequence[MailReport]) -> dict[int, MatchResult]:
-    """Return the match of each message, by number; all recipient addresses are read in one query."""
+    """Return the match of each message, by number; all recipients are read in one query."""
     reports = {row.number: matching.read_mail_report(row) for row in rows}
-    addresses = matching.find_addresses(candidates for candidates, _ in reports.values())
-    return {number: matching.match_report(*report, addresses=addresses) for number, report in reports.items()}
+    recipients = matching.find_recipients(candidates for candidates, _ in reports.values())
+    return {number: matching.match_report(*report, recipients=recipients) for number, report in reports.items()}
 
 
 def match_provider_reports(rows: Sequence[ProviderReport]) -> dict[int, MatchResult]:
@@ -113,7 +113,7 @@ def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
     failpoint("inbound.after_settle")
     for row in rows:
         if matches[row.number] == MatchResult():
-            queue.postpone(kind, [row.number], seconds=_retry_seconds(row))
+            queue.postpone(row, seconds=_retry_seconds(row))
 
 
 def _retry_seconds(row: InboundReport) -> float:

@@ -1,13 +1,14 @@
 """The report queue: rows are claimed before processing, so that one which crashes the process is tried only 3 times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
 
-from django.db import connection
 from django.db.models.functions import Now
 
-from inbound.models import InboundReport
+from inbound.models import InboundReport, MailReport, ProviderReport
+from lib.sql import run
+from lib.worker.lease_queue import Claim, LeaseQueue
 
 T = TypeVar("T", bound=InboundReport)
 
@@ -18,18 +19,22 @@ CLAIM_SECONDS = 120
 RETENTION_DAYS = 30
 PURGE_BATCH_SIZE = 1_000
 
+QUEUES: dict[type[InboundReport], LeaseQueue] = {
+    kind: LeaseQueue(
+        table=kind.table(),
+        key="number",
+        key_type="bigint",
+        fence="attempts",
+        condition="processed_at IS NULL",
+        lease_seconds=CLAIM_SECONDS,
+    )
+    for kind in (MailReport, ProviderReport)
+}
 # {table} is the table name of a model, never user input.
-CLAIM = """
-UPDATE {table} SET attempts = attempts + 1, due_at = statement_timestamp() + make_interval(secs => %s)
- WHERE number IN (SELECT number FROM {table}
-                   WHERE processed_at IS NULL AND due_at <= statement_timestamp() AND (attempts > 0) = %s
-                   ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED)
-RETURNING number
-"""
-POSTPONE = "UPDATE {table} SET attempts = 0, due_at = now() + make_interval(secs => %s) WHERE number = ANY(%s)"
 PURGE = """
 DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
                                       ORDER BY processed_at LIMIT %s FOR UPDATE SKIP LOCKED)
+RETURNING number
 """
 # A report quotes the address in the spelling of the remote host, so the comparison ignores case.
 ERASE = """
@@ -46,14 +51,9 @@ def claim(kind: type[T]) -> list[T]:
 
     A row claimed before and not settled is claimed alone: if it crashes the process, no other row is affected.
     """
-    return _claim(kind, is_retry=False, limit=CLAIM_BATCH_SIZE) or _claim(kind, is_retry=True, limit=1)
-
-
-def _claim(kind: type[T], *, is_retry: bool, limit: int) -> list[T]:
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM.format(table=kind.table()), [CLAIM_SECONDS, is_retry, limit])
-        numbers = [number for (number,) in cursor.fetchall()]
-    return list(kind.objects.filter(number__in=numbers).order_by("number"))
+    queue = QUEUES[kind]
+    rows = queue.claim_due(CLAIM_BATCH_SIZE, condition="attempts = 0") or queue.claim_due(1, condition="attempts > 0")
+    return list(kind.objects.filter(number__in=[number for number, *_ in rows]).order_by("number"))
 
 
 def waiting_time(row: InboundReport) -> timedelta:
@@ -68,21 +68,19 @@ def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) ->
         kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
 
 
-def postpone(kind: type[T], numbers: Sequence[int], *, seconds: float) -> None:
-    """Make rows due again after `seconds` and reset their attempts."""
-    with connection.cursor() as cursor:
-        cursor.execute(POSTPONE.format(table=kind.table()), [seconds, list(numbers)])
+def postpone(row: InboundReport, *, seconds: float) -> None:
+    """Make a row due again after `seconds` and reset its attempts, unless another process has claimed it."""
+    claim = Claim(row.number, row.attempts, row.attempts)
+    changes = "attempts = 0, due_at = now() + make_interval(secs => %(seconds)s)"
+    QUEUES[type(row)].update_leased([claim], changes, seconds=seconds)
 
 
 def purge(kind: type[T]) -> int:
     """Delete a batch of rows settled more than RETENTION_DAYS ago; return the number deleted."""
-    with connection.cursor() as cursor:
-        cursor.execute(PURGE.format(table=kind.table()), [RETENTION_DAYS, PURGE_BATCH_SIZE])
-        return int(cursor.rowcount)
+    return len(run(PURGE.format(table=kind.table()), [RETENTION_DAYS, PURGE_BATCH_SIZE]))
 
 
 def erase_reports(address: str) -> None:
     """Delete the processed reports about an address. Unprocessed ones are due within a minute."""
-    with connection.cursor() as cursor:
-        for statement in ERASE.split(";"):
-            cursor.execute(statement, {"address": address})
+    for statement in ERASE.split(";"):
+        run(statement, {"address": address})

@@ -19,7 +19,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from lib.address_guard import Address, AddressRefused, Guard, TargetRefused
-from lib.resolver import DnsError, Resolver
+from lib.resolver import Resolver
 
 MAX_URL_LENGTH = 2048
 MAX_ANSWERS = 16
@@ -246,13 +246,3 @@ class GuardedSession:
 
     async def close(self) -> None:
         await self.client.close()
-
-
-async def check_url(url: str, *, rules: UrlRules, resolver: Resolver) -> None:
-    """Check a URL and the addresses of its host; a host without addresses passes for now. Raises TargetRefused."""
-    target = parse_target(url, rules=rules)
-    if isinstance(target.host, str):
-        try:
-            await CheckedResolver(resolver, guard=rules.guard).addresses(target.host)
-        except (NoAddress, DnsError):
-            return

@@ -6,7 +6,7 @@ last one is sent. Planning a statement costs PostgreSQL as much as executing it 
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -16,20 +16,40 @@ PLAN_SECONDS = 20
 
 
 @dataclass(frozen=True)
-class Statement:
-    """SQL with its parameters, as cursor.execute takes them."""
+class Fragment:
+    """SQL with its named parameters: a statement, or a part of one."""
 
     sql: str
-    values: Mapping[str, Any] | Sequence[Any] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_together(statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+def compose(template: str, params: Mapping[str, Any], **parts: Fragment) -> Fragment:
+    """Return a statement: the template with each part in place of `{name}`, and the parameters of all.
+
+    Raises ValueError if two of them give one name different values.
+    """
+    merged = dict(params)
+    for part in parts.values():
+        for name, value in part.params.items():
+            if merged.setdefault(name, value) != value:
+                raise ValueError(f"The parameter {name} has two values.")
+    return Fragment(template.format(**{name: part.sql for name, part in parts.items()}), merged)
+
+
+def run(sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run a statement and return its rows, if any."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return _rows(cursor)
+
+
+def run_together(statements: Sequence[Fragment]) -> list[list[tuple[Any, ...]]]:
     """Run statements in order, in the caller's transaction; return the rows of each.
 
     The parameters are bound by the client: PostgreSQL takes several statements only without parameters.
     """
     with connection.cursor() as cursor:
-        cursor.execute(";\n".join(cursor.mogrify(statement.sql, statement.values) for statement in statements))
+        cursor.execute(";\n".join(cursor.mogrify(statement.sql, statement.params) for statement in statements))
         results = [_rows(cursor)]
         while cursor.nextset():
             results.append(_rows(cursor))

@@ -11,7 +11,6 @@ from django.conf import settings
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import Mailbox, OutgoingMessage
-from delivery.message.delivery_request import AttemptHistory, DeliveryRequest, Envelope
 from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
 from domains.models import SENDING_STATUSES, Domain
@@ -21,7 +20,7 @@ from emails.sending.sending import LEASE_LOST, emails_transport, internal_error_
 from lib.email_addresses import parse_address
 from lib.keyring import UnknownKey
 from lib.worker.leases import Lease
-from lib.worker.processor import QueueProcessor
+from lib.worker.processor import ClaimResult, QueueProcessor
 from system_mail import queue
 from system_mail.models import SystemMail, SystemMailState
 from system_mail.queue import SystemMailClaim
@@ -45,11 +44,11 @@ class SystemMailJob:
     """A claimed system email, ready to be sent."""
 
     claim: SystemMailClaim
-    request: DeliveryRequest
+    message: OutgoingMessage
 
     @property
-    def key(self) -> str:
-        return self.claim.id
+    def key(self) -> SystemMailClaim:
+        return self.claim
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,20 @@ class SystemMailQueueWork:
     """The system email queue, as a lib.worker.processor.QueueWork."""
 
     kind = KIND
-    has_waiting_entries = False
 
     def __init__(self, transport: Transport) -> None:
         self.sessions = SESSIONS
-        self.has_claimed = False
         self._transport = transport
 
-    def claim(self, limit: int) -> list[SystemMailJob]:
+    def claim(self, limit: int) -> ClaimResult[SystemMailJob]:
         system_mails = queue.claim(limit)
-        self.has_claimed = bool(system_mails)
         key = find_signing_key() if system_mails else None
-        return [job for mail in system_mails if (job := _build_job_or_fail(mail, key))]
+        jobs = [job for mail in system_mails if (job := _build_job_or_fail(mail, key))]
+        return ClaimResult(jobs, has_leased=bool(system_mails))
 
     async def perform(self, job: SystemMailJob, lease: Lease) -> SystemMailResult:
         try:
-            outcome = await self._transport.deliver(job.request, lease=lease)
+            outcome = await self._transport.deliver(job.message, lease=lease)
         except LeaseLost:
             outcome = LEASE_LOST
         return SystemMailResult(job.claim, outcome)
@@ -121,21 +118,19 @@ def _build_job_or_fail(mail: SystemMail, key: SigningKey | None) -> SystemMailJo
 def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
     sender = parse_address(settings.SYSTEM_FROM)
     message = OutgoingMessage(
+        # Bounces go to the operator's mailbox.
+        return_path=sender.spec,
+        recipient=mail.recipient,
         message_id=f"<{mail.id}@{sender.domain}>",
         date=mail.created_at,
         sender=Mailbox(sender.name, sender.spec),
         to=(Mailbox("", mail.recipient),),
-        cc=(),
-        reply_to=None,
         subject=mail.subject,
-        html="",
         text=mail.text,
+        key=key,
+        attempt=mail.attempts,
     )
-    # Bounces go to the operator's mailbox.
-    envelope = Envelope(sender=sender.spec, recipient=mail.recipient)
-    return SystemMailJob(
-        queue.claim_of(mail), DeliveryRequest(envelope, message, key=key, history=AttemptHistory(attempt=mail.attempts))
-    )
+    return SystemMailJob(queue.claim_of(mail), message)
 
 
 def find_signing_key() -> SigningKey | None:

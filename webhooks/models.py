@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
+from lib.worker.lease_queue import Stage
 from webhooks.event_types import EVENT_TYPES
 from workspaces.models import Workspace
 
@@ -178,13 +179,7 @@ class WebhookDelivery(models.Model):
     def next_attempt_at(self) -> datetime | None:
         """The time of the next attempt; None when none is left or an attempt is in flight."""
         pending: PendingDelivery | None = getattr(self, "pending", None)
-        return pending.due_at if pending and pending.stage != PendingDeliveryStage.LEASED else None
-
-
-class PendingDeliveryStage(models.IntegerChoices):
-    WAITING = 0
-    READY = 1
-    LEASED = 2
+        return pending.due_at if pending and pending.stage != Stage.LEASED else None
 
 
 class PendingDelivery(models.Model):
@@ -194,7 +189,7 @@ class PendingDelivery(models.Model):
         WebhookDelivery, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="pending"
     )
     webhook_id = IdField("wh_")
-    stage = models.PositiveSmallIntegerField(choices=PendingDeliveryStage.choices)
+    stage = models.PositiveSmallIntegerField(choices=Stage.choices[:3])
     due_at = models.DateTimeField(help_text="time it became ready, or end of its wait or lease")
     expires_at = models.DateTimeField(help_text="no attempt starts later")
     fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
@@ -207,7 +202,9 @@ class PendingDelivery(models.Model):
         db_table = "webhooks_pending"
         indexes = [
             models.Index(fields=["stage", "webhook_id", "due_at"], name="webhook_pending_turn"),
-            models.Index(fields=["due_at"], condition=Q(stage__in=[0, 2]), name="webhook_pending_due"),
+            models.Index(
+                fields=["due_at"], condition=Q(stage__in=[Stage.WAITING, Stage.LEASED]), name="webhook_pending_due"
+            ),
             models.Index(fields=["expires_at"], name="webhook_pending_expiry"),
         ]
 

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from lib.datetimes import format_datetime
 from lib.ids import new_id, to_uuid
+from lib.sql import run
 from lib.worker import wakeup
+from lib.worker.lease_queue import Stage
 from webhooks.event_types import EVENT_TYPES, wire_type
 from webhooks.models import Webhook
 from webhooks.sending.retries import WINDOW
 
-INSERT = """
+INSERT = f"""
 WITH event AS (
     INSERT INTO webhooks_webhookevent (id, workspace_id, body, created_at)
     SELECT id, workspace_id, body, created_at
@@ -32,8 +34,8 @@ WITH event AS (
     SELECT id, workspace_id, webhook_id, event_id, kind, is_test, 'pending', 0, '[]', '', created_at FROM given
 )
 INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
-SELECT id, webhook_id, 1, now(), now() + %(window)s, 0, 0, is_test FROM given
-"""
+SELECT id, webhook_id, {Stage.READY}, now(), now() + %(window)s, 0, 0, is_test FROM given
+"""  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,7 @@ def insert_deliveries(pairs: Sequence[tuple[NewWebhookEvent, str]]) -> list[str]
         "deliveries": json.dumps([_delivery_row(id_, *pair) for id_, pair in zip(ids, pairs, strict=True)]),
         "window": WINDOW,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, values)
+    run(INSERT, values)
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return ids
 

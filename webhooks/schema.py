@@ -2,48 +2,20 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema_view
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter
 
-from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, DeletedSerializer, page_of, paging, query, response
-from api.schema_fields import refine_schema, set_field_schema
-from lib.guarded_http import MAX_URL_LENGTH
-from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
-from webhooks.models import WebhookDeliveryStatus
+from api.fields import DeletedSerializer
+from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, Operation, response
+from webhooks.event_types import TYPE_PREFIX
 from webhooks.serializers import (
-    AttemptSerializer,
     DeliveryItemSerializer,
     DeliverySerializer,
-    EventTypeField,
-    TargetField,
     WebhookChanges,
     WebhookInput,
     WebhookSerializer,
+    WebhookWithSecretSerializer,
 )
-from workspaces.api.schema import FULL, PLAN_LIMIT_REACHED, READING, keyed_operation
-
-DATE_TIME = {"type": "string", "format": "date-time"}
-EVENT_TYPE = {"type": "string", "enum": [*EVENT_TYPES, *(TYPE_PREFIX + kind for kind in EVENT_TYPES)]}
-
-set_field_schema(
-    TargetField, {"type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp]", "maxLength": MAX_URL_LENGTH}
-)
-set_field_schema(EventTypeField, EVENT_TYPE)
-refine_schema(WebhookInput, properties={"events": {"minItems": 1}})
-refine_schema(WebhookChanges, properties={"events": {"minItems": 1}})
-refine_schema(AttemptSerializer, properties={"at": DATE_TIME})
-
-
-class WebhookWithSecret(WebhookSerializer):
-    """The two responses that contain the secret."""
-
-    secret = serializers.CharField()
-
-    class Meta(WebhookSerializer.Meta):
-        fields = (*WebhookSerializer.Meta.fields, "secret")  # type: ignore[assignment]  # one more than its parent's
-
-
-refine_schema(WebhookWithSecret, properties={"secret": {"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"}})
+from workspaces.api.schema import PLAN_LIMIT_REACHED, keyed_view
 
 WEBHOOK: dict[str, Any] = {
     "id": "wh_0Uf7p4Lm9XsRdT2bVhYkNc",
@@ -81,148 +53,103 @@ ATTEMPT = {
     "error": "status",
     "answer": "<h1>Service Unavailable</h1>",
 }
-FULL_DELIVERY = {**DELIVERY, "attempts": [ATTEMPT], "body": BODY}
 NEW_DELIVERY = {"attemptCount": 0, "statusCode": None, "error": None, "nextAttemptAt": "2026-11-21T06:31:12.009Z"}
 WEBHOOK_ID = OpenApiParameter(
     "webhook_id", {"type": "string", "pattern": f"^wh_{ID}$"}, OpenApiParameter.PATH, description="The webhook."
 )
 
-webhooks_schema = extend_schema_view(
-    list=keyed_operation(
+webhooks_schema = keyed_view(
+    list=Operation(
         "listWebhooks",
         "List webhooks",
         "Returns the workspace's webhooks, newest first. `disabledReason` explains why a webhook was disabled "
         "automatically.",
-        scope=READING,
-        responses=[
-            response(
-                200,
-                page_of(WebhookSerializer, name="WebhookPage"),
-                "A page of webhooks.",
-                example={"data": [WEBHOOK], "total": 1, "page": 1, "limit": 20},
-            )
-        ],
-        problems=[VALIDATION_ERROR],
-        parameters=paging(default=20),
+        response(WebhookSerializer, "A page of webhooks.", WEBHOOK),
     ),
-    create=keyed_operation(
+    create=Operation(
         "createWebhook",
         "Create a webhook",
         "Starts posting events of the given types to the URL, which must be https, on port 443, at a public address. "
         "The response contains the `secret` for [verifying signatures](#section/Webhooks); it cannot be read again. A "
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
         "is not allowed fails with `forbidden_target` on the field `url`.",
-        scope=FULL,
+        response(WebhookWithSecretSerializer, "The webhook was created.", {**WEBHOOK, "secret": SECRET}, status=201),
+        problems=[PLAN_LIMIT_REACHED],
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
-        responses=[response(201, WebhookWithSecret, "The webhook was created.", example={**WEBHOOK, "secret": SECRET})],
-        problems=[PLAN_LIMIT_REACHED],
     ),
-    retrieve=keyed_operation(
+    retrieve=Operation(
         "getWebhook",
         "Get a webhook",
         "Returns one webhook, without its secret.",
-        scope=READING,
-        responses=[response(200, WebhookSerializer, "The webhook.", example=WEBHOOK)],
-        problems=[NOT_FOUND],
+        response(WebhookSerializer, "The webhook.", WEBHOOK),
     ),
-    partial_update=keyed_operation(
+    partial_update=Operation(
         "updateWebhook",
         "Change a webhook",
         "Changes the given fields. Setting `active` to false stops posting and marks pending deliveries as "
         "`discarded`; they can be replayed. Setting `active` to true clears `disabledReason`.",
-        scope=FULL,
+        response(WebhookSerializer, "The updated webhook.", WEBHOOK),
         body=WebhookChanges,
         bodies={"Enable it again": {"active": True}, "Another URL": {"url": "https://example.com/hooks/new"}},
-        responses=[response(200, WebhookSerializer, "The updated webhook.", example=WEBHOOK)],
-        problems=[NOT_FOUND],
     ),
-    destroy=keyed_operation(
+    destroy=Operation(
         "deleteWebhook",
         "Delete a webhook",
         "Deletes the webhook with its deliveries and stops posting.",
-        scope=FULL,
-        responses=[
-            response(200, DeletedSerializer, "The webhook was deleted.", example={"id": WEBHOOK["id"], "deleted": True})
-        ],
-        problems=[NOT_FOUND],
+        response(DeletedSerializer, "The webhook was deleted.", {"id": WEBHOOK["id"], "deleted": True}),
     ),
-    test=keyed_operation(
+    test=Operation(
         "testWebhook",
         "Test a webhook",
         "Posts a sample event at once, of the first event type that the webhook subscribes to, even if the webhook is "
         "disabled. Its body has `test: true`; everything else, including signatures and retries, works as for a "
         "real event.",
-        scope=FULL,
-        responses=[
-            response(
-                202,
-                DeliveryItemSerializer,
-                "The delivery of the sample. Retrieve it later to see its result.",
-                example={**DELIVERY, **NEW_DELIVERY, "test": True, "createdAt": NEW_DELIVERY["nextAttemptAt"]},
-            )
-        ],
-        problems=[NOT_FOUND, VALIDATION_ERROR],
+        response(
+            DeliveryItemSerializer,
+            "The delivery of the sample. Retrieve it later to see its result.",
+            {**DELIVERY, **NEW_DELIVERY, "test": True, "createdAt": NEW_DELIVERY["nextAttemptAt"]},
+            status=202,
+        ),
+        problems=[VALIDATION_ERROR],
     ),
-    rotate_secret=keyed_operation(
+    rotate_secret=Operation(
         "rotateWebhookSecret",
         "Rotate the secret",
         "Creates a new secret and returns it once. For 24 hours both secrets sign: the new one in "
         "`x-service-signature`, the old one in `x-service-signature-previous`, and both in `webhook-signature`.",
-        scope=FULL,
-        responses=[response(200, WebhookWithSecret, "The new secret.", example={**WEBHOOK, "secret": SECRET})],
-        problems=[NOT_FOUND],
+        response(WebhookWithSecretSerializer, "The new secret.", {**WEBHOOK, "secret": SECRET}),
     ),
 )
 
-deliveries_schema = extend_schema_view(
-    list=keyed_operation(
+deliveries_schema = keyed_view(
+    list=Operation(
         "listDeliveries",
         "List deliveries",
         "Returns the deliveries of a webhook, including pending ones, newest first.",
-        scope=READING,
-        responses=[
-            response(
-                200,
-                page_of(DeliveryItemSerializer, name="DeliveryPage"),
-                "A page of deliveries.",
-                example={"data": [DELIVERY], "total": 1, "page": 1, "limit": 20},
-            )
-        ],
-        problems=[NOT_FOUND, VALIDATION_ERROR],
-        parameters=[
-            WEBHOOK_ID,
-            *paging(default=20),
-            query("status", {"enum": WebhookDeliveryStatus.values}, "Only deliveries with this status."),
-            query("event", EVENT_TYPE, "Only events of this type."),
-        ],
+        response(DeliveryItemSerializer, "A page of deliveries.", DELIVERY),
+        problems=[NOT_FOUND],
+        parameters=[WEBHOOK_ID],
     ),
-    retrieve=keyed_operation(
+    retrieve=Operation(
         "getDelivery",
         "Get a delivery",
         "Returns one delivery with its body (the same bytes for every attempt) and the last 20 attempts. `answer` is "
         "the first 4 KiB of the response; `error` is null for a success.",
-        scope=READING,
-        responses=[response(200, DeliverySerializer, "The delivery.", example=FULL_DELIVERY)],
-        problems=[NOT_FOUND],
+        response(DeliverySerializer, "The delivery.", {**DELIVERY, "attempts": [ATTEMPT], "body": BODY}),
         parameters=[WEBHOOK_ID],
     ),
-    replay=keyed_operation(
+    replay=Operation(
         "replayDelivery",
         "Replay a delivery",
         "Posts the event again at once, with the same body and id and a new signature. This works for any "
         "delivery status and for a disabled webhook. A pending delivery is attempted now instead of later. Earlier "
         "attempts stay in the log.",
-        scope=FULL,
-        responses=[
-            response(
-                200,
-                DeliveryItemSerializer,
-                "The updated delivery.",
-                example={**DELIVERY, "nextAttemptAt": NEW_DELIVERY["nextAttemptAt"]},
-            )
-        ],
-        problems=[NOT_FOUND],
+        response(
+            DeliveryItemSerializer,
+            "The updated delivery.",
+            {**DELIVERY, "nextAttemptAt": NEW_DELIVERY["nextAttemptAt"]},
+        ),
         parameters=[WEBHOOK_ID],
     ),
 )

@@ -2,18 +2,21 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from lib.address_guard import TargetRefused
-from lib.guarded_http import parse_target
+from lib.guarded_http import MAX_URL_LENGTH, parse_target
 from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
+EVENT_TYPE = {"type": "string", "enum": [*EVENT_TYPES, *(TYPE_PREFIX + kind for kind in EVENT_TYPES)]}
 
 
+@extend_schema_field({"type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp]", "maxLength": MAX_URL_LENGTH})
 class TargetField(TextField):
     """A URL whose text is allowed; the services check the addresses of its host."""
 
@@ -26,6 +29,7 @@ class TargetField(TextField):
         return url
 
 
+@extend_schema_field(EVENT_TYPE)
 class EventTypeField(TextField):
     """An event type, with or without the prefix `email.`."""
 
@@ -38,6 +42,7 @@ class EventTypeField(TextField):
         return kind
 
 
+@extend_schema_field({"type": "array", "items": EVENT_TYPE | {"minLength": 1}, "minItems": 1})
 class EventTypesField(serializers.ListField):
     """A list of event types; duplicates are dropped."""
 
@@ -62,13 +67,6 @@ class WebhookChanges(StrictSerializer):
     active = StrictBooleanField(required=False)
 
 
-class DeliveryQuery(serializers.Serializer[Any]):
-    """Query parameters of the list of deliveries."""
-
-    status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices, required=False)
-    event = EventTypeField(required=False, source="kind")
-
-
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     events = serializers.ListField(child=serializers.ChoiceField(choices=EVENT_TYPES))
     disabledReason = serializers.SerializerMethodField()  # noqa: N815
@@ -80,6 +78,19 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None
+
+
+class WebhookWithSecretSerializer(WebhookSerializer):
+    """The two responses that contain the secret, which is passed in the context."""
+
+    secret = serializers.SerializerMethodField()
+
+    class Meta(WebhookSerializer.Meta):
+        fields = (*WebhookSerializer.Meta.fields, "secret")  # type: ignore[assignment]  # one more than its parent's
+
+    @extend_schema_field({"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"})
+    def get_secret(self, webhook: Webhook) -> Any:
+        return self.context["secret"]
 
 
 class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
@@ -100,19 +111,9 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
     class Meta:
         model = WebhookDelivery
         fields = (
-            "id",
-            "webhookId",
-            "eventId",
-            "event",
-            "test",
-            "status",
-            "attemptCount",
-            "statusCode",
-            "error",
-            "nextAttemptAt",
-            "createdAt",
-            "succeededAt",
-        )
+            "id", "webhookId", "eventId", "event", "test", "status", "attemptCount", "statusCode", "error",
+            "nextAttemptAt", "createdAt", "succeededAt",
+        )  # fmt: skip
 
     def get_error(self, delivery: WebhookDelivery) -> str | None:
         return delivery.error or None
@@ -121,7 +122,7 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 class AttemptSerializer(serializers.Serializer[Any]):
     """One attempt of the delivery log."""
 
-    at = serializers.CharField()
+    at = UtcDateTimeField()
     durationMs = serializers.IntegerField(allow_null=True)  # noqa: N815
     statusCode = serializers.IntegerField(allow_null=True)  # noqa: N815
     error = serializers.CharField(allow_null=True)

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from api.errors import NotFound
 from lib.ids import to_uuid
+from lib.sql import run
 from lib.worker import wakeup
+from lib.worker.lease_queue import Stage
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
 from webhooks.publish import NewWebhookEvent, insert_deliveries, publish_events
 from webhooks.samples import sample_for
@@ -29,12 +31,12 @@ SECRET_OVERLAP = timedelta(hours=24)
 MAX_OLD_SECRETS = 3
 
 # A replay starts over with a new window and the first attempt; a pending delivery only becomes due.
-REPLAY = """
+REPLAY = f"""
 INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
-VALUES (%(delivery)s, %(webhook)s, 1, now(), now() + %(window)s, 0, 0, true)
-    ON CONFLICT (delivery_id) DO UPDATE SET stage = 1, due_at = now(), by_hand = true
-    WHERE webhooks_pending.stage = 0
-"""
+VALUES (%(delivery)s, %(webhook)s, {Stage.READY}, now(), now() + %(window)s, 0, 0, true)
+    ON CONFLICT (delivery_id) DO UPDATE SET stage = {Stage.READY}, due_at = now(), by_hand = true
+    WHERE webhooks_pending.stage = {Stage.WAITING}
+"""  # noqa: S608 - constants
 
 
 def create_webhook(workspace: Workspace, *, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
@@ -126,8 +128,7 @@ def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
         "webhook": to_uuid(delivery.webhook_id, prefix="wh_"),
         "window": WINDOW,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(REPLAY, values)
+    run(REPLAY, values)
     WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDeliveryStatus.PENDING)
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery.id)

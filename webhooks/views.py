@@ -8,15 +8,17 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.fields import DeletedSerializer
+from webhooks.filters import DeliveryFilters
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.schema import deliveries_schema, webhooks_schema
 from webhooks.serializers import (
     DeliveryItemSerializer,
-    DeliveryQuery,
     DeliverySerializer,
     WebhookChanges,
     WebhookInput,
     WebhookSerializer,
+    WebhookWithSecretSerializer,
 )
 from webhooks.services import (
     create_webhook,
@@ -36,7 +38,8 @@ class WebhookViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webhoo
 
     def create(self, request: Request) -> Response:
         webhook, secret = create_webhook(self.workspace, **self.valid(WebhookInput))
-        return Response({**WebhookSerializer(webhook).data, "secret": secret}, status=status.HTTP_201_CREATED)
+        body = WebhookWithSecretSerializer(webhook, context={"secret": secret}).data
+        return Response(body, status=status.HTTP_201_CREATED)
 
     def partial_update(self, request: Request, pk: str) -> Response:
         webhook = self.get_object()
@@ -46,7 +49,7 @@ class WebhookViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webhoo
     def destroy(self, request: Request, pk: str) -> Response:
         webhook = self.get_object()
         delete_webhook(webhook)
-        return Response({"id": webhook.id, "deleted": True})
+        return Response(DeletedSerializer(webhook).data)
 
     @action(detail=True, methods=["post"])
     def test(self, request: Request, pk: str) -> Response:
@@ -56,13 +59,13 @@ class WebhookViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webhoo
     @action(detail=True, methods=["post"], url_path="rotate-secret")
     def rotate_secret(self, request: Request, pk: str) -> Response:
         webhook = self.get_object()
-        secret = rotate_secret(webhook)
-        return Response({**WebhookSerializer(webhook).data, "secret": secret})
+        return Response(WebhookWithSecretSerializer(webhook, context={"secret": rotate_secret(webhook)}).data)
 
 
 @deliveries_schema
 class DeliveryViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[WebhookDelivery]):
     queryset = WebhookDelivery.objects.select_related("pending")
+    filterset_class = DeliveryFilters
 
     def get_queryset(self) -> QuerySet[WebhookDelivery]:
         webhook = get_object_or_404(self.workspace.webhooks, pk=self.kwargs["webhook_id"])
@@ -70,7 +73,7 @@ class DeliveryViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webho
         if self.action != "list":
             return deliveries.select_related("event")
         # Lists skip the attempts: each has up to 4 KiB of response.
-        return deliveries.defer("attempts").filter(**self.valid_query(DeliveryQuery))
+        return deliveries.defer("attempts")
 
     def get_serializer_class(self) -> type[DeliveryItemSerializer]:
         return DeliveryItemSerializer if self.action == "list" else DeliverySerializer

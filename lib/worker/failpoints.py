@@ -47,7 +47,7 @@ POINTS = {
     "inbound.after_settle": ("inbound", "the effects of reports are committed"),
     "analytics.before_fold": ("worker", "a scheduled task starts; counter deltas are not folded"),
     "analytics.after_fold": ("worker", "the deltas are folded and committed"),
-    "domains.after_claim": ("worker", "a scheduled task has claimed due checks; no query is sent"),
+    "domains.after_claim": ("worker", "due checks are claimed; no query is sent"),
     "domains.before_record_commit": ("worker", "check results are written, nothing is committed"),
 }
 

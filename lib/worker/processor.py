@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
@@ -37,6 +38,19 @@ J = TypeVar("J", bound=Job)
 R = TypeVar("R")
 
 
+@dataclass(frozen=True)
+class ClaimResult(Generic[J]):
+    """The result of a claim.
+
+    has_leased: whether it leased any entry, including entries that did not become a job. has_waiting: whether ready
+    entries may wait for jobs in flight, so that each recorded result justifies another claim.
+    """
+
+    jobs: Sequence[J]
+    has_leased: bool
+    has_waiting: bool = False
+
+
 class QueueWork(Protocol[J, R]):
     """The queue-specific part of a processor.
 
@@ -46,15 +60,7 @@ class QueueWork(Protocol[J, R]):
     kind: str
     sessions: int
 
-    @property
-    def has_waiting_entries(self) -> bool:
-        """Whether ready entries may wait for jobs in flight, so that each recorded result justifies another claim."""
-
-    @property
-    def has_claimed(self) -> bool:
-        """Whether the last claim leased any entry, including entries that did not become a job."""
-
-    def claim(self, limit: int) -> Sequence[J]:
+    def claim(self, limit: int) -> ClaimResult[J]:
         """Lease up to `limit` jobs, in a committed transaction."""
 
     async def perform(self, job: J, lease: Lease) -> R:
@@ -81,6 +87,7 @@ class QueueProcessor(Generic[J, R]):
         # Filled by the network loop: a finished job's key and result; None only interrupts the wait.
         self._finished: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
         self._unrecorded: list[R] = []
+        self._has_waiting = False
         self._claimed_at = self._renewed_at = self._notified_at = 0.0
         # Half of the sessions: the others keep working while this batch is recorded and replaced.
         self._batch_size = min(max(work.sessions // 2, MIN_CLAIM), MAX_RECORD_BATCH)
@@ -144,15 +151,16 @@ class QueueProcessor(Generic[J, R]):
         self._claimed_at = time.monotonic()
         # Read before the statement, so that the lease never seems younger than it is.
         claimed_at = boot_seconds()
-        jobs = self.work.claim(free)
-        if jobs:
-            self._start(jobs, claimed_at)
-        if self.work.has_claimed:
+        result = self.work.claim(free)
+        self._has_waiting = result.has_waiting
+        if result.jobs:
+            self._start(result.jobs, claimed_at)
+        if result.has_leased:
             self._wakeup.set()
         elif wakeup.acknowledge(self.work.kind):
             # A notification that arrived during the claim was coalesced away; check once more.
             self._wakeup.set()
-        if len(jobs) >= free:
+        if len(result.jobs) >= free:
             self._notify_others()
 
     def _start(self, jobs: Sequence[J], claimed_at: float) -> None:
@@ -204,7 +212,7 @@ class QueueProcessor(Generic[J, R]):
             log.exception("a batch of results could not be recorded")
             self._record_each()
         self._unrecorded = []
-        if self.work.has_waiting_entries:
+        if self._has_waiting:
             self._wakeup.set()
 
     def _record_each(self) -> None:

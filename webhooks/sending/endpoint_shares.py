@@ -8,6 +8,7 @@ endpoints hang. Deliveries over the pace stay in the queue and use no attempt (d
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from uuid import UUID
 
 SLOW_PACE = 2
 FIRST_PACE = 4
@@ -20,7 +21,7 @@ SLOW_SHARE = 0.5
 class EndpointShare:
     """An endpoint with ready deliveries. free_slots: attempts it may start in addition to those in flight."""
 
-    webhook_id: str
+    webhook: UUID
     free_slots: int
     is_slow: bool
 
@@ -38,11 +39,11 @@ def _with_free_slots(endpoints: Iterable[EndpointShare], slow_limit: int) -> Ite
             yield replace(endpoint, free_slots=free_slots)
 
 
-def allocate(endpoints: Sequence[EndpointShare], *, limit: int) -> dict[str, int]:
+def allocate(endpoints: Sequence[EndpointShare], *, limit: int) -> dict[UUID, int]:
     """Divide limit equally among at most limit endpoints; slots one endpoint cannot use go to the others."""
-    shares: dict[str, int] = {}
+    shares: dict[UUID, int] = {}
     for index, endpoint in enumerate(sorted(endpoints, key=lambda endpoint: endpoint.free_slots)):
         share = min(endpoint.free_slots, -(-limit // (len(endpoints) - index)))
-        shares[endpoint.webhook_id] = share
+        shares[endpoint.webhook] = share
         limit -= share
     return shares

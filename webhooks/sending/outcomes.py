@@ -5,18 +5,21 @@ finds another fence on its rows and changes nothing.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from lib.ids import from_uuid, to_uuid
+from lib.sql import run
+from lib.worker.lease_queue import Stage
 from webhooks.models import Webhook, WebhookDeliveryStatus
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE, SLOW_SECONDS
 from webhooks.sending.post import PostAttempt
-from webhooks.sending.queue import ATTEMPT_LOG, WIRE_TIME, WebhookClaim, discard_pending
+from webhooks.sending.queue import ATTEMPT_LOG, QUEUE, WIRE_TIME, WebhookClaim, discard_pending
 from webhooks.sending.retries import MAX_RETRY_AFTER, delay_after
 
 GONE = 410
@@ -24,22 +27,16 @@ GIVE_UP_AFTER = timedelta(days=3)
 GONE_REASON = "The endpoint returned 410 Gone."
 FAILING_REASON = "No event could be delivered for 3 days."
 
-LOCK_CLAIMED = """
-SELECT p.delivery_id FROM webhooks_pending p
-  JOIN unnest(%s::uuid[], %s::int[]) AS claim (delivery_id, fence)
-    ON p.delivery_id = claim.delivery_id AND p.fence = claim.fence AND p.stage = 2
- ORDER BY p.delivery_id FOR UPDATE OF p
-"""
 # A wait that would outlast the window is shortened to end a minute before the window does, enough for a worker to
 # claim the delivery. A wait that would be shortened to less than half ends the delivery instead.
-WAIT = """
+WAIT = f"""
 UPDATE webhooks_pending p
-   SET stage = 0, due_at = least(now() + make_interval(secs => w.seconds),
+   SET stage = {Stage.WAITING}, due_at = least(now() + make_interval(secs => w.seconds),
                                  greatest(p.expires_at - interval '1 min', now() + make_interval(secs => w.least)))
   FROM unnest(%s::uuid[], %s::float[], %s::float[]) AS w (delivery_id, seconds, least)
  WHERE p.delivery_id = w.delivery_id AND now() + make_interval(secs => w.least) < p.expires_at
 RETURNING p.delivery_id
-"""
+"""  # noqa: S608 - constants
 FINISH = "DELETE FROM webhooks_pending WHERE delivery_id = ANY(%s)"
 APPLY = f"""
 UPDATE webhooks_webhookdelivery d
@@ -85,10 +82,11 @@ class AttemptResult:
 def record(results: Sequence[AttemptResult]) -> None:
     """Record the attempts whose claims are still valid; disable endpoints that are gone or failing for too long."""
     with transaction.atomic():
-        valid = _lock_claimed(results)
+        by_key = {result.claim.key: result for result in results}
+        valid = [by_key[key] for key in QUEUE.lock_claimed([result.claim for result in by_key.values()])]
         waiting = _wait([result for result in valid if not result.is_success])
-        _finish([result for result in valid if result.claim.delivery_id not in waiting])
-        _apply(valid, waiting)
+        run(FINISH, [[result.claim.key for result in valid if result.claim.key not in waiting]])
+        run(APPLY, [json.dumps([_row(result, waiting) for result in valid])])
         failing_too_long = _health(valid)
     gone = {result.claim.webhook_id for result in valid if result.attempt.status_code == GONE}
     for webhook_id in gone:
@@ -104,49 +102,27 @@ def disable_webhook(webhook_id: str, *, reason: str) -> None:
     Webhook.objects.filter(id=webhook_id, active=True).update(active=False, disabled_reason=reason)
 
 
-def _lock_claimed(results: Sequence[AttemptResult]) -> list[AttemptResult]:
-    by_id = {to_uuid(result.claim.delivery_id, prefix="whd_"): result for result in results}
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK_CLAIMED, [list(by_id), [result.claim.fence for result in by_id.values()]])
-        return [by_id[delivery_id] for (delivery_id,) in cursor.fetchall()]
-
-
-def _wait(failed: Sequence[AttemptResult]) -> set[str]:
-    """Schedule the next attempt of deliveries that have one left; return their ids."""
+def _wait(failed: Sequence[AttemptResult]) -> set[UUID]:
+    """Schedule the next attempt of deliveries that have one left; return their keys."""
     waits = [(result, delay) for result in failed if (delay := delay_after(result.claim.attempt)) is not None]
     if not waits:
         return set()
-    deliveries = [to_uuid(result.claim.delivery_id, prefix="whd_") for result, _ in waits]
+    deliveries = [result.claim.key for result, _ in waits]
     seconds = [max(delay, _retry_after(result.attempt)).total_seconds() for result, delay in waits]
     least_seconds = [delay.total_seconds() / 2 for _, delay in waits]
-    with connection.cursor() as cursor:
-        cursor.execute(WAIT, [deliveries, seconds, least_seconds])
-        return {from_uuid(delivery_id, prefix="whd_") for (delivery_id,) in cursor.fetchall()}
+    return {key for (key,) in run(WAIT, [deliveries, seconds, least_seconds])}
 
 
 def _retry_after(attempt: PostAttempt) -> timedelta:
     return min(attempt.retry_after or timedelta(), MAX_RETRY_AFTER)
 
 
-def _finish(results: Iterable[AttemptResult]) -> None:
-    deliveries = [to_uuid(result.claim.delivery_id, prefix="whd_") for result in results]
-    if deliveries:
-        with connection.cursor() as cursor:
-            cursor.execute(FINISH, [deliveries])
-
-
-def _apply(results: Sequence[AttemptResult], waiting: set[str]) -> None:
-    if results:
-        with connection.cursor() as cursor:
-            cursor.execute(APPLY, [json.dumps([_row(result, waiting) for result in results])])
-
-
-def _row(result: AttemptResult, waiting: set[str]) -> dict[str, Any]:
-    attempt, delivery_id = result.attempt, result.claim.delivery_id
-    failed = WebhookDeliveryStatus.PENDING if delivery_id in waiting else WebhookDeliveryStatus.EXHAUSTED
+def _row(result: AttemptResult, waiting: set[UUID]) -> dict[str, Any]:
+    attempt, key = result.attempt, result.claim.key
+    failed = WebhookDeliveryStatus.PENDING if key in waiting else WebhookDeliveryStatus.EXHAUSTED
     status = WebhookDeliveryStatus.SUCCEEDED if result.is_success else failed
     return {
-        "id": str(to_uuid(delivery_id, prefix="whd_")),
+        "id": str(key),
         "status": status.value,
         "status_code": attempt.status_code,
         "error": attempt.error,
@@ -166,13 +142,8 @@ def _health(results: Sequence[AttemptResult]) -> set[str]:
         "full": FULL_PACE,
         "patience": GIVE_UP_AFTER,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(HEALTH, values)
-        return {
-            from_uuid(webhook_id, prefix="wh_")
-            for webhook_id, is_failing_too_long in cursor.fetchall()
-            if is_failing_too_long
-        }
+    health = run(HEALTH, values)
+    return {from_uuid(webhook_id, prefix="wh_") for webhook_id, is_failing_too_long in health if is_failing_too_long}
 
 
 def _health_rows(results: Sequence[AttemptResult]) -> list[dict[str, Any]]:

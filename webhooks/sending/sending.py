@@ -13,14 +13,15 @@ from django.db.models.functions import Now
 from lib.keyring import UnknownKey
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
-from lib.worker.processor import QueueProcessor
+from lib.worker.processor import ClaimResult, QueueProcessor
 from webhooks.models import WebhookDelivery, WebhookSecret
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
 from webhooks.sending.outcomes import AttemptResult, record
 from webhooks.sending.post import DNS_SECONDS, Poster, internal_failure
-from webhooks.sending.queue import WebhookClaim
+from webhooks.sending.queue import EndpointShares, WebhookClaim
 from webhooks.sending.signing import signature_headers
 from webhooks.sending.targets import target_rules
 
@@ -52,30 +53,27 @@ class PostJob:
 
 
 class WebhookQueueWork:
-    """Webhook deliveries, as lib.worker.processor.Work sees them."""
+    """Webhook deliveries, as a lib.worker.processor.QueueWork."""
 
     kind = "webhooks"
-    # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
-    has_waiting_entries = True
 
     def __init__(self, poster: Poster, *, sessions: int) -> None:
         self.sessions = sessions
-        self.has_claimed = False
         self._poster = poster
-        self._cursor = queue.EndpointCursor()
+        self._cursor = Cursor[WebhookClaim]()
         # In-flight deliveries of this process to slow endpoints.
         self._slow_in_flight: set[str] = set()
 
-    def claim(self, limit: int) -> list[PostJob]:
+    def claim(self, limit: int) -> ClaimResult[PostJob]:
         queue.promote()
         slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow_in_flight)
-        claims = self._cursor.claim(limit, slow_limit=slow_limit)
-        self.has_claimed = bool(claims)
+        claims = self._cursor.claim(limit, EndpointShares(slow_limit))
         if claims:
             failpoint("webhooks.after_claim")
         jobs = load_jobs(claims)
         self._slow_in_flight |= {job.key for job in jobs if job.claim.is_slow}
-        return jobs
+        # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
+        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=True)
 
     async def perform(self, job: PostJob, lease: Lease) -> AttemptResult:
         if not lease.is_valid():

@@ -1,0 +1,87 @@
+"""Processes forked from one that has loaded the application: they share its memory, and start in milliseconds."""
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+log = logging.getLogger("postrider.processes")
+
+Program = Callable[[], object]
+RESTART_SECONDS = 1.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def fork_programs(programs: Mapping[str, Program]) -> Program | None:
+    """Keep one process running for each program, until SIGTERM or SIGINT stops them all.
+
+    Returns in each process: there its program, which the caller must run; in the parent None, after the last exit.
+    The parent must have no other threads and no open connections.
+    """
+    # Collecting garbage writes to the objects and would copy their memory (gc.freeze in the manual of Python).
+    gc.collect()
+    gc.freeze()
+    return _Parent(programs).run()
+
+
+class _Parent:
+    """The parent: forks, waits for exits, and forwards the signal to stop."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self._programs = programs
+        self._running: dict[int, str] = {}
+        self._is_stopping = False
+
+    def run(self) -> Program | None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._stop)
+        for name in self._programs:
+            if program := self._fork(name):
+                return program
+        while self._running:
+            pid, status = os.waitpid(-1, 0)
+            name = self._running.pop(pid, "")
+            if name and not self._is_stopping and (program := self._restart(name, status)):
+                return program
+        return None
+
+    def _restart(self, name: str, status: int) -> Program | None:
+        code = os.waitstatus_to_exitcode(status)
+        log.error("a process exited and is restarted", extra={"data": {"process": name, "code": code}})
+        time.sleep(RESTART_SECONDS)
+        return None if self._is_stopping else self._fork(name)
+
+    def _fork(self, name: str) -> Program | None:
+        """Fork a process; return the program in it, None in the parent."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            exit_with_parent(parent)
+            # A signal may have arrived before its handler was replaced.
+            return self._programs[name] if not self._is_stopping else sys.exit
+        self._running[pid] = name
+        if self._is_stopping:
+            os.kill(pid, signal.SIGTERM)
+        return None
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_stopping = True
+        for pid in list(self._running):
+            os.kill(pid, signal.SIGTERM)
+
+
+def exit_with_parent(parent: int) -> None:
+    """Make Linux send SIGTERM to this process when its parent exits: after SIGKILL the parent cannot."""
+    if _libc:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        sys.exit(1)

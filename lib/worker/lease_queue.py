@@ -1,0 +1,186 @@
+"""Lease queues: tables whose rows are claimed for a while, then deleted or put back (docs/decisions/0072).
+
+A claim increments the fence of a row, and its later statements change only rows with that fence: a worker that lost
+its lease changes nothing. All times are the database's. SQL in arguments is made of constants; values are parameters.
+"""
+# ruff: noqa: S608 - constants
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+from uuid import UUID
+
+from django.db.models import IntegerChoices
+
+from lib.sql import run, run_replanned
+from lib.worker.leases import LEASE_SECONDS
+
+# The position before all groups.
+FIRST = UUID(int=0)
+
+
+class Stage(IntegerChoices):
+    """The stage of a row; in SQL a literal, since a plan for any parameter could not use the partial indexes."""
+
+    WAITING = 0
+    READY = 1
+    LEASED = 2
+    SCHEDULED = 3
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row leased to this process; the fence distinguishes this lease from later ones. attempt: from 1."""
+
+    key: Any
+    fence: int
+    attempt: int
+
+
+C = TypeVar("C", bound=Claim)
+# Claims, and the last group served; FIRST if no further group has ready rows.
+Turn = tuple[list[C], UUID]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseQueue:
+    """A table whose rows are claimed once they are due; a claim moves due_at to the end of the lease.
+
+    condition: true for the rows on the queue. columns: returned by a claim after key, fence and attempts.
+    """
+
+    table: str
+    key: str = "id"
+    key_type: str = "uuid"
+    due_at: str = "due_at"
+    fence: str = "fence"
+    attempts: str = "attempts"
+    condition: str = "true"
+    columns: tuple[str, ...] = ()
+    lease_seconds: float = LEASE_SECONDS
+
+    def claim_due(self, limit: int, *, condition: str = "true") -> list[tuple[Any, ...]]:
+        """Lease up to limit due rows. Any number of processes may do this at once."""
+        picked = f"""
+    SELECT ctid FROM {self.table}
+     WHERE {self.condition} AND {condition} AND {self.due_at} <= statement_timestamp()
+     ORDER BY {self.due_at} LIMIT %(limit)s FOR UPDATE SKIP LOCKED"""
+        return run(self.claim_sql(picked), {"limit": limit})
+
+    def renew(self, claims: Collection[Claim]) -> None:
+        """Renew the leases that this process still has."""
+        self.update_leased(claims, f"{self.due_at} = now() + make_interval(secs => {self.lease_seconds})")
+
+    def update_leased(self, claims: Collection[C], changes: str, **values: Any) -> list[C]:
+        """Change the rows whose lease this process still has, and return their claims."""
+        by_key = {claim.key: claim for claim in claims}
+        sql = f"UPDATE {self.table} p SET {changes} FROM {self._claimed} RETURNING p.{self.key}"
+        return [by_key[key] for (key,) in run(sql, {**values, **_keys_and_fences(claims)})]
+
+    def lock_claimed(self, claims: Collection[Claim]) -> dict[Any, datetime]:
+        """Lock the rows whose lease this process still has; return the database's time for each key."""
+        rows = f"SELECT p.{self.key}, now() FROM {self.table} p, {self._claimed}"
+        return dict(run_replanned(f"{rows} ORDER BY p.{self.key} FOR UPDATE OF p", _keys_and_fences(claims)))
+
+    def claim_sql(self, picked: str, *, changes: str = "") -> str:
+        """Return a statement that leases the rows whose ctid the query `picked` returns.
+
+        It locks them; locked rows do not move, so their ctid finds them without an index lookup.
+        """
+        counts = ", ".join(f"{column} = {column} + 1" for column in dict.fromkeys([self.fence, self.attempts]))
+        return f"""
+UPDATE {self.table} p
+   SET {changes}{self.due_at} = statement_timestamp() + make_interval(secs => {self.lease_seconds}), {counts}
+ WHERE p.ctid = ANY (ARRAY({picked}))
+RETURNING {self.claim_columns}"""
+
+    @property
+    def claim_columns(self) -> str:
+        return ", ".join(f"p.{column}" for column in (self.key, self.fence, self.attempts, *self.columns))
+
+    @property
+    def _claimed(self) -> str:
+        return f"""unnest(%(keys)s::{self.key_type}[], %(fences)s::int[]) AS claimed (key, fence)
+ WHERE p.{self.key} = claimed.key AND p.{self.fence} = claimed.fence AND {self.condition}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedLeaseQueue(LeaseQueue):
+    """A lease queue whose ready rows are divided among groups, such as workspaces.
+
+    Due rows become ready first; only ready rows are claimed. timed: the stages that end at due_at.
+    """
+
+    group: str
+    timed: tuple[Stage, ...]
+    condition: str = f"stage = {Stage.LEASED}"
+
+    @property
+    def ready_groups(self) -> str:
+        """The CTE `ready`: the groups with ready rows above %(after)s, in order, and the oldest due_at of each.
+
+        A loose index scan: a million rows of a group cost no more than one. Each group is read separately, LIMIT 1: a
+        join could return them in another order than by id, which the cursor relies on, and would read all of them
+        first. So would a sort: 40 ms for ten thousand groups.
+        """
+        first, further = self._first_row("%(after)s"), self._first_row(f"ready.{self.group}")
+        return f"ready AS (({first}) UNION ALL SELECT further.* FROM ready CROSS JOIN LATERAL ({further}) further)"
+
+    def _first_row(self, after: str) -> str:
+        return f"""
+        SELECT {self.group}, due_at FROM {self.table}
+         WHERE stage = {Stage.READY} AND {self.group} > {after} ORDER BY {self.group}, due_at LIMIT 1"""
+
+    @property
+    def claim_shares_sql(self) -> str:
+        """A statement that leases up to %(limit)s ready rows, at most `share` of each group in the CTE `shares`."""
+        picked = f"""
+    SELECT row.place FROM shares CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM {self.table}
+         WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}
+         ORDER BY due_at LIMIT shares.share FOR UPDATE SKIP LOCKED) row
+     LIMIT %(limit)s"""
+        return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}, ")
+
+    def due_rows(self, columns: str = "stage", *, condition: str = "true") -> str:
+        """The CTE `due`: locked rows whose wait, schedule or lease has ended, with their key and the columns."""
+        return f"""due AS (
+    SELECT {self.key}, {columns} FROM {self.table} WHERE {self.is_due} AND {condition}
+     ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)"""
+
+    @property
+    def is_due(self) -> str:
+        return f"stage IN ({', '.join(map(str, self.timed))}) AND due_at <= now()"
+
+    def put_back(self, claims: Collection[C], *, wait: str, changes: str = "", **values: Any) -> list[C]:
+        """Let rows wait without using an attempt; return the claims that were valid. wait: seconds, in SQL."""
+        waiting = f"stage = {Stage.WAITING}, due_at = now() + make_interval(secs => {wait}), attempts = attempts - 1"
+        return self.update_leased(claims, waiting + changes, **values)
+
+
+class FairnessRule(Protocol[C]):
+    """The division of a queue's ready rows among its groups."""
+
+    def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[C]) -> Turn[C]:
+        """Lease up to limit ready rows of the groups above `after`. claimed: claims of which the rule knows nothing."""
+
+
+class Cursor(Generic[C]):
+    """The position of a process's round robin over groups; it wraps, so that no group is always first."""
+
+    def __init__(self) -> None:
+        self.after = FIRST
+
+    def claim(self, limit: int, rule: FairnessRule[C]) -> list[C]:
+        """Lease up to limit rows of the groups after the position; if they have too few, also of those before it."""
+        began_after = self.after
+        claims, self.after = rule.claim_turn(limit, after=began_after, claimed=())
+        if len(claims) < limit and began_after != FIRST:
+            further, self.after = rule.claim_turn(limit - len(claims), after=FIRST, claimed=claims)
+            claims += further
+        return claims
+
+
+def _keys_and_fences(claims: Collection[Claim]) -> dict[str, Any]:
+    return {"keys": [claim.key for claim in claims], "fences": [claim.fence for claim in claims]}
