@@ -16,14 +16,14 @@ from uuid import UUID
 from django.db import connection
 
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
+from lib.sql import Fragment, run_replanned
 from lib.worker.failpoints import failpoint
 
 ADD = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
 """
-# Deltas of emails that the same transaction creates: the hour is that of now(), or 'epoch' for all time.
+# The hour is that of now(), or 'epoch' for all time.
 INSERT_EMAIL_DELTAS = """
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT %(workspace)s, CASE WHEN is_all_time THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change
@@ -123,13 +123,14 @@ def add(changes: Iterable[CounterChange]) -> None:
     run_replanned(ADD, columns)
 
 
-def email_delta_values(*, key: str, change: int, all_time_changes: Iterable[CounterChange]) -> dict[str, Any]:
-    """Return the values of INSERT_EMAIL_DELTAS except the workspace.
+def email_deltas(workspace_id: str, *, key: str, change: int, all_time_changes: Iterable[CounterChange]) -> Fragment:
+    """Return SQL that inserts the deltas of emails that the same transaction creates; a WHERE may follow.
 
     all_time_changes: changes counted in the hour ALL_TIME.
     """
     all_time = [{"key": counter.key, "change": by, "is_all_time": True} for counter, by in all_time_changes]
-    return {"changes": json.dumps([{"key": key, "change": change, "is_all_time": False}, *all_time])}
+    changes = json.dumps([{"key": key, "change": change, "is_all_time": False}, *all_time])
+    return Fragment(INSERT_EMAIL_DELTAS, {"workspace": to_uuid(workspace_id, prefix="ws_"), "changes": changes})
 
 
 def fold() -> int:

@@ -1,10 +1,8 @@
 """`/v1/analytics` in the OpenAPI document."""
 
-from drf_spectacular.utils import extend_schema_view
-
-from analytics.serializers import DEFAULT_DAYS, MAX_DAYS, AnalyticsSerializer, DaysSerializer
-from api.schema import DATE_OR_DATETIME, VALIDATION_ERROR, query, response
-from workspaces.api.schema import READING, keyed_operation
+from analytics.serializers import AnalyticsSerializer, DaysQuery, DaysSerializer, HoursQuery
+from api.schema import Operation, response
+from workspaces.api.schema import keyed_view
 
 ANALYTICS = {
     "from": "2026-11-01T00:00:00.000Z",
@@ -20,40 +18,25 @@ DAYS = {
     ]
 }
 
-analytics_schema = extend_schema_view(
-    get=keyed_operation(
+analytics_schema = keyed_view(
+    get=Operation(
         "getAnalytics",
         "Get totals and rates",
         "Counts the emails created in a range, except cancelled and still scheduled ones, and the emails among them "
         "that had each event at least once. A clicked email also counts as opened and delivered. A rate is its count "
         "divided by the total, or 0 if the total is 0. The range consists of whole UTC hours: `from` is rounded down, "
         "`to` up, and the response contains both. Emails deleted by retention still count.",
-        scope=READING,
-        responses=[response(200, AnalyticsSerializer, "The totals and rates.", example=ANALYTICS)],
-        problems=[VALIDATION_ERROR],
-        parameters=[
-            query("from", DATE_OR_DATETIME, "The first hour or day. Defaults to the creation of the workspace."),
-            query(
-                "to", DATE_OR_DATETIME, "The end of the range: a time, or a date, which is included. Defaults to now."
-            ),
-        ],
+        response(AnalyticsSerializer, "The totals and rates.", ANALYTICS),
+        parameters=[HoursQuery],
     )
 )
-daily_schema = extend_schema_view(
-    get=keyed_operation(
+daily_schema = keyed_view(
+    get=Operation(
         "getDailyVolume",
         "Get daily volume",
         "Counts emails by the UTC day on which they were created, oldest first. Today is included, and days without "
         "emails have zeros.",
-        scope=READING,
-        responses=[response(200, DaysSerializer, "One entry per day.", example=DAYS)],
-        problems=[VALIDATION_ERROR],
-        parameters=[
-            query(
-                "days",
-                {"type": "integer", "minimum": 1, "maximum": MAX_DAYS, "default": DEFAULT_DAYS},
-                "The number of days.",
-            )
-        ],
+        response(DaysSerializer, "One entry per day.", DAYS),
+        parameters=[DaysQuery],
     )
 )

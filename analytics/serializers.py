@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from analytics import counters
 from analytics.services import DailyVolume
-from api.fields import DateTimeRangeQuery, UtcDateTimeField
+from api.fields import INVALID_RANGE, DateTimeBoundField, UtcDateTimeField, is_reversed
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 14
@@ -16,17 +16,27 @@ FIRST_HOUR = datetime.min.replace(tzinfo=UTC)
 LAST_HOUR = datetime(9999, 12, 31, 23, tzinfo=UTC)
 
 
-class HoursQuery(DateTimeRangeQuery):
+class HoursQuery(serializers.Serializer[Any]):
     """A range in whole UTC hours: `from` rounded down, `to` up."""
 
+    locals()["from"] = DateTimeBoundField(
+        is_end=False, help_text="The first hour or day. Defaults to the creation of the workspace."
+    )
+    to = DateTimeBoundField(
+        is_end=True, help_text="The end of the range: a time, or a date, which is included. Defaults to now."
+    )
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, datetime | None]:
-        bounds = super().validate(attrs)
-        start, end = bounds.get("from"), bounds.get("to")
+        if is_reversed(attrs):
+            raise serializers.ValidationError({"from": [INVALID_RANGE]})
+        start, end = attrs.get("from"), attrs.get("to")
         return {"start": _hour_down(start) if start else None, "end": _hour_up(end) if end else None}
 
 
 class DaysQuery(serializers.Serializer[Any]):
-    days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS, default=DEFAULT_DAYS)
+    days = serializers.IntegerField(
+        min_value=1, max_value=MAX_DAYS, default=DEFAULT_DAYS, help_text="The number of days."
+    )
 
 
 class BreakdownSerializer(serializers.Serializer[Any]):

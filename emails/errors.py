@@ -13,7 +13,7 @@ class InvalidIdempotencyKey(Problem):
 
 
 class IdempotencyKeyReuse(Problem):
-    """The idempotency key was used before, for a different request.
+    """The idempotency key was already used for a different request.
 
     Use a new key for each new email. To repeat a request, send the same body to the same path.
     """
@@ -78,7 +78,7 @@ class TooManyAttachments(Problem):
 class TooManyRecipients(Problem):
     """A list of recipients is too long: at most 50 each in `to`, `cc` and `bcc`, and 500 in a batch.
 
-    `field` names the list and `limit` its maximum. For more separate emails, send several batches.
+    `field` names the list and `limit` its maximum. To send to more recipients, use several batches.
     """
 
     status, code, title = 422, "too_many_recipients", "Too many recipients"

@@ -10,10 +10,12 @@ from typing import Self
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from emails.states import EmailStatus
 from lib.model_fields import IdField
+from lib.worker.lease_queue import Stage
 from templates_app.models import TemplateVersion
 from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace
@@ -181,16 +183,10 @@ class Recipient(models.Model):
 class QueueEntry(models.Model):
     """A queue entry: one narrow row while a recipient has work left, deleted at its final status."""
 
-    class QueueStage(models.IntegerChoices):
-        WAITING = 0
-        READY = 1
-        LEASED = 2
-        SCHEDULED = 3
-
     recipient = models.OneToOneField(Recipient, primary_key=True, on_delete=models.CASCADE)
     workspace_id = IdField("ws_")
     domain = models.CharField(max_length=253, help_text="domain of the recipient")
-    stage = models.PositiveSmallIntegerField(choices=QueueStage.choices)
+    stage = models.PositiveSmallIntegerField(choices=Stage.choices)
     due_at = models.DateTimeField(help_text="end of the wait or the lease")
     since = models.DateTimeField(help_text="time it was first due; its age counts from here")
     fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
@@ -201,12 +197,18 @@ class QueueEntry(models.Model):
     class Meta:
         db_table = "emails_pending"
         indexes = [
-            models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=1), name="pending_ready"),
-            models.Index(fields=["due_at"], condition=models.Q(stage__in=[0, 2, 3]), name="pending_due"),
+            models.Index(fields=["workspace_id", "due_at"], condition=Q(stage=Stage.READY), name="pending_ready"),
+            models.Index(
+                fields=["due_at"],
+                condition=Q(stage__in=[Stage.WAITING, Stage.LEASED, Stage.SCHEDULED]),
+                name="pending_due",
+            ),
             # For emails.queue_stats only. A scheduled email has its time in the first row's due_at and in every since.
-            models.Index(fields=["workspace_id"], condition=models.Q(stage=2), name="pending_leased"),
-            models.Index(fields=["workspace_id", "due_at"], condition=models.Q(stage=0), name="pending_waiting"),
-            models.Index(fields=["workspace_id", "since"], condition=models.Q(stage=3), name="pending_scheduled"),
+            models.Index(fields=["workspace_id"], condition=Q(stage=Stage.LEASED), name="pending_leased"),
+            models.Index(fields=["workspace_id", "due_at"], condition=Q(stage=Stage.WAITING), name="pending_waiting"),
+            models.Index(
+                fields=["workspace_id", "since"], condition=Q(stage=Stage.SCHEDULED), name="pending_scheduled"
+            ),
         ]
 
     def __str__(self) -> str:

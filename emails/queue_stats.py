@@ -8,28 +8,17 @@ that are due but not yet promoted, are counted from the queue.
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from django.db import connection, transaction
 
 from analytics import counters
 from analytics.counters import CounterChange
-from emails.states import SENT_STATUSES, EmailStatus
+from emails.states import EmailStatus, RecipientCounter
 from lib.ids import to_uuid
 from lib.ttl_cache import TTLCache
+from lib.worker.lease_queue import Stage
 from workspaces.models import Workspace
-
-
-class RecipientCounter(StrEnum):
-    """Counters of a workspace's recipients over all time; DELAYED counts entries now scheduled or waiting."""
-
-    ACCEPTED = "recipients.accepted"
-    COMPLETED = "recipients.completed"
-    FAILED = "recipients.failed"
-    CANCELLED = "recipients.cancelled"
-    DELAYED = "recipients.delayed"
-
 
 # With a million rows not due the planner expects many due ones and starts parallel workers: that takes 30 ms, the
 # count itself 0.02 ms.
@@ -37,9 +26,11 @@ DISABLE_PARALLEL_QUERY = "SET LOCAL max_parallel_workers_per_gather = 0"
 # One statement, so that all counts come from one snapshot.
 STATS = f"""
 SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.ALL_TIME_COUNTS}) counted),
-       (SELECT count(*) FROM emails_pending WHERE stage = 2 AND workspace_id = %(workspace)s),
-       (SELECT count(*) FROM emails_pending WHERE stage = 0 AND workspace_id = %(workspace)s AND due_at <= now())
-     + (SELECT count(*) FROM emails_pending WHERE stage = 3 AND workspace_id = %(workspace)s AND since <= now()),
+       (SELECT count(*) FROM emails_pending WHERE stage = {Stage.LEASED} AND workspace_id = %(workspace)s),
+       (SELECT count(*) FROM emails_pending
+         WHERE stage = {Stage.WAITING} AND workspace_id = %(workspace)s AND due_at <= now())
+     + (SELECT count(*) FROM emails_pending
+         WHERE stage = {Stage.SCHEDULED} AND workspace_id = %(workspace)s AND since <= now()),
        (SELECT suspended_at IS NOT NULL FROM workspaces_workspace WHERE id = %(workspace)s)
 """  # noqa: S608 - a constant of analytics
 
@@ -87,11 +78,6 @@ def due_changes(workspace_ids: Iterable[str]) -> Iterator[CounterChange]:
 def delayed_changes(workspace_ids: Iterable[str]) -> Iterator[CounterChange]:
     """Return the changes for entries that begin to wait; one workspace id per entry."""
     return (counter_change(RecipientCounter.DELAYED, workspace_id) for workspace_id in workspace_ids)
-
-
-def finished_counter(status: EmailStatus) -> RecipientCounter:
-    """Return the counter of a recipient that has left the queue with this status."""
-    return RecipientCounter.COMPLETED if status in SENT_STATUSES else RecipientCounter.FAILED
 
 
 def counter_change(counter: RecipientCounter, workspace_id: str, *, by: int = 1) -> CounterChange:

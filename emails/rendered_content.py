@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from delivery.message.html_segments import TemplateSegments
-from emails.models import Email
+from emails.models import Content, Email
 from templates_app.errors import TemplateOutputTooLarge
-from templates_app.language.rendering import OutputTooLarge
+from templates_app.language.rendering import OutputTooLarge, RenderBudget
+from templates_app.models import TemplateVersion
 from templates_app.services import (
     CompiledContent,
-    RenderedTemplate,
+    RenderedContent,
     TemplateContent,
     compile_content,
     render_content,
@@ -19,16 +18,6 @@ from templates_app.services import (
 )
 
 Warnings = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class RenderedContent:
-    """The subject, HTML and text of one email; segments is the HTML of a template, in pieces."""
-
-    subject: str
-    html: str
-    text: str
-    segments: TemplateSegments | None = None
 
 
 def compile_with_subject(content: TemplateContent, *, subject: str | None) -> CompiledContent:
@@ -40,27 +29,34 @@ def compile_with_subject(content: TemplateContent, *, subject: str | None) -> Co
 
 
 def render_compiled(
-    compiled: CompiledContent, data: Mapping[str, Any], *, field: str = "templateData"
-) -> RenderedTemplate:
+    compiled: CompiledContent,
+    data: Mapping[str, Any],
+    *,
+    field: str = "templateData",
+    budget: RenderBudget | None = None,
+) -> RenderedContent:
     """Render a compiled template. Raises TemplateOutputTooLarge, which names the field of the data."""
     try:
-        return render_content(compiled, data)
+        return render_content(compiled, data, budget=budget)
     except OutputTooLarge as error:
         raise TemplateOutputTooLarge(f"{field}: {error}", field=field) from error
 
 
 def render_email(email: Email) -> RenderedContent:
     """Return the rendered content of an accepted email."""
-    if email.template_version is None:
-        content = email.content
-        return RenderedContent(email.subject, content.html if content else "", content.text if content else "")
-    return render_stored_template(email.subject, version_content(email.template_version), email.template_data)
+    return render_stored(
+        email.content, email.template_version, subject=email.subject, template_data=email.template_data
+    )
 
 
-def render_stored_template(subject: str, content: TemplateContent, data: str | None) -> RenderedContent:
-    """Render a template's content with stored data; the subject was rendered on acceptance."""
-    rendered = render_content(compile_content(content), json.loads(data or "{}"))
-    return RenderedContent(subject, rendered.html, rendered.text, rendered.segments)
+def render_stored(
+    content: Content | None, version: TemplateVersion | None, *, subject: str, template_data: str | None
+) -> RenderedContent:
+    """Return stored content, or a template version rendered with data; the subject was rendered on acceptance."""
+    if version is None:
+        return RenderedContent(subject, content.html if content else "", content.text if content else "")
+    rendered = render_content(compile_content(version_content(version)), json.loads(template_data or "{}"))
+    return RenderedContent(subject, rendered.html, rendered.text, segments=rendered.segments)
 
 
 def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:

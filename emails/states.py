@@ -1,7 +1,11 @@
 """Statuses of recipients and emails, and the transitions between them (docs/specification.md, States).
 
-Code never assigns a status: a conditional update names the target, and `source_statuses` the statuses it may replace.
+Code never assigns a status: emails.recipient_moves moves recipients along TRANSITIONS, and emails.status_rollup
+computes the status of an email.
 """
+
+from dataclasses import dataclass
+from enum import StrEnum
 
 from django.db import models
 
@@ -18,42 +22,58 @@ class EmailStatus(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-TRANSITIONS: dict[EmailStatus, frozenset[EmailStatus]] = {
-    EmailStatus.SCHEDULED: frozenset({EmailStatus.QUEUED, EmailStatus.CANCELLED}),
-    # opened, clicked: the pixel may load before the worker has recorded that the message was accepted.
-    EmailStatus.QUEUED: frozenset(
-        {EmailStatus.SENT, EmailStatus.BOUNCED, EmailStatus.FAILED, EmailStatus.OPENED, EmailStatus.CLICKED}
+class RecipientCounter(StrEnum):
+    """Counters of a workspace's recipients over all time; DELAYED counts entries now scheduled or waiting."""
+
+    ACCEPTED = "recipients.accepted"
+    COMPLETED = "recipients.completed"
+    FAILED = "recipients.failed"
+    CANCELLED = "recipients.cancelled"
+    DELAYED = "recipients.delayed"
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The transition of a recipient to a status.
+
+    sources: the statuses that it may replace. times: the columns that it sets unless they are set; with finished_at,
+    the recipient leaves the queue. counter: counts the finished recipients that have the status.
+    """
+
+    sources: tuple[EmailStatus, ...] = ()
+    times: tuple[str, ...] = ()
+    counter: RecipientCounter | None = None
+
+
+# By precedence: the status of an email is the first of these that any of its recipients has.
+TRANSITIONS = {
+    # A click implies an open, and both imply a delivery.
+    EmailStatus.CLICKED: Transition(
+        (EmailStatus.QUEUED, EmailStatus.SENT, EmailStatus.DELIVERED, EmailStatus.OPENED),
+        ("delivered_at", "opened_at", "clicked_at"),
+        RecipientCounter.COMPLETED,
     ),
-    # failed: a DSN about a 4xx that was never resolved.
-    EmailStatus.SENT: frozenset(
-        {EmailStatus.DELIVERED, EmailStatus.BOUNCED, EmailStatus.FAILED, EmailStatus.OPENED, EmailStatus.CLICKED}
+    # queued: the pixel may load before the worker has recorded that the message was accepted.
+    EmailStatus.OPENED: Transition(
+        (EmailStatus.QUEUED, EmailStatus.SENT, EmailStatus.DELIVERED),
+        ("delivered_at", "opened_at"),
+        RecipientCounter.COMPLETED,
     ),
-    # bounced: a server that accepted the message and sent a DSN later.
-    EmailStatus.DELIVERED: frozenset({EmailStatus.BOUNCED, EmailStatus.OPENED, EmailStatus.CLICKED}),
-    EmailStatus.OPENED: frozenset({EmailStatus.CLICKED}),
-    EmailStatus.BOUNCED: frozenset(),
-    EmailStatus.FAILED: frozenset(),
-    EmailStatus.CLICKED: frozenset(),
-    EmailStatus.CANCELLED: frozenset(),
+    EmailStatus.DELIVERED: Transition((EmailStatus.SENT,), ("delivered_at", "finished_at"), RecipientCounter.COMPLETED),
+    EmailStatus.SENT: Transition((EmailStatus.QUEUED,), ("sent_at", "finished_at"), RecipientCounter.COMPLETED),
+    EmailStatus.QUEUED: Transition((EmailStatus.SCHEDULED,)),
+    EmailStatus.SCHEDULED: Transition(),
+    # delivered: a server that accepted the message and sent a DSN later.
+    EmailStatus.BOUNCED: Transition(
+        (EmailStatus.QUEUED, EmailStatus.SENT, EmailStatus.DELIVERED),
+        ("bounced_at", "finished_at"),
+        RecipientCounter.FAILED,
+    ),
+    # sent: a DSN about a 4xx that was never resolved.
+    EmailStatus.FAILED: Transition((EmailStatus.QUEUED, EmailStatus.SENT), ("finished_at",), RecipientCounter.FAILED),
+    EmailStatus.CANCELLED: Transition((EmailStatus.SCHEDULED,), ("finished_at",), RecipientCounter.CANCELLED),
 }
-
+# By status, the counter of a finished recipient.
+FINISHED_COUNTERS = {status: move.counter for status, move in TRANSITIONS.items() if move.counter}
 # A server accepted the message and has not bounced it since.
-SENT_STATUSES = frozenset({EmailStatus.SENT, EmailStatus.DELIVERED, EmailStatus.OPENED, EmailStatus.CLICKED})
-
-# The status of an email is the first of these that any of its recipients has.
-PRECEDENCE = (
-    EmailStatus.CLICKED,
-    EmailStatus.OPENED,
-    EmailStatus.DELIVERED,
-    EmailStatus.SENT,
-    EmailStatus.QUEUED,
-    EmailStatus.SCHEDULED,
-    EmailStatus.BOUNCED,
-    EmailStatus.FAILED,
-    EmailStatus.CANCELLED,
-)
-
-
-def source_statuses(target: EmailStatus) -> list[str]:
-    """Return the statuses from which a recipient may move to target."""
-    return [source.value for source, targets in TRANSITIONS.items() if target in targets]
+SENT_STATUSES = {status for status, counter in FINISHED_COUNTERS.items() if counter is RecipientCounter.COMPLETED}

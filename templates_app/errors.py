@@ -32,9 +32,9 @@ class MissingTemplateVariables(Problem):
 
 
 class TemplateOutputTooLarge(Problem):
-    """With this data the template renders to more than 2 MiB.
+    """The template renders to more than 2 MiB with this data, or takes too many steps to render.
 
-    Send less data. For a batch, `field` names the recipient.
+    Send less data, or fewer recipients in a batch. For a batch, `field` names the recipient.
     """
 
     status, code, title = 422, "template_output_too_large", "Template output too large"
@@ -43,7 +43,7 @@ class TemplateOutputTooLarge(Problem):
 class AliasTaken(Problem):
     """Another template of the workspace has this alias.
 
-    Choose another alias, or remove it from the other template first.
+    Choose another alias, or remove this one from the other template first.
     """
 
     status, code, title = 409, "alias_taken", "Alias taken"

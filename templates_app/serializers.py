@@ -2,16 +2,18 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from templates_app.models import Template
-from templates_app.services import TemplateContent
+from templates_app.services import RenderedContent, TemplateContent
 
 MAX_BYTES = 1024 * 1024
 MAX_SUBJECT_LENGTH = 998
 
 
+@extend_schema_field({"type": "string", "maxLength": MAX_BYTES})
 class ContentField(TextField):
     """The HTML or text of a template: at most 1 MiB in UTF-8."""
 
@@ -56,6 +58,13 @@ def new_template(values: dict[str, Any]) -> dict[str, Any]:
 
 class PreviewInput(StrictSerializer):
     locals()["data"] = ObjectField(required=False, allow_null=True)
+
+
+class PreviewSerializer(serializers.Serializer[RenderedContent]):
+    subject = serializers.CharField()
+    html = serializers.CharField()
+    text = serializers.CharField()
+    missingVariables = serializers.ListField(source="missing", child=serializers.CharField())  # noqa: N815
 
 
 class TemplateItemSerializer(serializers.ModelSerializer[Template]):

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from delivery.message.html_segments import TemplateSegments
 from lib.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.rendering import OutputTooLarge, RenderMode, render
+from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
 from templates_app.models import Template, TemplateVersion
 from workspaces.errors import PlanLimitReached
@@ -39,17 +39,17 @@ class CompiledContent:
 
 
 @dataclass(frozen=True)
-class RenderedTemplate:
-    """The rendered content for one recipient.
+class RenderedContent:
+    """Subject, HTML and text for one recipient.
 
-    missing: variables without a value, in order of appearance. segments: the HTML in pieces.
+    From a template, also missing: variables without a value, in order of appearance, and segments: the HTML in pieces.
     """
 
     subject: str
     html: str
     text: str
-    missing: tuple[str, ...]
-    segments: TemplateSegments
+    missing: tuple[str, ...] = ()
+    segments: TemplateSegments | None = None
 
 
 @functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
@@ -58,7 +58,7 @@ def compile_content(content: TemplateContent) -> CompiledContent:
     return _compile(content)
 
 
-def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedTemplate:
+def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedContent:
     """Render unsaved content. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
 
     Bypasses the cache: each keystroke is new content and would evict the templates in use.
@@ -77,14 +77,20 @@ def _compile(content: TemplateContent) -> CompiledContent:
     )
 
 
-def render_content(compiled: CompiledContent, data: Mapping[str, Any]) -> RenderedTemplate:
-    """Render compiled content with data. Raises rendering.OutputTooLarge."""
-    subject = render(compiled.subject, data, mode=RenderMode.SUBJECT)
-    html = render(compiled.html, data, mode=RenderMode.HTML)
-    text = render(compiled.text, data, mode=RenderMode.TEXT)
+def render_content(
+    compiled: CompiledContent, data: Mapping[str, Any], *, budget: RenderBudget | None = None
+) -> RenderedContent:
+    """Render compiled content with data. budget: of a request that renders more than once.
+
+    Raises rendering.OutputTooLarge.
+    """
+    budget = budget or RenderBudget()
+    subject = render(compiled.subject, data, mode=RenderMode.SUBJECT, budget=budget)
+    html = render(compiled.html, data, mode=RenderMode.HTML, budget=budget)
+    text = render(compiled.text, data, mode=RenderMode.TEXT, budget=budget)
     missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
     segments = TemplateSegments(html.pieces, html.escaped)
-    return RenderedTemplate(subject.text, html.text, text.text, tuple(missing), segments)
+    return RenderedContent(subject.text, html.text, text.text, tuple(missing), segments)
 
 
 def version_content(version: TemplateVersion) -> TemplateContent:
@@ -100,7 +106,7 @@ def find_template(workspace: Workspace, reference: str) -> Template:
     return template
 
 
-def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedTemplate:
+def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedContent:
     """Render a stored template for a preview. Raises TemplateOutputTooLarge."""
     try:
         return render_content(compile_content(version_content(template.version)), data)

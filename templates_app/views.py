@@ -1,5 +1,7 @@
 """`/v1/templates`: create, list, retrieve, update, delete and preview."""
 
+from typing import ClassVar
+
 from django.db.models import QuerySet
 from rest_framework import status
 from rest_framework.decorators import action
@@ -7,10 +9,12 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.fields import DeletedSerializer
 from templates_app.models import Template
 from templates_app.schema import templates_schema
 from templates_app.serializers import (
     PreviewInput,
+    PreviewSerializer,
     TemplateInput,
     TemplateItemSerializer,
     TemplateSerializer,
@@ -19,12 +23,16 @@ from templates_app.serializers import (
 from templates_app.services import create_template, delete_template, preview_template, update_template
 from workspaces.api.viewsets import WorkspaceViewSet
 
+# HTML and text of 1 MiB each, with quotes and line ends escaped.
+MAX_TEMPLATE_BODY_BYTES = 5 * 1024 * 1024
+
 
 @templates_schema
 class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Template]):
     queryset = Template.objects.select_related("version")
     sending_actions = frozenset({"list", "retrieve", "preview"})
     reading_actions = frozenset({"preview"})
+    body_bytes: ClassVar = {"create": MAX_TEMPLATE_BODY_BYTES, "partial_update": MAX_TEMPLATE_BODY_BYTES}
 
     def get_queryset(self) -> QuerySet[Template]:
         # Lists skip the content, up to a megabyte per field.
@@ -46,11 +54,9 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     def destroy(self, request: Request, pk: str) -> Response:
         template = self.get_object()
         delete_template(template)
-        return Response({"id": template.id, "deleted": True})
+        return Response(DeletedSerializer(template).data)
 
     @action(detail=True, methods=["post"])
     def preview(self, request: Request, pk: str) -> Response:
         data = self.valid(PreviewInput, may_be_empty=True).get("data") or {}
-        rendered = preview_template(self.get_object(), data=data)
-        body = {"subject": rendered.subject, "html": rendered.html, "text": rendered.text}
-        return Response({**body, "missingVariables": list(rendered.missing)})
+        return Response(PreviewSerializer(preview_template(self.get_object(), data=data)).data)

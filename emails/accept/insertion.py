@@ -11,36 +11,37 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from analytics.counters import INSERT_EMAIL_DELTAS, email_delta_values
+from analytics.counters import email_deltas
 from delivery.message.compose import File
 from emails import queue_stats
-from emails.models import Attachment, QueueEntry
+from emails.models import Attachment
 from emails.states import EmailStatus
 from lib.ids import new_id, new_uuid, to_uuid
-from lib.sql import run_prepared
-from suppressions.services import FIND_SUPPRESSED, SuppressionMatch, read_suppressed, suppressed_values
+from lib.sql import compose, run_prepared
+from lib.worker.lease_queue import Stage
+from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from workspaces.models import Workspace
-from workspaces.quota import TAKE_WHERE, take_values
+from workspaces.quota import take_fragment
 
-GRANTED = "EXISTS (SELECT FROM quota)"
 # Shared values are passed once, apart from the rows of each email.
 # Of a scheduled email only the first recipient's queue entry becomes due, and it promotes the others, so that an email
 # is rescheduled or cancelled as a whole (emails.sending.scheduling).
-ACCEPT = f"""
+ACCEPT = """
 WITH blocked AS (
-    {FIND_SUPPRESSED}
+    {blocked}
 ), quota AS (
-    {TAKE_WHERE.format(condition="NOT EXISTS (SELECT FROM blocked)")}
+    {quota}
 ), counted AS (
-    {INSERT_EMAIL_DELTAS} WHERE {GRANTED}
+    {deltas} WHERE EXISTS (SELECT FROM quota)
 ), content AS (
     INSERT INTO emails_content (id, html, text)
-    SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text) WHERE {GRANTED}
+    SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text)
+     WHERE EXISTS (SELECT FROM quota)
 ), shared AS (
     SELECT * FROM json_to_record(%(shared)s) AS s (content_id uuid, version_id uuid, template_id text, sender text,
            from_domain text, reply_to text, tags text[], headers jsonb, track_opens boolean, track_clicks boolean,
            scheduled_for timestamptz)
-     WHERE {GRANTED}
+     WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, event_id uuid, public_id text, "to" text[], cc text[],
            bcc text[], subject text, search_text text, metadata jsonb, template_data text)
@@ -69,8 +70,8 @@ WITH blocked AS (
     INSERT INTO emails_event (id, email_id, kind, payload, created_at)
     SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now() FROM shared CROSS JOIN new_email
 )
-SELECT now(), {GRANTED}, (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
-"""  # noqa: S608 - constants
+SELECT now(), EXISTS (SELECT FROM quota), (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
+"""
 
 
 @dataclass(frozen=True)
@@ -145,24 +146,29 @@ def insert_emails(
     addresses: recipients that must not be suppressed.
     """
     recipients = sum(len(email.recipients) for email in emails)
-    values = {
-        **suppressed_values(workspace.id, addresses),
-        **take_values(workspace, units=units),
-        **email_delta_values(
+    statement = compose(
+        ACCEPT,
+        _insert_values(workspace, contents, shared, emails),
+        blocked=suppressed_fragment(workspace.id, addresses),
+        quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
+        deltas=email_deltas(
+            workspace.id,
             key=f"status.{shared.status}",
             change=len(emails),
             all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=shared.status),
         ),
-        **_insert_values(contents, shared, emails),
-    }
-    ((created_at, is_granted, matches),) = run_prepared(ACCEPT, values)
+    )
+    ((created_at, is_granted, matches),) = run_prepared(statement.sql, statement.params)
     rows = [(number, UUID(id_), email, reason) for number, id_, email, reason in matches or ()]
     return InsertResult(created_at, read_suppressed(addresses, rows), is_granted)
 
 
-def _insert_values(contents: Sequence[NewContent], shared: SharedFields, emails: Sequence[NewEmail]) -> dict[str, Any]:
-    stage = QueueEntry.QueueStage.SCHEDULED if shared.status is EmailStatus.SCHEDULED else QueueEntry.QueueStage.READY
+def _insert_values(
+    workspace: Workspace, contents: Sequence[NewContent], shared: SharedFields, emails: Sequence[NewEmail]
+) -> dict[str, Any]:
+    stage = Stage.SCHEDULED if shared.status is EmailStatus.SCHEDULED else Stage.READY
     return {
+        "workspace": to_uuid(workspace.id, prefix="ws_"),
         "status": shared.status.value,
         "stage": stage.value,
         "contents": json.dumps([_content_row(content) for content in contents]),

@@ -15,7 +15,6 @@ from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key,
 from emails.accept.insertion import NewContent, NewEmail, NewRecipient, SharedFields, insert_attachments, insert_emails
 from emails.models import Email
 from emails.rendered_content import (
-    RenderedContent,
     Warnings,
     compile_with_subject,
     missing_variable_warnings,
@@ -29,7 +28,8 @@ from suppressions.errors import RecipientSuppressed
 from suppressions.models import normalize_address
 from suppressions.services import SuppressionMatch, find_suppressed
 from templates_app.errors import MissingTemplateVariables
-from templates_app.services import find_template, version_content
+from templates_app.language.rendering import RenderBudget
+from templates_app.services import RenderedContent, find_template, version_content
 from workspaces.models import Workspace
 from workspaces.quota import raise_quota_exceeded, take_quota
 
@@ -44,7 +44,7 @@ DATA_UNUSED = {
 
 
 @dataclass(frozen=True)
-class _CheckedEmail:
+class CheckedEmail:
     """An email that passed all checks except suppressions and quota, which the insert checks."""
 
     shared: SharedFields
@@ -60,29 +60,29 @@ def send_email(workspace: Workspace, *, draft: Draft, key: IdempotencyKey | None
     Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
+    # Rendered before the transaction opens: a slow template must not hold locks or an idle transaction.
+    checked = _check(workspace, draft)
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
-        return StoredResponse(_accept(workspace, draft))
+        return StoredResponse(_accept(workspace, draft, checked))
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        body = _accept(workspace, draft)
+        body = _accept(workspace, draft, checked)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
 
-def check_email(workspace: Workspace, *, draft: Draft) -> dict[str, Any]:
-    """Run send_email and roll it back; return the content that would be sent. Raises the same errors."""
+def check_email(workspace: Workspace, *, draft: Draft) -> CheckedEmail:
+    """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
+    checked = _check(workspace, draft)
+    addressed = list(draft.field_addresses())
     with transaction.atomic():
-        checked = _check(workspace, draft)
-        addressed = list(draft.field_addresses())
         _refuse_suppressed(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
         take_quota(workspace, units=quota_units([checked.email]))
         transaction.set_rollback(True)
-    rendered = checked.rendered
-    content = {"subject": rendered.subject, "html": rendered.html, "text": rendered.text}
-    return {"valid": True, **content, "warnings": checked.warnings}
+    return checked
 
 
 def send_batch(workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey | None) -> StoredResponse:
@@ -90,12 +90,12 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey |
 
     Raises the errors of send_email; RecipientSuppressed only if every recipient is suppressed.
     """
+    check_sending_domain(workspace, name=batch.sender.domain)
+    shared, emails, warnings = _render_batch(workspace, batch)
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        check_sending_domain(workspace, name=batch.sender.domain)
-        shared, emails, warnings = _render_batch(workspace, batch)
         addressed = list(batch.field_addresses())
         rejected = _suppressed_among(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
@@ -133,8 +133,7 @@ def quota_units(emails: Collection[NewEmail]) -> int:
     return len(emails)
 
 
-def _accept(workspace: Workspace, draft: Draft) -> dict[str, Any]:
-    checked = _check(workspace, draft)
+def _accept(workspace: Workspace, draft: Draft, checked: CheckedEmail) -> dict[str, Any]:
     addressed = list(draft.field_addresses())
     created_at = _write(
         workspace, shared=checked.shared, emails=[checked.email], contents=checked.contents, addressed=addressed
@@ -142,22 +141,22 @@ def _accept(workspace: Workspace, draft: Draft) -> dict[str, Any]:
     return _email_body(checked.email, checked.shared.status, created_at, checked.warnings)
 
 
-def _check(workspace: Workspace, draft: Draft) -> _CheckedEmail:
+def _check(workspace: Workspace, draft: Draft) -> CheckedEmail:
     """Check domain and template (docs/specification.md, Order of checks)."""
     check_sending_domain(workspace, name=draft.sender.domain)
     return _from_template(workspace, draft) if draft.template else _from_draft(draft)
 
 
-def _from_draft(draft: Draft) -> _CheckedEmail:
+def _from_draft(draft: Draft) -> CheckedEmail:
     content = NewContent(draft.html, draft.text, draft.files)
     subject = draft.subject or ""
     email = new_email(draft, subject=subject)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
     rendered = RenderedContent(subject, draft.html, draft.text)
-    return _CheckedEmail(shared_fields(draft, content_id=content.id), email, [content], rendered, warnings)
+    return CheckedEmail(shared_fields(draft, content_id=content.id), email, [content], rendered, warnings)
 
 
-def _from_template(workspace: Workspace, draft: Draft) -> _CheckedEmail:
+def _from_template(workspace: Workspace, draft: Draft) -> CheckedEmail:
     template = find_template(workspace, draft.template or "")
     compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     rendered = render_compiled(compiled, draft.template_data or {})
@@ -168,8 +167,7 @@ def _from_template(workspace: Workspace, draft: Draft) -> _CheckedEmail:
     shared = shared_fields(draft, content_id=content_id, version_id=template.version_id, template_id=template.id)
     email = new_email(draft, subject=rendered.subject)
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
-    content = RenderedContent(rendered.subject, rendered.html, rendered.text)
-    return _CheckedEmail(shared, email, contents, content, [*ignored, *missing_variable_warnings(rendered.missing)])
+    return CheckedEmail(shared, email, contents, rendered, [*ignored, *missing_variable_warnings(rendered.missing)])
 
 
 def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[SharedFields, list[NewEmail], Warnings]:
@@ -177,8 +175,9 @@ def _render_batch(workspace: Workspace, batch: BatchDraft) -> tuple[SharedFields
     compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
     missing: dict[str, list[int]] = {}
     emails = []
+    budget = RenderBudget()
     for index, recipient in enumerate(batch.recipients):
-        rendered = render_compiled(compiled, recipient.template_data, field=f"recipients[{index}]")
+        rendered = render_compiled(compiled, recipient.template_data, field=f"recipients[{index}]", budget=budget)
         for name in rendered.missing:
             missing.setdefault(name, []).append(index)
         emails.append(batch_email(batch, recipient, subject=rendered.subject))

@@ -6,6 +6,7 @@ import mimetypes
 import re
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import StrictSerializer, TextField
@@ -19,11 +20,14 @@ MAX_TOTAL_BYTES = 10 * 1024 * 1024
 TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,100}"  # noqa: S105 - a grammar's token
 CONTENT_TYPE = re.compile(rf'{TOKEN}/{TOKEN}( *; *{TOKEN}=({TOKEN}|"[^"\\\x00-\x1f\x7f-\U0010ffff]{{0,100}}"))*')
 CONTENT_ID = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]{1,255}")
+FILE_NAME = r"^(?=.*[^. ])[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069/\\]+$"
+BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 FALLBACK_TYPE = "application/octet-stream"
 # Mail clients parse parts of these types as message structure or as an embedded message.
 STRUCTURED = ("multipart/", "message/")
 
 
+@extend_schema_field({"type": "string", "pattern": FILE_NAME})
 class FileNameField(TextField):
     default_error_messages = {
         "unsafe": "A filename must not contain a path or control characters, or consist only of dots."
@@ -39,6 +43,7 @@ class FileNameField(TextField):
         return name
 
 
+@extend_schema_field({"type": "string", "contentEncoding": "base64", "pattern": BASE64})
 class Base64Field(TextField):
     default_error_messages = {"invalid_base64": "This must be base64 (RFC 4648) with padding and without line breaks."}
 

@@ -35,7 +35,8 @@ def is_truncated(emails: QuerySet[Email]) -> bool:
 
 def csv_lines(emails: QuerySet[Email]) -> Iterator[str]:
     """Yield a header line and one line per email, newest first, at most MAX_ROWS."""
-    writer = csv.writer(_CsvEcho())
+    # Quoted: in some locales a spreadsheet splits cells at semicolons.
+    writer = csv.writer(_CsvEcho(), quoting=csv.QUOTE_ALL)
     yield writer.writerow(COLUMNS)
     for email in itertools.islice(_newest_first(emails), MAX_ROWS):
         yield writer.writerow([safe_cell(value) for value in _row(email)])

@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import AddressField, TextField
+from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, TextField
 from lib.datetimes import parse_datetime
 from lib.email_addresses import FORBIDDEN, Address
 
+MAX_RECIPIENTS = 50
 MAX_SUBJECT_LENGTH = 998
+MAX_BODY_BYTES = 1024 * 1024
 MAX_HEADERS = 30
 MAX_HEADER_LENGTH = 998
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
@@ -21,16 +24,19 @@ RESERVED_HEADERS = frozenset(
         "received", "delivered-to", "auto-submitted", "feedback-id", "precedence", "authentication-results",
     }
 )  # fmt: skip
+ADDRESSES = {"type": "array", "items": ADDRESS_SCHEMA, "maxItems": MAX_RECIPIENTS}
 RESERVED_PREFIXES = (
     "content-", "list-", "dkim-", "arc-", "resent-", "x-smtpapi", "x-ses-", "x-mc-", "x-pm-", "x-msys-", "x-mailgun-",
     "x-mj-", "x-sib-",
 )  # fmt: skip
 
 
+@extend_schema_field(ADDRESSES)
 class AddressListField(serializers.ListField):
     child = AddressField()
 
 
+@extend_schema_field({"anyOf": [ADDRESS_SCHEMA, {**ADDRESSES, "minItems": 1}]})
 class RecipientsField(AddressListField):
     """`to`: one address or a list of addresses."""
 
@@ -38,6 +44,7 @@ class RecipientsField(AddressListField):
         return super().to_internal_value([data] if isinstance(data, str) else data)
 
 
+@extend_schema_field({"type": "string", "pattern": ONE_LINE})
 class HeaderField(TextField):
     """A header value: it must not contain a line break."""
 
@@ -50,10 +57,10 @@ class HeaderField(TextField):
         return text
 
 
+@extend_schema_field({"type": "string", "maxLength": MAX_BODY_BYTES})
 class BodyField(TextField):
     """html or text: at most 1 MiB in UTF-8."""
 
-    max_bytes = 1024 * 1024
     default_error_messages = {"too_long": "This must not exceed 1 MiB in UTF-8."}
 
     def __init__(self, **options: Any) -> None:
@@ -61,11 +68,20 @@ class BodyField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if len(text) > self.max_bytes or len(text.encode()) > self.max_bytes:
+        if len(text) > MAX_BODY_BYTES or len(text.encode()) > MAX_BODY_BYTES:
             self.fail("too_long")
         return text
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": "Custom headers. Headers that Postrider sets, or that mail servers act on, are refused.",
+        "maxProperties": MAX_HEADERS,
+        "propertyNames": {"pattern": f"^{HEADER_NAME.pattern}$"},
+        "additionalProperties": {"type": "string", "maxLength": MAX_HEADER_LENGTH, "pattern": ONE_LINE},
+    }
+)
 class HeadersField(serializers.DictField):
     """Custom headers: at most 30, without reserved ones (docs/specification.md, Sending an email)."""
 

@@ -3,9 +3,12 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django_filters import BaseInFilter, FilterSet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import DateTimeBoundField, DateTimeRangeQuery
+from api.fields import DateTimeBoundField
+from api.filters import FieldFilter, RangeForm
 from emails.api.search import filter_by_text
 from emails.models import Email
 from emails.states import EmailStatus
@@ -13,6 +16,7 @@ from emails.states import EmailStatus
 MAX_SEARCH_LENGTH = 200
 
 
+@extend_schema_field({"enum": EmailStatus.values})
 class StatusesField(serializers.CharField):
     """Statuses separated by commas."""
 
@@ -36,27 +40,59 @@ class InclusiveEndField(DateTimeBoundField):
         return end.replace(microsecond=end.microsecond // 1000 * 1000 + 999)
 
 
-class EmailFilters(DateTimeRangeQuery):
+class StatusFilter(BaseInFilter, FieldFilter):
+    """The lookup `in`, with the parameter described as a list."""
+
+
+class SearchFilter(FieldFilter):
+    """A literal, case-insensitive substring."""
+
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return filter_by_text(qs, value.casefold()) if value else qs
+
+
+class TagFilter(FieldFilter):
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return qs.filter(tags__contains=[value]) if value else qs
+
+
+class EmailFilters(FilterSet):
     """Query parameters of the list and the export. Unknown parameters are ignored; invalid values are a 422."""
 
-    status = StatusesField(required=False, allow_blank=True)
-    search = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_SEARCH_LENGTH, trim_whitespace=False
+    status = StatusFilter(
+        StatusesField(allow_blank=True, help_text="One status, or several separated by commas."),
     )
-    tag = serializers.CharField(required=False, allow_blank=True, max_length=255, trim_whitespace=False)
-    to = InclusiveEndField(required=False, allow_blank=True, is_end=True)
+    search = SearchFilter(
+        serializers.CharField(
+            allow_blank=True,
+            max_length=MAX_SEARCH_LENGTH,
+            trim_whitespace=False,
+            help_text="A literal, case-insensitive substring of the recipients in `to` or of the subject.",
+        )
+    )
+    tag = TagFilter(
+        serializers.CharField(allow_blank=True, max_length=255, trim_whitespace=False, help_text="A tag of the email.")
+    )
+    locals()["from"] = FieldFilter(
+        DateTimeBoundField(is_end=False, help_text="Created at or after this time, or on or after this date."),
+        "created_at",
+        lookup_expr="gte",
+    )
+    to = FieldFilter(
+        InclusiveEndField(
+            is_end=True,
+            help_text="Created at or before this time, or on or before this date. Must not be before `from`.",
+        ),
+        "created_at",
+        lookup_expr="lte",
+    )
+
+    class Meta:
+        form = RangeForm
 
 
-def apply_filters(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Email]:
-    """Filter emails. The search is a literal, case-insensitive substring of recipients or subject."""
-    if filters.get("status"):
-        emails = emails.filter(status__in=filters["status"])
-    if filters.get("search"):
-        emails = filter_by_text(emails, filters["search"].casefold())
-    if filters.get("tag"):
-        emails = emails.filter(tags__contains=[filters["tag"]])
-    if filters.get("from"):
-        emails = emails.filter(created_at__gte=filters["from"])
-    if filters.get("to"):
-        emails = emails.filter(created_at__lte=filters["to"])
+def apply_filters(emails: QuerySet[Email], values: dict[str, Any]) -> QuerySet[Email]:
+    """Filter emails by validated values, by parameter."""
+    for name, value in values.items():
+        emails = EmailFilters.base_filters[name].filter(emails, value)
     return emails

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
@@ -13,6 +14,7 @@ from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
 from emails.api.attachments import FilesField
 from emails.api.fields import (
+    MAX_RECIPIENTS,
     MAX_SUBJECT_LENGTH,
     AddressListField,
     BodyField,
@@ -24,7 +26,6 @@ from emails.api.fields import (
 from emails.errors import TooManyRecipients
 from lib.email_addresses import InvalidAddress, parse_address
 
-MAX_RECIPIENTS = 50
 MAX_BATCH = 500
 MAX_TAGS = 10
 MAX_METADATA_BYTES = 10_000
@@ -42,6 +43,7 @@ class MetadataField(ObjectField):
         return metadata
 
 
+@extend_schema_field({"type": "string", "format": "date-time"})
 class ScheduleField(DateTimeField):
     """A time in the future, at most 30 days ahead."""
 
@@ -73,9 +75,15 @@ class _SharedInput(StrictSerializer):
     locals()["from"] = AddressField()
     replyTo = AddressField(required=False, allow_null=True)  # noqa: N815
     tags = TagsField(required=False)
-    metadata = MetadataField(required=False, allow_null=True)
-    scheduledFor = ScheduleField(required=False, allow_null=True)  # noqa: N815
-    idempotencyKey = TextField(required=False, allow_null=True, max_length=MAX_LENGTH)  # noqa: N815
+    metadata = MetadataField(
+        required=False, allow_null=True, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes."
+    )
+    scheduledFor = ScheduleField(  # noqa: N815
+        required=False, allow_null=True, help_text="A time in the future, at most 30 days ahead."
+    )
+    idempotencyKey = TextField(  # noqa: N815
+        required=False, allow_null=True, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
+    )
 
     def shared(self, values: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -96,13 +104,17 @@ class SendInput(_SharedInput):
     subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
     html = BodyField(required=False, allow_null=True)
     text = BodyField(required=False, allow_null=True)
-    templateId = TextField(required=False, allow_null=True, max_length=100)  # noqa: N815
+    templateId = TextField(  # noqa: N815
+        required=False, allow_null=True, max_length=100, help_text="A template's id or alias."
+    )
     templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
     headers = HeadersField(required=False, allow_null=True)
     attachments = FilesField(required=False, allow_null=True)
     trackOpens = StrictBooleanField(required=False, default=True)  # noqa: N815
     trackClicks = StrictBooleanField(required=False, default=True)  # noqa: N815
-    dryRun = StrictBooleanField(required=False, default=False)  # noqa: N815
+    dryRun = StrictBooleanField(  # noqa: N815
+        required=False, default=False, help_text="Check the request without sending."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         for name in ("to", "cc", "bcc"):
@@ -145,8 +157,13 @@ class BatchRecipientInput(StrictSerializer):
 class BatchInput(_SharedInput):
     """`POST /v1/emails/batch`. The validated data is a BatchDraft."""
 
-    templateId = TextField(max_length=100)  # noqa: N815
-    subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
+    templateId = TextField(max_length=100, help_text="A template's id or alias.")  # noqa: N815
+    subject = HeaderField(
+        max_length=MAX_SUBJECT_LENGTH,
+        required=False,
+        allow_null=True,
+        help_text="Overrides the template's subject and is rendered the same way.",
+    )
     recipients = serializers.ListField(child=BatchRecipientInput(), min_length=1)
 
     def to_internal_value(self, data: Any) -> Any:

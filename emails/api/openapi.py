@@ -1,38 +1,28 @@
-"""OpenAPI operations of `/v1/emails`. Their shapes are in emails.api.openapi_shapes."""
+"""OpenAPI operations of `/v1/emails`."""
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema_view
+from drf_spectacular.utils import OpenApiParameter
 
-from api.schema import (
-    DATE_OR_DATETIME,
-    INTEGER,
-    NOT_FOUND,
-    TEXT,
-    VALIDATION_ERROR,
-    describe_problem,
-    header,
-    page_of,
-    paging,
-    query,
-    response,
-)
+from api.schema import Operation, describe_problem, response
+from api.schema_fields import refine_schema
 from domains.schema import DOMAIN_NOT_REGISTERED, DOMAIN_NOT_VERIFIED
 from emails import errors
 from emails.accept.idempotency import HEADER, MAX_LENGTH
 from emails.api import openapi_examples as examples
-from emails.api.attachments import MAX_FILES, MAX_TOTAL_BYTES
+from emails.api.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, MAX_TOTAL_BYTES, FileInput
 from emails.api.export import COLUMNS, MAX_ROWS
-from emails.api.filters import MAX_SEARCH_LENGTH
-from emails.api.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
-from emails.api.openapi_shapes import (
+from emails.api.inputs import MAX_BATCH, BatchInput, RescheduleInput, ResendInput, SendInput
+from emails.api.serializers import (
     AcceptedSerializer,
     BatchAcceptedSerializer,
     CancelledSerializer,
     DryRunSerializer,
+    EmailItemSerializer,
+    EmailSerializer,
+    EventSerializer,
     RescheduledSerializer,
+    StatsSerializer,
     TimelineSerializer,
 )
-from emails.api.serializers import EmailItemSerializer, EmailSerializer, StatsSerializer
-from emails.states import EmailStatus
 from suppressions.schema import RECIPIENT_SUPPRESSED
 from templates_app.schema import (
     MISSING_TEMPLATE_VARIABLES,
@@ -40,7 +30,7 @@ from templates_app.schema import (
     TEMPLATE_OUTPUT_TOO_LARGE,
     TEMPLATE_SYNTAX_ERROR,
 )
-from workspaces.api.schema import ANY, QUOTA_EXCEEDED, READING, SENDING, WORKSPACE_SUSPENDED, keyed_operation
+from workspaces.api.schema import QUOTA_EXCEEDED, WORKSPACE_SUSPENDED, keyed_view
 
 INVALID_IDEMPOTENCY_KEY = describe_problem(
     errors.InvalidIdempotencyKey,
@@ -64,20 +54,15 @@ EMAIL_NOT_SCHEDULED = describe_problem(
 ATTACHMENTS_TOO_LARGE = describe_problem(
     errors.AttachmentsTooLarge,
     f"Attachments must not exceed {MAX_TOTAL_BYTES:,} bytes in total after decoding.",
-    members={"limit": INTEGER},
     example={"limit": MAX_TOTAL_BYTES},
 )
 TOO_MANY_ATTACHMENTS = describe_problem(
     errors.TooManyAttachments,
     f"At most {MAX_FILES} attachments are allowed; this email has 12.",
-    members={"limit": INTEGER},
     example={"limit": MAX_FILES},
 )
 TOO_MANY_RECIPIENTS = describe_problem(
-    errors.TooManyRecipients,
-    "to has 80 entries. At most 50 are allowed.",
-    members={"field": TEXT, "limit": INTEGER},
-    example={"field": "to", "limit": 50},
+    errors.TooManyRecipients, "to has 80 entries. At most 50 are allowed.", example={"field": "to", "limit": 50}
 )
 
 IDEMPOTENCY = (INVALID_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_REUSE, IDEMPOTENCY_IN_PROGRESS)
@@ -92,177 +77,161 @@ ACCEPTING = (
 TEMPLATE = (TEMPLATE_NOT_FOUND, TEMPLATE_SYNTAX_ERROR, MISSING_TEMPLATE_VARIABLES, TEMPLATE_OUTPUT_TOO_LARGE)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 
-IDEMPOTENCY_KEY = header(
+IDEMPOTENCY_KEY = OpenApiParameter(
     HEADER,
     # Printable ASCII; surrounding whitespace is not part of a header value.
     {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "The strict form of `idempotencyKey`: the same key with a different body is refused. Each key accepts one request "
-    "per workspace; every repeat receives the response of the first.",
+    OpenApiParameter.HEADER,
+    description="The strict form of `idempotencyKey`: the same key with a different body is refused. Each key accepts "
+    "one request per workspace; every repeat receives the response of the first.",
 )
-STATUSES = {"type": "array", "items": {"enum": EmailStatus.values}}
-FILTERS = (
-    OpenApiParameter(
-        "status", STATUSES, explode=False, style="form", description="One status, or several separated by commas."
-    ),
-    query(
-        "search",
-        {"type": "string", "maxLength": MAX_SEARCH_LENGTH},
-        "A literal, case-insensitive substring of the recipients in `to` or of the subject.",
-    ),
-    query("tag", {"type": "string", "maxLength": 255}, "A tag of the email."),
-    query("from", DATE_OR_DATETIME, "Created at or after this time, or on or after this date."),
-    query(
-        "to", DATE_OR_DATETIME, "Created at or before this time, or on or before this date. Must not be before `from`."
-    ),
+TEXT = {"type": "string"}
+SOME_TEXT = {"not": {"type": "null"}, "minLength": 1}
+
+refine_schema(
+    FileInput,
+    properties={
+        "contentType": {
+            # ECMAScript has no \\U escape.
+            "pattern": f"^{CONTENT_TYPE.pattern}$".replace("\\U0010ffff", "\\uffff"),
+            "description": "Defaults to a type guessed from the filename.",
+        },
+        "contentId": {
+            "pattern": f"^{CONTENT_ID.pattern}$",
+            "description": "Makes the attachment an inline image, referenced by `cid:` in the HTML.",
+        },
+    },
+)
+refine_schema(
+    SendInput,
+    properties={"attachments": {"maxItems": MAX_FILES}},
+    anyOf=[
+        {
+            "title": f"With {name}",
+            "required": [name, "subject"],
+            "properties": {name: SOME_TEXT, "subject": SOME_TEXT},
+        }
+        for name in ("html", "text")
+    ]
+    + [{"title": "With a template", "required": ["templateId"], "properties": {"templateId": SOME_TEXT}}],
+)
+refine_schema(BatchInput, properties={"recipients": {"maxItems": MAX_BATCH}})
+refine_schema(
+    EmailSerializer,
+    properties={"htmlContent": {**TEXT, "description": "Without footer and tracking."}, "text": TEXT},
+)
+refine_schema(
+    EventSerializer,
+    properties={"payload": {"properties": {"emailId": TEXT, "to": TEXT}, "required": ["emailId"]}},
 )
 
-emails_schema = extend_schema_view(
-    send=keyed_operation(
+emails_schema = keyed_view(
+    send=Operation(
         "sendEmail",
         "Send an email",
         "Accepts one email, sent immediately or at `scheduledFor`. It requires `html`, `text` or `templateId`; the "
         "template's content overrides `html` and `text`. A list in `to` is one email, and each recipient sees all "
         "addresses in `to`. A 202 response means that the email is stored durably and will be sent. With `dryRun` "
         "the request is checked in full and nothing is sent: the response is 200 and shows the rendered content.",
-        scope=SENDING,
-        body=SendInput,
-        bodies=examples.SEND,
-        responses=[
-            response(202, AcceptedSerializer, "The email is accepted.", examples=examples.ACCEPTED, headers=REPLAYED),
-            response(200, DryRunSerializer, "The request passed the dry run.", example=examples.DRY_RUN),
+        [
+            response(
+                AcceptedSerializer, "The email is accepted.", examples=examples.ACCEPTED, status=202, headers=REPLAYED
+            ),
+            response(DryRunSerializer, "The request passed the dry run.", examples.DRY_RUN),
         ],
         problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS, TOO_MANY_ATTACHMENTS, ATTACHMENTS_TOO_LARGE],
+        body=SendInput,
+        bodies=examples.SEND,
         parameters=[IDEMPOTENCY_KEY],
     ),
-    batch=keyed_operation(
+    batch=Operation(
         "sendBatch",
         "Send a template to many recipients",
         "Accepts a separate email for each of up to 500 recipients, all of them or none. Suppressed recipients are "
         "skipped and listed in `rejected`; if all are suppressed the response is 422. `ids` lists the accepted emails "
         "in the order of the request. A recipient's `metadata` is merged into the shared `metadata`.",
-        scope=SENDING,
+        response(
+            BatchAcceptedSerializer, "The emails are accepted.", examples.BATCH_ACCEPTED, status=202, headers=REPLAYED
+        ),
+        problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS],
         body=BatchInput,
         bodies=examples.BATCH,
-        responses=[
-            response(
-                202,
-                BatchAcceptedSerializer,
-                "The emails are accepted.",
-                example=examples.BATCH_ACCEPTED,
-                headers=REPLAYED,
-            )
-        ],
-        problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS],
         parameters=[IDEMPOTENCY_KEY],
     ),
-    list=keyed_operation(
+    list=Operation(
         "listEmails",
         "List emails",
         "Returns the workspace's emails, newest first.",
-        scope=ANY,
-        responses=[
-            response(
-                200, page_of(EmailItemSerializer, name="EmailPage"), "A page of emails.", example=examples.EMAIL_PAGE
-            )
-        ],
-        problems=[VALIDATION_ERROR],
-        parameters=[*paging(default=20), *FILTERS],
+        response(EmailItemSerializer, "A page of emails.", examples.ITEM),
     ),
-    export=keyed_operation(
+    export=Operation(
         "exportEmails",
         "Export emails as CSV",
         f"Streams the newest {MAX_ROWS:,} emails that the filters match, as CSV with the columns "
         f"{', '.join(f'`{name}`' for name in COLUMNS)}. If more emails match, `X-Export-Truncated` is `true`. A cell "
         "that a spreadsheet would run as a formula is prefixed with an apostrophe.",
-        scope=ANY,
-        responses=[
-            response(
-                200,
-                TEXT,
-                "The emails.",
-                example=examples.CSV,
-                headers=("X-Export-Truncated", "Content-Disposition"),
-                media_type="text/csv",
-            )
-        ],
-        problems=[VALIDATION_ERROR],
-        parameters=FILTERS,
+        response(
+            TEXT,
+            "The emails.",
+            examples.CSV,
+            headers=("X-Export-Truncated", "Content-Disposition"),
+            media_type="text/csv",
+        ),
     ),
-    retrieve=keyed_operation(
+    retrieve=Operation(
         "getEmail",
         "Get an email",
         "Returns one email with its content, the names of its attachments and the status of each recipient. `status` "
         "is the most advanced status of any recipient.",
-        scope=ANY,
-        responses=[response(200, EmailSerializer, "The email.", example=examples.EMAIL)],
-        problems=[NOT_FOUND],
+        response(EmailSerializer, "The email.", examples.EMAIL),
     ),
-    events=keyed_operation(
+    events=Operation(
         "listEmailEvents",
         "List an email's events",
         "Returns the events of an email, oldest first.",
-        scope=ANY,
-        responses=[response(200, TimelineSerializer, "The timeline.", example=examples.TIMELINE)],
-        problems=[NOT_FOUND],
+        response(TimelineSerializer, "The timeline.", examples.TIMELINE),
     ),
-    resend=keyed_operation(
+    resend=Operation(
         "resendEmail",
         "Resend an email",
         "Accepts a copy of any existing email, with a new id, and sends it immediately. Domain, suppressions and quota "
         "are checked again. The body is optional.",
-        scope=SENDING,
+        response(
+            AcceptedSerializer, "The copy is accepted.", examples.ACCEPTED["Queued"], status=202, headers=REPLAYED
+        ),
+        problems=ACCEPTING,
         body=ResendInput,
         body_may_be_empty=True,
         bodies={"With a key": {"idempotencyKey": "again-1042"}},
-        responses=[
-            response(
-                202,
-                AcceptedSerializer,
-                "The copy is accepted.",
-                example=examples.ACCEPTED["Queued"],
-                headers=REPLAYED,
-            )
-        ],
-        problems=[*ACCEPTING, NOT_FOUND],
         parameters=[IDEMPOTENCY_KEY],
     ),
-    partial_update=keyed_operation(
+    partial_update=Operation(
         "rescheduleEmail",
         "Reschedule an email",
         "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
-        scope=SENDING,
+        response(RescheduledSerializer, "The email is rescheduled.", examples.RESCHEDULED),
+        problems=[WORKSPACE_SUSPENDED, EMAIL_NOT_SCHEDULED],
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
-        responses=[response(200, RescheduledSerializer, "The email is rescheduled.", example=examples.RESCHEDULED)],
-        problems=[NOT_FOUND, WORKSPACE_SUSPENDED, EMAIL_NOT_SCHEDULED],
     ),
-    destroy=keyed_operation(
+    destroy=Operation(
         "cancelEmail",
         "Cancel a scheduled email",
         "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
         "in the current month, its quota is refunded. Repeating the request returns the same response.",
-        scope=SENDING,
-        responses=[
-            response(
-                200,
-                CancelledSerializer,
-                "The email is cancelled.",
-                example={"id": examples.ID, "status": "cancelled"},
-            )
-        ],
-        problems=[NOT_FOUND, EMAIL_ALREADY_SENT, EMAIL_NOT_CANCELLABLE],
+        response(CancelledSerializer, "The email is cancelled.", {"id": examples.ID, "status": "cancelled"}),
+        problems=[EMAIL_ALREADY_SENT, EMAIL_NOT_CANCELLABLE],
     ),
 )
 
-queue_schema = extend_schema_view(
-    get=keyed_operation(
+queue_schema = keyed_view(
+    get=Operation(
         "getQueueStats",
         "Get queue statistics",
         "Returns exact counts of the recipients of this workspace, at most one second old. `waiting` are due now, "
         "`active` are being sent to, and `delayed` are scheduled or waiting for a retry. `completed` were accepted by "
         "the receiving server and `failed` were not, over all time. In a suspended workspace, `waiting` and `delayed` "
         "recipients count as `paused`.",
-        scope=READING,
-        responses=[response(200, StatsSerializer, "The queue statistics.", example=examples.STATS)],
+        response(StatsSerializer, "The queue statistics.", examples.STATS),
     )
 )

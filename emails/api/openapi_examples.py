@@ -96,7 +96,6 @@ ITEM = {
     "createdAt": CREATED_AT,
     "sentAt": "2026-11-20T08:30:00.967Z",
 }
-EMAIL_PAGE = {"data": [ITEM], "total": 1, "page": 1, "limit": 20}
 EMAIL = {
     **ITEM,
     "htmlContent": "<p>Thank you, Ada!</p>",

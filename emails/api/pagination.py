@@ -15,15 +15,16 @@ from emails.states import EmailStatus
 class EmailPagination(PagePagination):
     """Totals come from the counters; with a search, a tag or a range they are counted by index."""
 
-    def paginate(
-        self, emails: QuerySet[Email], request: Request, *, filters: dict[str, Any], workspace_id: str
-    ) -> list[Email]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.read_query(request)
-        if filters.get("search"):
-            return self._paginate_search(emails)
-        has_counter = not any(filters.get(name) for name in ("tag", "from", "to"))
-        self.total = _counter_total(workspace_id, filters.get("status")) if has_counter else emails.order_by().count()
-        return list(emails[self.slice]) if self.start < self.total else []
+        values = view.filterset.form.cleaned_data
+        if values["search"]:
+            return self._paginate_search(queryset)
+        if values["tag"] or values["from"] or values["to"]:
+            self.total = queryset.order_by().count()
+        else:
+            self.total = _counter_total(view.workspace.id, values["status"])
+        return list(queryset[self.slice]) if self.start < self.total else []
 
     def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:
         """Count the matches and cut the page in one pass; two passes would read every match twice."""

@@ -1,13 +1,19 @@
-"""Responses of `/v1/emails`: one output serializer per shape."""
+"""Responses of `/v1/emails`: one output serializer per shape.
 
+The responses of sending serialize the stored body, so that a repeated request gets the same bytes.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from api.fields import ObjectField, UtcDateTimeField
+from emails.accept.services import CheckedEmail
 from emails.models import Attachment, Email, Event, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
+from suppressions.errors import RecipientSuppressed
 
 
 class RecipientSerializer(serializers.ModelSerializer[Recipient]):
@@ -48,14 +54,16 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
     """The detail view."""
 
     locals()["from"] = serializers.CharField(source="sender")
-    to = serializers.CharField(source="addressees")
+    to = serializers.CharField(source="addressees", help_text="The To addresses, joined with a comma and a space.")
     templateId = serializers.CharField(source="template_id", allow_null=True)  # noqa: N815
     attachments = AttachmentSerializer(source="content.attachments", many=True, default=[])
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
     sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
     deliveredAt = UtcDateTimeField(source="delivered_at", allow_null=True)  # noqa: N815
     scheduledFor = UtcDateTimeField(source="scheduled_for", allow_null=True)  # noqa: N815
-    errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
+    errorMessage = serializers.CharField(  # noqa: N815
+        source="error_message", allow_null=True, help_text="The most recent delivery error of any recipient."
+    )
     retryCount = serializers.IntegerField(source="retry_count")  # noqa: N815
     replyTo = serializers.CharField(source="reply_to", allow_null=True)  # noqa: N815
     metadata = ObjectField(allow_null=True)
@@ -65,27 +73,10 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
     class Meta:
         model = Email
         fields = (
-            "id",
-            "to",
-            "from",
-            "subject",
-            "status",
-            "createdAt",
-            "scheduledFor",
-            "sentAt",
-            "deliveredAt",
-            "errorMessage",
-            "tags",
-            "retryCount",
-            "replyTo",
-            "cc",
-            "bcc",
-            "metadata",
-            "templateId",
-            "headers",
-            "attachments",
-            "recipients",
-        )
+            "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
+            "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
+            "attachments", "recipients",
+        )  # fmt: skip
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
         # Rendered once for both fields; an email with a template stores no text.
@@ -96,12 +87,79 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
 class EventSerializer(serializers.ModelSerializer[Event]):
     eventType = serializers.ChoiceField(Event.EventKind.choices, source="kind")  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    sentToWebhook = serializers.BooleanField(source="sent_to_webhook")  # noqa: N815
+    sentToWebhook = serializers.BooleanField(  # noqa: N815
+        source="sent_to_webhook", help_text="Whether a webhook endpoint accepted the event."
+    )
     payload = ObjectField()
 
     class Meta:
         model = Event
         fields = ("id", "eventType", "createdAt", "sentToWebhook", "payload")
+
+
+class TimelineSerializer(serializers.Serializer[Any]):
+    locals()["data"] = EventSerializer(many=True)
+
+
+class WarningSerializer(serializers.Serializer[Any]):
+    """A part of the request that was accepted but may be a mistake."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    variables = serializers.ListField(child=serializers.CharField(), required=False)
+    variable = serializers.CharField(required=False)
+    indexes = serializers.ListField(child=serializers.IntegerField(), required=False)
+
+
+class AcceptedSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    status = serializers.ChoiceField([EmailStatus.QUEUED.value, EmailStatus.SCHEDULED.value])
+    createdAt = UtcDateTimeField()  # noqa: N815
+    warnings = WarningSerializer(many=True, required=False)
+
+
+class DryRunSerializer(serializers.Serializer[CheckedEmail]):
+    valid = serializers.BooleanField(read_only=True, default=True)
+    subject = serializers.CharField(source="rendered.subject")
+    html = serializers.CharField(source="rendered.html")
+    text = serializers.CharField(source="rendered.text")
+    warnings = WarningSerializer(many=True)
+
+
+class BatchEmailSerializer(serializers.Serializer[Any]):
+    index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
+    to = serializers.CharField()
+    id = serializers.CharField()
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        # Rendering 500 rows field by field takes 0.7 ms.
+        return {"index": instance["index"], "to": instance["to"], "id": instance["id"]}
+
+
+class BatchRejectionSerializer(serializers.Serializer[Any]):
+    index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
+    to = serializers.CharField()
+    code = serializers.ChoiceField([RecipientSuppressed.code])
+
+
+class BatchAcceptedSerializer(serializers.Serializer[Any]):
+    queued = serializers.IntegerField(help_text="The number of accepted emails.")
+    ids = serializers.ListField(child=serializers.CharField())
+    emails = BatchEmailSerializer(many=True)
+    rejected = BatchRejectionSerializer(many=True)
+    warnings = WarningSerializer(many=True, required=False)
+
+
+class RescheduledSerializer(serializers.Serializer[Email]):
+    id = serializers.CharField()
+    status = serializers.ChoiceField(EmailStatus.values)
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    scheduledFor = UtcDateTimeField(source="scheduled_for")  # noqa: N815
+
+
+class CancelledSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    status = serializers.ChoiceField([EmailStatus.CANCELLED.value], read_only=True, default=EmailStatus.CANCELLED.value)
 
 
 class StatsSerializer(serializers.Serializer[Any]):

@@ -1,25 +1,37 @@
 """Email endpoints: send, batch, list, export, detail, timeline, resend, reschedule, cancel; queue statistics."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Prefetch
 from django.http import StreamingHttpResponse
 from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.mixins import RetrieveModelMixin
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.permissions import BasePermission
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
+from api.parser import MAX_BODY_BYTES
 from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.services import check_email, resend_email, send_batch, send_email
 from emails.api.export import csv_lines, is_truncated
-from emails.api.filters import EmailFilters, apply_filters
+from emails.api.filters import EmailFilters
 from emails.api.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
-from emails.api.serializers import EmailItemSerializer, EmailSerializer, EventSerializer, StatsSerializer
+from emails.api.serializers import (
+    AcceptedSerializer,
+    BatchAcceptedSerializer,
+    CancelledSerializer,
+    DryRunSerializer,
+    EmailItemSerializer,
+    EmailSerializer,
+    RescheduledSerializer,
+    StatsSerializer,
+    TimelineSerializer,
+)
 from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -30,6 +42,8 @@ from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 from workspaces.errors import WorkspaceSuspended
 
 ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
+# Created once: instantiation copies every field, and rendering keeps no state in them.
+ACCEPTED, BATCH_ACCEPTED = AcceptedSerializer(), BatchAcceptedSerializer()
 ATTACHMENTS_WITHOUT_DATA = Prefetch("content__attachments", queryset=Attachment.objects.defer("data"))
 
 
@@ -52,10 +66,12 @@ class WorkspaceNotSuspended(BasePermission):
 
 
 @emails_schema
-class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
+class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
-    serializer_class = EmailSerializer
+    filterset_class = EmailFilters
+    pagination_class = EmailPagination
     permission_classes = (HasScope, WorkspaceNotSuspended)
+    body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
     sending_actions = frozenset(
         {"send", "batch", "resend", "destroy", "partial_update", "list", "retrieve", "events", "export"}
     )
@@ -68,16 +84,12 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
             )
         return emails
 
-    def list(self, request: Request) -> Response:
-        filters = self.filters()
-        pagination = EmailPagination()
-        emails = apply_filters(self.get_queryset(), filters)
-        page = pagination.paginate(emails, request, filters=filters, workspace_id=self.workspace.id)
-        return pagination.get_paginated_response(EmailItemSerializer(page, many=True).data)
+    def get_serializer_class(self) -> Any:
+        return EmailItemSerializer if self.action == "list" else EmailSerializer
 
     @action(detail=False, renderer_classes=[CsvRenderer, JSONRenderer])
     def export(self, request: Request) -> StreamingHttpResponse:
-        emails = apply_filters(self.get_queryset(), self.filters())
+        emails = self.filter_queryset(self.get_queryset())
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
         if is_truncated(emails):
             headers["X-Export-Truncated"] = "true"
@@ -90,9 +102,9 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
         if stored is None:
             draft, is_dry_run = self.valid(SendInput)
             if is_dry_run:
-                return Response(check_email(self.workspace, draft=draft))
+                return Response(DryRunSerializer(check_email(self.workspace, draft=draft)).data)
             stored = send_email(self.workspace, draft=draft, key=key)
-        return accepted_response(stored)
+        return accepted_response(stored, ACCEPTED)
 
     @action(detail=False, methods=["post"])
     def batch(self, request: Request) -> Response:
@@ -100,7 +112,7 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
         stored = find_response(self.workspace, key)
         if stored is None:
             stored = send_batch(self.workspace, batch=self.valid(BatchInput), key=key)
-        return accepted_response(stored)
+        return accepted_response(stored, BATCH_ACCEPTED)
 
     @action(detail=True, methods=["post"])
     def resend(self, request: Request, pk: str) -> Response:
@@ -110,23 +122,23 @@ class EmailViewSet(RetrieveModelMixin, WorkspaceViewSet[Email]):
         if stored is None:
             self.valid(ResendInput, may_be_empty=True)
             stored = resend_email(self.workspace, email=email, key=key)
-        return accepted_response(stored)
+        return accepted_response(stored, ACCEPTED)
 
     @action(detail=True)
     def events(self, request: Request, pk: str) -> Response:
         email = self.get_object()
-        return Response({"data": EventSerializer(email.events.with_webhooks(), many=True).data})
+        return Response(TimelineSerializer({"data": email.events.with_webhooks()}).data)
 
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()
         scheduled_for = self.valid(RescheduleInput)["scheduledFor"]
-        return Response(reschedule_email(email, scheduled_for=scheduled_for))
+        reschedule_email(email, scheduled_for=scheduled_for)
+        return Response(RescheduledSerializer(email).data)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        return Response(cancel_email(self.get_object()))
-
-    def filters(self) -> dict[str, Any]:
-        return dict(self.valid_query(EmailFilters))
+        email = self.get_object()
+        cancel_email(email)
+        return Response(CancelledSerializer({"id": email.id}).data)
 
 
 @queue_schema
@@ -137,6 +149,7 @@ class QueueStatsView(WorkspaceView):
         return Response(StatsSerializer(read_queue_stats(self.workspace)).data)
 
 
-def accepted_response(response: StoredResponse) -> Response:
+def accepted_response(response: StoredResponse, serializer: BaseSerializer[Any]) -> Response:
     failpoint("emails.before_accept_answer")
-    return Response(response.body, status=status.HTTP_202_ACCEPTED, headers=response.headers)
+    body = serializer.to_representation(response.body)
+    return Response(body, status=status.HTTP_202_ACCEPTED, headers=response.headers)

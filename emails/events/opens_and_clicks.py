@@ -1,7 +1,7 @@
 """Opens and clicks: any number of hits recorded in one transaction.
 
 Lock order as everywhere: QueueEntry → Recipient → Email by id → sorted inserts. The queue entries are locked although
-they do not change, because emails.sending.outcomes locks them and then updates recipients in no particular order.
+they do not change, because emails.sending.outcomes locks them and then moves recipients in no particular order.
 See docs/decisions/0027.
 """
 
@@ -17,39 +17,32 @@ from django.db import connection, transaction
 
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event
-from emails.states import EmailStatus, source_statuses
+from emails.recipient_moves import RecipientMove, move_recipients
+from emails.states import EmailStatus
 from emails.status_rollup import roll_up_and_count
 from lib.ids import from_uuid, to_uuid
-from lib.sql import Statement, run_together
+from lib.sql import Fragment, run_together
+from lib.worker.lease_queue import Stage
 
 # Hits of one recipient on one link that become events and webhook deliveries; further hits are only counted.
 EVENTS_PER_LINK = 20
 # A hit within this time of the delivery comes from a mail gateway that scans the message, not from a person.
 MIN_HUMAN_SECONDS = 2.0
 
-# Stage 2 is leased: the message is being sent now.
-LOCK_PENDING = """
-SELECT recipient_id, stage = 2 FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR SHARE
-"""
+# A message with a leased entry is being sent now.
+LOCK_PENDING = f"""
+SELECT recipient_id, stage = {Stage.LEASED} FROM emails_pending
+ WHERE recipient_id = ANY(%(ids)s) ORDER BY recipient_id FOR SHARE
+"""  # noqa: S608 - a constant
 LOCK_RECIPIENTS = """
 SELECT id, email_id, address, extract(epoch FROM now() - sent_at)::float
-  FROM emails_recipient WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+  FROM emails_recipient WHERE id = ANY(%(ids)s) ORDER BY id FOR NO KEY UPDATE
 """
 COUNT_HITS = """
 INSERT INTO emails_hitcount AS known (recipient_id, link, hits)
 SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::int[]) AS h (recipient_id, link, hits) ORDER BY recipient_id, link
     ON CONFLICT (recipient_id, link) DO UPDATE SET hits = known.hits + EXCLUDED.hits
 RETURNING recipient_id, link, hits
-"""
-# A click implies an open and a delivery. A recipient that failed, bounced or was cancelled does not change.
-MOVE = """
-UPDATE emails_recipient r
-   SET state = CASE WHEN h.clicked THEN 'clicked' ELSE 'opened' END,
-       delivered_at = coalesce(r.delivered_at, now()), opened_at = coalesce(r.opened_at, now()),
-       clicked_at = CASE WHEN h.clicked THEN coalesce(r.clicked_at, now()) ELSE r.clicked_at END
-  FROM unnest(%s::uuid[], %s::bool[]) AS h (id, clicked)
- WHERE r.id = h.id AND r.state = ANY(CASE WHEN h.clicked THEN %s::text[] ELSE %s::text[] END)
-RETURNING r.email_id
 """
 
 
@@ -90,7 +83,7 @@ def record_hits(hits: Sequence[Hit]) -> None:
 
 def _lock_recipients(recipient_ids: set[str]) -> dict[str, _HitRecipient]:
     ids = [to_uuid(recipient_id) for recipient_id in recipient_ids]
-    pending, recipients = run_together([Statement(LOCK_PENDING, [ids]), Statement(LOCK_RECIPIENTS, [ids])])
+    pending, recipients = run_together([Fragment(sql, {"ids": ids}) for sql in (LOCK_PENDING, LOCK_RECIPIENTS)])
     leased = {id_ for id_, is_leased in pending if is_leased}
     return {
         from_uuid(id_): _HitRecipient(from_uuid(email_id), address, seconds, id_ in leased)
@@ -100,19 +93,14 @@ def _lock_recipients(recipient_ids: set[str]) -> dict[str, _HitRecipient]:
 
 def _move_recipients(hits: Sequence[Hit]) -> list[str]:
     """Move the recipients to opened or clicked where allowed; return the ids of their emails."""
-    clicked: dict[UUID, bool] = {}
-    for hit in hits:
-        recipient_id = to_uuid(hit.recipient_id)
-        clicked[recipient_id] = clicked.get(recipient_id, False) or hit.url is not None
-    values: list[Any] = [
-        list(clicked),
-        list(clicked.values()),
-        source_statuses(EmailStatus.CLICKED),
-        source_statuses(EmailStatus.OPENED),
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(MOVE, values)
-        return sorted({from_uuid(email_id) for (email_id,) in cursor.fetchall()})
+    clicked = {hit.recipient_id for hit in hits if hit.url is not None}
+    moved = move_recipients(
+        [
+            RecipientMove(id_, path=(EmailStatus.CLICKED if id_ in clicked else EmailStatus.OPENED,))
+            for id_ in {hit.recipient_id for hit in hits}
+        ]
+    )
+    return sorted({recipient.email_id for recipient in moved.values()})
 
 
 def _count_hits(hits: Sequence[Hit]) -> Iterator[Hit]:

@@ -19,12 +19,14 @@ from analytics import counters
 from delivery.bounces.replies import SuppressOn
 from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
-from emails.models import Event, QueueEntry
-from emails.states import EmailStatus, source_statuses
+from emails.models import Event
+from emails.recipient_moves import RecipientMove, move_recipients
+from emails.states import FINISHED_COUNTERS, TRANSITIONS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up_and_count
 from emails.upkeep import reputation_counters
 from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid, to_uuid
+from lib.worker.lease_queue import Stage
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 
@@ -39,23 +41,6 @@ SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at,
 RECORDED_EVENTS = (
     "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
 )
-FINISH = "DELETE FROM emails_pending WHERE recipient_id = ANY(%s)"
-APPLY = """
-UPDATE emails_recipient r
-   SET state = v.state,
-       sent_at = CASE WHEN v.passed && '{sent,delivered,bounced}' THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
-       delivered_at = CASE WHEN v.passed && '{delivered}' THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
-       finished_at = coalesce(r.finished_at, now()),
-       bounced_at = CASE WHEN v.passed && '{bounced}' THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
-       replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
-       reply_code = coalesce(v.code, r.reply_code),
-       enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
-       error_message = coalesce(v.message, r.error_message),
-       reason = coalesce(v.reason, r.reason)
-  FROM json_to_recordset(%s) AS v (id uuid, state text, passed text[], code smallint, enhanced_code text, message text,
-       reason text)
- WHERE r.id = v.id
-"""
 # The states on the way to a reported one; each is entered if emails.states allows it.
 STATUS_PATHS: dict[Event.EventKind, tuple[EmailStatus, ...]] = {
     Event.EventKind.SENT: (EmailStatus.SENT,),
@@ -99,10 +84,13 @@ class _ReportedRecipient:
     sent_at: datetime
     stage: int | None
     before: EmailStatus
-    state: EmailStatus
     recorded: list[tuple[str, str]] = field(default_factory=list)
     passed: list[EmailStatus] = field(default_factory=list)
     failure: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def state(self) -> EmailStatus:
+        return self.passed[-1] if self.passed else self.before
 
 
 @transaction.atomic
@@ -152,7 +140,6 @@ def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient
         sent_at=sent_at,
         stage=stage,
         before=EmailStatus(state),
-        state=EmailStatus(state),
     )
 
 
@@ -180,45 +167,31 @@ def _apply_report(report: ReportedEvent, recipient: _ReportedRecipient) -> Itera
 
 
 def _try_move(recipient: _ReportedRecipient, target: EmailStatus) -> bool:
-    if recipient.state.value not in source_statuses(target):
-        return False
-    recipient.state = target
-    recipient.passed.append(target)
-    return True
+    can_move = recipient.state in TRANSITIONS[target].sources
+    if can_move:
+        recipient.passed.append(target)
+    return can_move
 
 
 def _write(recipients: Sequence[_ReportedRecipient], events: Sequence[NewEvent]) -> None:
     moved = [recipient for recipient in recipients if recipient.passed]
     if moved:
-        with connection.cursor() as cursor:
-            cursor.execute(FINISH, [[to_uuid(recipient.id) for recipient in moved]])
-            cursor.execute(APPLY, [json.dumps([_row(recipient) for recipient in moved])])
+        move_recipients(
+            [RecipientMove(recipient.id, path=recipient.passed, failure=recipient.failure) for recipient in moved]
+        )
     add_events(events)
     if moved:
         roll_up_and_count(sorted({recipient.email_id for recipient in moved}))
         counters.add(change for recipient in moved for change in _queue_changes(recipient))
 
 
-def _row(recipient: _ReportedRecipient) -> dict[str, Any]:
-    failure = recipient.failure
-    return {
-        "id": str(to_uuid(recipient.id)),
-        "state": recipient.state.value,
-        "passed": [state.value for state in recipient.passed],
-        "code": failure.get("code"),
-        "enhanced_code": failure.get("enhancedCode"),
-        "message": failure.get("message"),
-        "reason": failure.get("reason"),
-    }
-
-
 def _queue_changes(recipient: _ReportedRecipient) -> Iterator[counters.CounterChange]:
     """Yield counter changes for queue/stats: from the recipient's earlier state to its current one."""
     if recipient.stage is None:
-        yield queue_stats.counter_change(queue_stats.finished_counter(recipient.before), recipient.workspace_id, by=-1)
-    elif recipient.stage in {QueueEntry.QueueStage.WAITING, QueueEntry.QueueStage.SCHEDULED}:
-        yield queue_stats.counter_change(queue_stats.RecipientCounter.DELAYED, recipient.workspace_id, by=-1)
-    yield queue_stats.counter_change(queue_stats.finished_counter(recipient.state), recipient.workspace_id)
+        yield queue_stats.counter_change(FINISHED_COUNTERS[recipient.before], recipient.workspace_id, by=-1)
+    elif recipient.stage in {Stage.WAITING, Stage.SCHEDULED}:
+        yield queue_stats.counter_change(RecipientCounter.DELAYED, recipient.workspace_id, by=-1)
+    yield queue_stats.counter_change(FINISHED_COUNTERS[recipient.state], recipient.workspace_id)
 
 
 def _count_reputation(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedRecipient]) -> None:

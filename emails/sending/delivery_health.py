@@ -4,29 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import connection
 
 from analytics import counters
 from delivery.bounces.replies import DeliveryStatus
-from emails.models import QueueEntry
+from emails.sending.queue import QUEUE
+from lib.sql import run
+from lib.worker.lease_queue import FIRST, Stage
 
 # A table scan, once per scrape: 0.1 s for a million rows.
 QUEUE_DEPTH = "SELECT stage, count(*) FROM emails_pending GROUP BY stage"
-# A loose index scan, as in emails.sending.queue. Entries of suspended workspaces do not count as late.
-OLDEST_DUE = """
-WITH RECURSIVE oldest AS (
-    (SELECT workspace_id, due_at FROM emails_pending WHERE stage = 1 ORDER BY workspace_id, due_at LIMIT 1)
-    UNION ALL
-    SELECT next_oldest.workspace_id, next_oldest.due_at FROM oldest CROSS JOIN LATERAL (
-        SELECT workspace_id, due_at FROM emails_pending
-         WHERE stage = 1 AND workspace_id > oldest.workspace_id ORDER BY workspace_id, due_at LIMIT 1) next_oldest
-)
+# Entries of suspended workspaces do not count as late.
+OLDEST_DUE = f"""
+WITH RECURSIVE {QUEUE.ready_groups}
 SELECT extract(epoch FROM now() - least(
-    (SELECT min(oldest.due_at) FROM oldest JOIN workspaces_workspace w ON w.id = oldest.workspace_id
+    (SELECT min(ready.due_at) FROM ready JOIN workspaces_workspace w ON w.id = ready.workspace_id
       WHERE w.suspended_at IS NULL),
-    (SELECT min(due_at) FROM emails_pending WHERE stage IN (0, 2, 3) AND due_at <= now())))::float
-"""
-HAS_LEASED = "SELECT EXISTS (SELECT FROM emails_pending WHERE stage = 2 AND due_at > now())"
+    (SELECT min(due_at) FROM emails_pending WHERE {QUEUE.is_due})))::float
+"""  # noqa: S608 - constants
+HAS_LEASED = f"SELECT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.LEASED} AND due_at > now())"  # noqa: S608
 PREFIX = "outcome"
 
 
@@ -57,22 +52,16 @@ def read_outcome_counts() -> Iterator[OutcomeCount]:
 
 def queue_depth() -> dict[str, int]:
     """Return the number of queue entries by stage: waiting, ready, leased, scheduled."""
-    with connection.cursor() as cursor:
-        cursor.execute(QUEUE_DEPTH)
-        counts = dict(cursor.fetchall())
-    return {stage.name.lower(): counts.get(stage.value, 0) for stage in QueueEntry.QueueStage}
+    counts = dict(run(QUEUE_DEPTH))
+    return {stage.name.lower(): counts.get(stage.value, 0) for stage in Stage}
 
 
 def oldest_due_seconds() -> float:
     """Return the seconds since the oldest due entry became due, or 0 if no entry is due."""
-    with connection.cursor() as cursor:
-        cursor.execute(OLDEST_DUE)
-        (seconds,) = cursor.fetchone()
+    ((seconds,),) = run(OLDEST_DUE, {"after": FIRST})
     return max(float(seconds or 0), 0.0)
 
 
 def is_sending() -> bool:
     """Return whether a live worker has leased entries."""
-    with connection.cursor() as cursor:
-        cursor.execute(HAS_LEASED)
-        return bool(cursor.fetchone()[0])
+    return bool(run(HAS_LEASED)[0][0])

@@ -4,7 +4,6 @@ Lock order everywhere: QueueEntry → Recipient → Email by id → sorted inser
 different fence on its entries and changes nothing.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,53 +18,25 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event
+from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
-from emails.sending.queue import MAX_LOST_CLAIMS, EmailClaim, park
+from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
-from emails.states import EmailStatus, source_statuses
+from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
 from emails.upkeep import reputation_counters
-from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
+from lib.worker.lease_queue import Stage
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 
-# The entries that this worker still leases, locked in a fixed order.
-LOCK_CLAIMED = """
-SELECT p.recipient_id, now() FROM emails_pending p
-  JOIN unnest(%s::uuid[], %s::int[]) AS claimed (recipient_id, fence)
-    ON p.recipient_id = claimed.recipient_id AND p.fence = claimed.fence AND p.stage = 2
- ORDER BY p.recipient_id FOR UPDATE OF p
-"""
-DEFER = """
+DEFER = f"""
 UPDATE emails_pending p
-   SET stage = 0, due_at = now() + make_interval(secs => w.seconds), parked = 0,
+   SET stage = {Stage.WAITING}, due_at = now() + make_interval(secs => w.seconds), parked = 0,
        lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END
   FROM unnest(%s::uuid[], %s::float[], %s::boolean[]) AS w (recipient_id, seconds, is_outcome)
  WHERE p.recipient_id = w.recipient_id
-"""
-# The state changes only as emails.states allows; times and replies are kept in every state.
-FINISH_AND_APPLY = """
-WITH finished AS (DELETE FROM emails_pending WHERE recipient_id = ANY(%(final)s))
-UPDATE emails_recipient r
-   SET state = CASE WHEN r.state = ANY(v.sources) THEN v.state ELSE r.state END,
-       attempts = v.attempts,
-       sent_at = CASE WHEN v.sent THEN coalesce(r.sent_at, now()) ELSE r.sent_at END,
-       delivered_at = CASE WHEN v.delivered THEN coalesce(r.delivered_at, now()) ELSE r.delivered_at END,
-       bounced_at = CASE WHEN v.bounced THEN coalesce(r.bounced_at, now()) ELSE r.bounced_at END,
-       finished_at = CASE WHEN v.finished THEN now() END,
-       replied_at = CASE WHEN v.message IS NULL THEN r.replied_at ELSE now() END,
-       reply_code = coalesce(v.code, r.reply_code),
-       enhanced_code = CASE WHEN v.message IS NULL THEN r.enhanced_code ELSE v.enhanced_code END,
-       error_message = coalesce(v.message, r.error_message),
-       reason = coalesce(v.reason, r.reason),
-       provider_message_id = coalesce(v.provider_id, r.provider_message_id)
-  FROM json_to_recordset(%(rows)s) AS v (id uuid, state text, sources text[], attempts smallint, sent boolean,
-       delivered boolean, bounced boolean, finished boolean, code smallint, enhanced_code text, message text,
-       reason text, provider_id text)
- WHERE r.id = v.id
-RETURNING r.id, r.email_id, r.address, r.state
-"""
+"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)
@@ -76,32 +47,14 @@ class SendResult:
     outcome: DeliveryOutcome
 
 
-@dataclass(frozen=True)
-class _UpdatedRecipient:
-    """A recipient after the update."""
-
-    email_id: str
-    address: str
-    state: EmailStatus
-
-
-@dataclass(frozen=True)
-class _StatusEffect:
-    """The effect of a delivery status: the states to pass through, and the events to record."""
-
-    states: tuple[EmailStatus, ...]
-    events: tuple[Event.EventKind, ...]
-    is_final: bool = True
-
-
-STATUS_EFFECTS = {
-    DeliveryStatus.SENT: _StatusEffect((EmailStatus.SENT,), (Event.EventKind.SENT,)),
-    DeliveryStatus.DELIVERED: _StatusEffect(
-        (EmailStatus.SENT, EmailStatus.DELIVERED), (Event.EventKind.SENT, Event.EventKind.DELIVERED)
-    ),
-    DeliveryStatus.BOUNCED: _StatusEffect((EmailStatus.BOUNCED,), (Event.EventKind.BOUNCED,)),
-    DeliveryStatus.FAILED: _StatusEffect((EmailStatus.FAILED,), (Event.EventKind.FAILED,)),
-    DeliveryStatus.DEFERRED: _StatusEffect((), (Event.EventKind.DEFERRED,), is_final=False),
+# The statuses that a recipient passes through; a status without any is not final.
+PATHS: dict[DeliveryStatus, tuple[EmailStatus, ...]] = {
+    DeliveryStatus.SENT: (EmailStatus.SENT,),
+    DeliveryStatus.DELIVERED: (EmailStatus.SENT, EmailStatus.DELIVERED),
+    DeliveryStatus.BOUNCED: (EmailStatus.BOUNCED,),
+    DeliveryStatus.FAILED: (EmailStatus.FAILED,),
+    DeliveryStatus.DEFERRED: (),
+    DeliveryStatus.PARKED: (),
 }
 
 # Errors inside Postrider rather than replies; after three in a row the recipient fails.
@@ -136,9 +89,9 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
 
 def _lock_claimed(results: Sequence[SendResult]) -> list[tuple[SendResult, datetime]]:
     """Lock the entries that are still leased; return their results, each with the database's time."""
-    by_id = {to_uuid(result.claim.recipient_id): result for result in results}
-    locked_at = dict(run_replanned(LOCK_CLAIMED, [list(by_id), [result.claim.fence for result in by_id.values()]]))
-    return [(result, locked_at[id_]) for id_, result in by_id.items() if id_ in locked_at]
+    by_key = {result.claim.key: result for result in results}
+    locked_at = QUEUE.lock_claimed([result.claim for result in by_key.values()])
+    return [(result, locked_at[key]) for key, result in by_key.items() if key in locked_at]
 
 
 def _fail_if_expired(result: SendResult, *, now: datetime) -> SendResult:
@@ -161,68 +114,64 @@ def _delay(result: SendResult) -> timedelta:
 
 def _defer_row(result: SendResult) -> tuple[UUID, float, bool]:
     is_outcome = result.outcome.reason not in INTERNAL_ERRORS
-    return to_uuid(result.claim.recipient_id), _delay(result).total_seconds(), is_outcome
+    return result.claim.key, _delay(result).total_seconds(), is_outcome
 
 
-def _update_rows(results: Sequence[SendResult]) -> dict[str, _UpdatedRecipient]:
+def _update_rows(results: Sequence[SendResult]) -> dict[str, MovedRecipient]:
     """Update or delete the queue entries, update the recipients, and return the recipients by id."""
-    final = [to_uuid(result.claim.recipient_id) for result in results if _is_final(result.outcome.status)]
     waits = [_defer_row(result) for result in results if not _is_final(result.outcome.status)]
     if waits:
         run_replanned(DEFER, [[wait[column] for wait in waits] for column in range(3)])
-    rows = json.dumps([_recipient_row(result) for result in results])
-    updated = run_replanned(FINISH_AND_APPLY, {"final": final, "rows": rows})
+    return move_recipients([_move(result) for result in results])
+
+
+def _move(result: SendResult) -> RecipientMove:
+    claim, outcome = result.claim, result.outcome
+    return RecipientMove(
+        claim.recipient_id,
+        path=PATHS[outcome.status],
+        attempt=claim.attempt,
+        failure=_failure(outcome),
+        provider_id=outcome.provider_id or None,
+    )
+
+
+def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
+    if not outcome.reason:
+        return {}
+    reply = outcome.reply
     return {
-        from_uuid(id_): _UpdatedRecipient(from_uuid(email_id), address, EmailStatus(state))
-        for id_, email_id, address, state in updated
+        "code": reply.code or None,
+        "enhancedCode": reply.enhanced_code,
+        "message": reply.text,
+        "reason": outcome.reason,
     }
 
 
-def _recipient_row(result: SendResult) -> dict[str, Any]:
-    states, reply = _effect(result).states, result.outcome.reply
-    row = {
-        "id": str(to_uuid(result.claim.recipient_id)),
-        "state": states[-1].value if states else None,
-        "sources": source_statuses(states[0]) if states else [],
-        "attempts": result.claim.attempt,
-        "sent": EmailStatus.SENT in states,
-        "delivered": EmailStatus.DELIVERED in states,
-        "bounced": EmailStatus.BOUNCED in states,
-        "finished": _effect(result).is_final,
-        "provider_id": result.outcome.provider_id or None,
-    }
-    if result.outcome.reason:
-        row |= {"code": reply.code or None, "enhanced_code": reply.enhanced_code, "message": reply.text}
-        row |= {"reason": result.outcome.reason}
-    return row
-
-
-def _events(result: SendResult, recipient: _UpdatedRecipient) -> Iterator[NewEvent]:
-    reply, reason = result.outcome.reply, result.outcome.reason
-    details = {"code": reply.code or None, "enhancedCode": reply.enhanced_code, "message": reply.text, "reason": reason}
-    for kind in _effect(result).events:
+def _events(result: SendResult, recipient: MovedRecipient) -> Iterator[NewEvent]:
+    for name in PATHS[result.outcome.status] or ("deferred",):
         yield NewEvent(
-            kind, recipient.email_id, result.claim.recipient_id, recipient.address, details if reason else {}
+            Event.EventKind(name),
+            recipient.email_id,
+            result.claim.recipient_id,
+            recipient.address,
+            _failure(result.outcome),
         )
 
 
 def _queue_changes(
-    results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient]
+    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]
 ) -> Iterator[counters.CounterChange]:
     """Yield counter changes for queue/stats, by the state reached, and for /metrics, by verdict and reason."""
     for result in results:
         state = recipients[result.claim.recipient_id].state
-        count = (
-            queue_stats.finished_counter(state)
-            if _is_final(result.outcome.status)
-            else queue_stats.RecipientCounter.DELAYED
-        )
+        count = FINISHED_COUNTERS[state] if _is_final(result.outcome.status) else RecipientCounter.DELAYED
         yield queue_stats.counter_change(count, result.claim.workspace_id)
         yield delivery_health.outcome_change(result.outcome.status, result.outcome.reason)
 
 
 def _reputation_changes(
-    results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient], *, now: datetime
+    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient], *, now: datetime
 ) -> Iterator[counters.CounterChange]:
     for result in results:
         workspace_id, address = result.claim.workspace_id, recipients[result.claim.recipient_id].address
@@ -232,7 +181,7 @@ def _reputation_changes(
             )
 
 
-def _suppress(results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRecipient]) -> None:
+def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:
     """Suppress the addresses that bounced, as SUPPRESS_ON decides."""
     policy = SuppressOn(settings.SUPPRESS_ON)
     suppress_in_workspaces(
@@ -242,9 +191,5 @@ def _suppress(results: Sequence[SendResult], recipients: Mapping[str, _UpdatedRe
     )
 
 
-def _is_final(verdict: DeliveryStatus) -> bool:
-    return verdict in STATUS_EFFECTS and STATUS_EFFECTS[verdict].is_final
-
-
-def _effect(result: SendResult) -> _StatusEffect:
-    return STATUS_EFFECTS[result.outcome.status]
+def _is_final(status: DeliveryStatus) -> bool:
+    return bool(PATHS[status])

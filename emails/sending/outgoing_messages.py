@@ -5,15 +5,15 @@ import json
 from collections.abc import Mapping
 
 from delivery.message.compose import Mailbox, OutgoingMessage
-from delivery.message.delivery_request import AttemptHistory, DeliveryRequest, Envelope
 from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import Slots, fill, find_slots
 from delivery.message.text import html_to_text
-from emails.rendered_content import RenderedContent
+from emails.rendered_content import render_stored
 from emails.sending.jobs import SendJob
 from emails.sending.links import click_url, open_url, unsubscribe_url
 from emails.sending.return_path import return_path
 from lib.email_addresses import parse_address
+from templates_app.services import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
 SENDER_ID = "postrider"
@@ -23,62 +23,48 @@ class NoSigningKey(Exception):
     """Raised for a message whose domain has no DKIM key that this process can decrypt."""
 
 
-def build_message(job: SendJob) -> DeliveryRequest:
-    """Build the delivery request of a send job. Raises NoSigningKey: nothing is sent unsigned."""
+def build_message(job: SendJob) -> OutgoingMessage:
+    """Build the outgoing message of a send job. Raises NoSigningKey: nothing is sent unsigned."""
     if job.identity is None or job.identity.key is None:
-        raise NoSigningKey(f"no key for {job.email.from_domain}")
-    recipient_id = job.claim.recipient_id
-    return DeliveryRequest(
-        envelope=Envelope(
-            sender=return_path(recipient_id, domain=job.identity.return_path_domain), recipient=job.address
-        ),
-        outgoing_message=_outgoing_message(job),
-        key=job.identity.key,
-        history=AttemptHistory(attempt=job.claim.attempt, reason=job.reason, age=job.age),
-        tags=tuple(job.email.tags),
-        metadata=_metadata_texts(job.email.metadata),
-    )
-
-
-def message_id(recipient_id: str, *, domain: str) -> str:
-    """Return the Message-ID of a recipient's message: unique per recipient, the same on every attempt."""
-    return f"<{recipient_id}@{domain}>"
-
-
-def _outgoing_message(job: SendJob) -> OutgoingMessage:
-    email = job.email
-    unsubscribe = unsubscribe_url(job.key, workspace_id=email.workspace_id, address=job.address)
-    content = _personalize(job, unsubscribe)
+        raise NoSigningKey(f"no key for {job.from_domain}")
+    unsubscribe = unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address)
+    content = render_stored(job.content, job.version, subject=job.subject, template_data=job.template_data)
     return OutgoingMessage(
-        message_id=message_id(job.key, domain=email.from_domain),
-        date=email.date,
-        sender=_mailbox(email.sender),
-        to=tuple(map(_mailbox, email.to)),
-        cc=tuple(map(_mailbox, email.cc)),
-        reply_to=_mailbox(email.reply_to) if email.reply_to else None,
+        return_path=return_path(job.key, domain=job.identity.return_path_domain),
+        recipient=job.address,
+        # Unique per recipient, and the same on every attempt.
+        message_id=f"<{job.key}@{job.from_domain}>",
+        date=job.date,
+        sender=_mailbox(job.sender),
+        to=tuple(map(_mailbox, job.to)),
+        cc=tuple(map(_mailbox, job.cc)),
+        reply_to=_mailbox(job.reply_to) if job.reply_to else None,
         subject=content.subject,
-        html=content.html,
-        text=content.text,
-        headers=tuple(json.loads(email.headers).items()),
+        html=_personalized_html(job, content, unsubscribe),
+        text=(content.text or _text_of(content.html)) + text_footer(unsubscribe),
+        headers=tuple(json.loads(job.headers).items()),
         files=job.files,
         unsubscribe_url=unsubscribe,
-        feedback_id=f"{email.template_id or 'none'}:{email.workspace_id}:transactional:{SENDER_ID}",
+        feedback_id=f"{job.template_id or 'none'}:{job.claim.workspace_id}:transactional:{SENDER_ID}",
+        key=job.identity.key,
+        attempt=job.claim.attempt,
+        last_reason=job.last_reason,
+        last_reply_age=job.last_reply_age,
+        tags=tuple(job.tags),
+        metadata=_metadata_texts(job.metadata),
     )
 
 
-def _personalize(job: SendJob, unsubscribe: str) -> RenderedContent:
-    """Return the rendered content with the recipient's links, tracking pixel and footer."""
-    content = job.render()
-    text = (content.text or _text_of(content.html)) + text_footer(unsubscribe)
+def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str) -> str:
+    """Return the HTML, if any, with the recipient's links, tracking pixel and footer."""
     if not content.html:
-        return RenderedContent(content.subject, "", text)
-    html = fill(
+        return ""
+    return fill(
         _slots(content),
-        link=(lambda target: click_url(job.key, target=target)) if job.email.track_clicks else None,
-        pixel_url=open_url(job.key) if job.email.track_opens else None,
+        link=(lambda target: click_url(job.key, target=target)) if job.track_clicks else None,
+        pixel_url=open_url(job.key) if job.track_opens else None,
         footer=html_footer(unsubscribe),
     )
-    return RenderedContent(content.subject, html, text)
 
 
 def _slots(content: RenderedContent) -> Slots:

@@ -19,33 +19,35 @@ from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Email, Event, QueueEntry, Recipient
+from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.outcomes import SendResult, record_results
-from emails.states import SENT_STATUSES, EmailStatus, source_statuses
+from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from lib.datetimes import format_datetime
 from lib.ids import from_uuid, to_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import Stage
 from workspaces.quota import refund_quota
 
-LEAD = "recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0) AND stage = 3"
-CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608 - constants
+LEAD = f"""
+stage = {Stage.SCHEDULED} AND recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0)
+"""  # noqa: S608 - constants
+CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608
 RESCHEDULE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD}"  # noqa: S608
 # Every entry stores the time, but only the lead is promoted by it.
-RESCHEDULE_ALL = """
+RESCHEDULE_ALL = f"""
 UPDATE emails_pending p SET since = %s FROM emails_recipient r
- WHERE r.email_id = %s AND p.recipient_id = r.id AND p.stage = 3
-"""
-SEND_NOW = f"UPDATE emails_pending SET stage = 1, due_at = now(), since = now() WHERE {LEAD}"  # noqa: S608
-QUEUE_FOLLOWERS = """
-UPDATE emails_pending p SET stage = 1, due_at = now(), since = now() FROM emails_recipient r
- WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = 3
+ WHERE r.email_id = %s AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
+"""  # noqa: S608
+SEND_NOW = f"UPDATE emails_pending SET stage = {Stage.READY}, due_at = now(), since = now() WHERE {LEAD}"  # noqa: S608
+QUEUE_FOLLOWERS = f"""
+UPDATE emails_pending p SET stage = {Stage.READY}, due_at = now(), since = now() FROM emails_recipient r
+ WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
 RETURNING p.workspace_id
-"""
+"""  # noqa: S608
 log = logging.getLogger("postrider.emails")
-
-Stage = QueueEntry.QueueStage
 
 GIVEN_UP = DeliveryOutcome(
     DeliveryStatus.FAILED,
@@ -60,7 +62,7 @@ WORKER_LOST = {
 }
 
 
-def cancel_email(email: Email) -> dict[str, Any]:
+def cancel_email(email: Email) -> None:
     """Cancel a scheduled email: once this returns, it is never sent. Cancelling again changes nothing.
 
     The quota is refunded within the same month.
@@ -69,7 +71,7 @@ def cancel_email(email: Email) -> dict[str, Any]:
     with transaction.atomic():
         if _execute(CANCEL, [to_uuid(email.id)]):
             followers, _ = QueueEntry.objects.filter(recipient__email=email).delete()
-            _move_recipients([email.id], target=EmailStatus.CANCELLED, finished_at=Now())
+            move_all_recipients([email.id], target=EmailStatus.CANCELLED)
             counters.add(queue_stats.cancelled_changes(email.workspace_id, 1 + followers))
             add_events([NewEvent(Event.EventKind.CANCELLED, email.id)])
             roll_up_and_count([email.id])
@@ -78,22 +80,15 @@ def cancel_email(email: Email) -> dict[str, Any]:
         else:
             _refuse_cancel(email)
     failpoint("emails.after_cancel_commit")
-    return {"id": email.id, "status": EmailStatus.CANCELLED.value}
 
 
-def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> dict[str, Any]:
+def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> None:
     """Reschedule a scheduled email; None sends it now. Raises EmailNotScheduled once its time has come."""
     with transaction.atomic():
         moved = _send_now(email) if scheduled_for is None else _reschedule(email, scheduled_for)
         if not moved:
             raise EmailNotScheduled("This email is no longer scheduled and cannot be rescheduled.")
     email.refresh_from_db()
-    return {
-        "id": email.id,
-        "status": email.status,
-        "createdAt": format_datetime(email.created_at),
-        "scheduledFor": email.scheduled_for and format_datetime(email.scheduled_for),
-    }
 
 
 @transaction.atomic
@@ -158,7 +153,7 @@ def _send_now(email: Email) -> bool:
 def _queue_emails(email_ids: Collection[str]) -> None:
     """Move whole emails from scheduled to queued. Their leads are already ready."""
     _queue_followers(email_ids)
-    _move_recipients(email_ids, target=EmailStatus.QUEUED)
+    move_all_recipients(email_ids, target=EmailStatus.QUEUED)
     add_events([NewEvent(Event.EventKind.QUEUED, email_id) for email_id in email_ids])
     roll_up_and_count(email_ids)
 
@@ -167,10 +162,6 @@ def _queue_followers(email_ids: Collection[str]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(QUEUE_FOLLOWERS, [[to_uuid(email_id) for email_id in email_ids]])
         counters.add(queue_stats.due_changes(from_uuid(workspace, prefix="ws_") for (workspace,) in cursor.fetchall()))
-
-
-def _move_recipients(email_ids: Collection[str], *, target: EmailStatus, **times: Any) -> None:
-    Recipient.objects.filter(email__in=email_ids, state__in=source_statuses(target)).update(state=target, **times)
 
 
 def _refuse_cancel(email: Email) -> None:

@@ -18,12 +18,13 @@ from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message
-from emails.sending.queue import EmailClaim
+from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.transports import configured_transport
 from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
-from lib.worker.processor import QueueProcessor
+from lib.worker.processor import ClaimResult, QueueProcessor
 from suppressions.services import find_suppressed_pairs
 
 # A workspace with slow destinations leaves a fifth of the sessions to the others.
@@ -64,21 +65,19 @@ class EmailQueueWork:
 
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
-        self.has_waiting_entries = self.has_claimed = False
         self._transport = transport
-        self._cursor = queue.EmailQueueCursor()
+        self._cursor = Cursor[EmailClaim]()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         # The send jobs of this process, by recipient id.
         self._in_flight: dict[str, _JobInFlight] = {}
         self._promoted_at = float("-inf")
 
-    def claim(self, limit: int) -> list[SendJob]:
+    def claim(self, limit: int) -> ClaimResult[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
         in_flight = Counter(job.workspace_id for job in self._in_flight.values())
-        claims = self._cursor.claim(limit, cap=self._cap, in_flight=in_flight)
-        self.has_claimed = bool(claims)
+        claims = self._cursor.claim(limit, WorkspaceShares(self._cap, in_flight))
         if claims:
             failpoint("emails.after_claim")
         memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
@@ -89,8 +88,8 @@ class EmailQueueWork:
             record_results(refused)
         self._in_flight |= {job.key: _JobInFlight(job.claim.workspace_id, job.attachment_bytes) for job in jobs}
         in_flight.update(job.claim.workspace_id for job in jobs)
-        self.has_waiting_entries = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
-        return jobs
+        has_waiting = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
+        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
 
     async def perform(self, job: SendJob, lease: Lease) -> SendResult:
         failpoint("emails.before_hand_over")

@@ -29,6 +29,8 @@ SELECT DISTINCT e.workspace_id, e.id FROM emails_recipient r JOIN emails_email e
 """
 FIND_ANSWERS = "SELECT id FROM emails_acceptance WHERE position(lower(%s) in lower(answer::text)) > 0"
 
+DELETE_KEYS = "DELETE FROM emails_acceptance WHERE position(lower(%s) in lower(key)) > 0"
+
 
 @dataclass(frozen=True)
 class ErasedEmails:
@@ -46,6 +48,7 @@ def erase_emails(address: str) -> ErasedEmails:
         for workspace_id, email_id in cursor.fetchall():
             ids_by_workspace[workspace_id].append(email_id)
     deleted = sum(_erase(workspace_id, email_ids) for workspace_id, email_ids in ids_by_workspace.items())
+    _erase_from_keys(address)
     _erase_from_answers(address)
     return ErasedEmails(deleted, sum(map(len, ids_by_workspace.values())) - deleted)
 
@@ -63,14 +66,19 @@ def _erase(workspace_id: UUID, email_ids: Sequence[UUID]) -> int:
 
 def _erase_batch(workspace_id: str, email_ids: Sequence[UUID]) -> int:
     events = list(Event.objects.filter(email__in=map(from_uuid, email_ids)).values_list("id", "email_id"))
-    deleted = delete_emails(workspace_id, f"{{{','.join(map(str, email_ids))}}}")
-    deleted_ids = {from_uuid(UUID(email_id)) for email_id in deleted.strip("{}").split(",") if email_id}
+    deleted_ids = set(map(from_uuid, delete_emails(workspace_id, email_ids)))
     WebhookEvent.objects.delete_events([event_id for event_id, email_id in events if email_id in deleted_ids])
     return len(deleted_ids)
 
 
+def _erase_from_keys(address: str) -> None:
+    """Delete idempotency keys that contain the address, such as `welcome-ada@example.com`."""
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_KEYS, [address])
+
+
 def _erase_from_answers(address: str) -> None:
-    """Remove the address from stored idempotent responses; the idempotency keys keep working."""
+    """Remove the address from stored idempotent responses; their keys keep working."""
     with connection.cursor() as cursor:
         cursor.execute(FIND_ANSWERS, [address])
         ids = [id_ for (id_,) in cursor.fetchall()]

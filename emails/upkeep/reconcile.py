@@ -13,16 +13,15 @@ from django.db import connection, transaction
 
 from analytics import counters
 from analytics.reconcile import CURRENT_COUNTS
+from analytics.services import COUNTED_EVENTS
+from emails.states import FINISHED_COUNTERS
 from lib.ids import to_uuid
+from lib.worker.lease_queue import Stage
 
 # The counter keys of an email: emails.status_rollup in SQL, for many rows at once.
-COUNTER_KEYS = """
-    (VALUES ('status.' || status, true),
-            ('reached.delivered', coalesce(delivered_at, opened_at, clicked_at) IS NOT NULL),
-            ('reached.bounced', bounced_at IS NOT NULL),
-            ('reached.opened', coalesce(opened_at, clicked_at) IS NOT NULL),
-            ('reached.clicked', clicked_at IS NOT NULL)) AS counted_as (key, applies)
-"""
+REACHED_KEYS = ", ".join(f"('reached.{name}', {name}_at IS NOT NULL)" for name in COUNTED_EVENTS)
+COUNTER_KEYS = f"(VALUES ('status.' || status, true), {REACHED_KEYS}) AS counted_as (key, applies)"
+FINISHED_KEYS = " ".join(f"WHEN '{status}' THEN '{counter}'" for status, counter in FINISHED_COUNTERS.items())
 RECOUNTED = f"""
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, key, count(*) AS n
       FROM emails_email CROSS JOIN LATERAL {COUNTER_KEYS}
@@ -33,10 +32,8 @@ RECOUNTED = f"""
            LEFT JOIN emails_pending p ON p.recipient_id = r.id
            CROSS JOIN LATERAL (VALUES
            ('recipients.accepted', true),
-           ('recipients.completed', p.recipient_id IS NULL AND r.state IN ('sent', 'delivered', 'opened', 'clicked')),
-           ('recipients.failed', p.recipient_id IS NULL AND r.state IN ('bounced', 'failed')),
-           ('recipients.cancelled', r.state = 'cancelled'),
-           ('recipients.delayed', p.stage IN (0, 3))) AS counted_as (key, applies)
+           (CASE r.state {FINISHED_KEYS} END, p.recipient_id IS NULL),
+           ('recipients.delayed', p.stage IN ({Stage.WAITING}, {Stage.SCHEDULED}))) AS counted_as (key, applies)
      WHERE e.workspace_id = %(workspace)s AND applies GROUP BY 1, 2
 """  # noqa: S608 - a constant
 # One statement, so that both sides are read from one snapshot while sending continues.

@@ -12,21 +12,19 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from analytics import counters
-from emails.queue_stats import RecipientCounter, finished_counter
-from emails.states import EmailStatus
+from emails.states import FINISHED_COUNTERS, RecipientCounter
 from emails.upkeep.reconcile import COUNTER_KEYS
 from lib.ids import to_uuid
-from lib.sql import Statement, run_together
+from lib.sql import Fragment, run_together
 
 BATCH_SIZE = 1000
-EMPTY_ARRAY = "{}"
 # Longer than a request may still use a template version that it read before the template was changed.
 VERSION_AGE = timedelta(days=1)
 
 # Oldest first; each page begins after the previous one, so that old unfinished emails (of a suspended workspace, or
 # scheduled) are read once per run. At most BATCH_SIZE recipients, but at least one email.
 EXPIRED = """
-SELECT array_agg(id)::text, max(created_at), (array_agg(id ORDER BY created_at DESC, id DESC))[1] FROM (
+SELECT array_agg(id), max(created_at), (array_agg(id ORDER BY created_at DESC, id DESC))[1] FROM (
     SELECT created_at, id, sum(cardinality("to") + cardinality(cc) + cardinality(bcc)) OVER page AS recipients,
            row_number() OVER page AS place
       FROM (SELECT created_at, id, "to", cc, bcc FROM emails_email
@@ -50,7 +48,7 @@ WITH locked_recipients AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT id, content_id FROM emails_email WHERE id IN (SELECT email_id FROM whole) ORDER BY id FOR UPDATE SKIP LOCKED
 )
-SELECT array_agg(id)::text, coalesce(array_agg(DISTINCT content_id) FILTER (WHERE content_id IS NOT NULL), '{}')::text
+SELECT array_agg(id), coalesce(array_agg(DISTINCT content_id) FILTER (WHERE content_id IS NOT NULL), '{}')
   FROM locked
 """
 DELETE_EVENTS = "DELETE FROM emails_event WHERE email_id = ANY(%(ids)s::uuid[])"
@@ -82,19 +80,19 @@ def delete_expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
 
 
 @transaction.atomic
-def delete_emails(workspace_id: str, candidates: str) -> str:
+def delete_emails(workspace_id: str, candidates: Sequence[UUID]) -> list[UUID]:
     """Delete the candidate emails that are not locked and have no queue entries, and count them as deleted.
 
-    candidates: ids as a PostgreSQL array literal, `{…,…}`. Returns the ids of the deleted emails in the same form.
+    Returns the ids of the deleted emails.
     """
-    _, ((ids, contents),) = run_together([Statement(FORCE_INDEX), Statement(LOCK_FINISHED, {"ids": candidates})])
+    _, ((ids, contents),) = run_together([Fragment(FORCE_INDEX), Fragment(LOCK_FINISHED, {"ids": list(candidates)})])
     if ids is None:
-        return EMPTY_ARRAY
+        return []
     deletes = [DELETE_EVENTS, DELETE_RECIPIENTS, DELETE_EMAILS, DELETE_ATTACHMENTS, DELETE_CONTENTS]
     values = {"ids": ids, "contents": contents}
-    _, recipients, emails, *_ = run_together([Statement(delete, values) for delete in deletes])
+    _, recipients, emails, *_ = run_together([Fragment(delete, values) for delete in deletes])
     counters.add(_deleted_changes(workspace_id, emails, recipients))
-    return str(ids)
+    return list(ids)
 
 
 def delete_unused_versions() -> Iterator[None]:
@@ -103,8 +101,8 @@ def delete_unused_versions() -> Iterator[None]:
         yield
 
 
-def _pages(workspace_id: str, age: timedelta) -> Iterator[str]:
-    """Yield ids of expired emails as PostgreSQL array literals; parsing them into objects took a third of the run."""
+def _pages(workspace_id: str, age: timedelta) -> Iterator[list[UUID]]:
+    """Yield the ids of expired emails, oldest first."""
     values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": BATCH_SIZE}
     last: dict[str, Any] = {"created_at": counters.ALL_TIME, "id": UUID(int=0)}
     while True:
@@ -121,13 +119,8 @@ def _deleted_changes(
     for hour, key, number in emails:
         yield counters.CounterKey(workspace_id, hour, counters.DELETED + key), number
     for state, number in recipients:
-        for count in (RecipientCounter.ACCEPTED, _counter_for(EmailStatus(state))):
+        for count in (RecipientCounter.ACCEPTED, FINISHED_COUNTERS[state]):
             yield counters.CounterKey(workspace_id, counters.ALL_TIME, counters.DELETED + count.value), number
-
-
-def _counter_for(state: EmailStatus) -> RecipientCounter:
-    """Return the queue/stats counter of a finished recipient, by its final state, including a late bounce."""
-    return RecipientCounter.CANCELLED if state is EmailStatus.CANCELLED else finished_counter(state)
 
 
 def _query(sql: str, parameters: Any) -> list[tuple[Any, ...]]:

@@ -23,6 +23,11 @@ from templates_app.language.nodes import Block, CompiledTemplate, EachNode, IfNo
 MAX_BYTES = 2 * 1024 * 1024
 # The most expensive known template takes less than 0.2 s for this; ten values in each of 10,000 rows need 210,000.
 MAX_STEPS = 250_000
+# All renderings of one request together: about two seconds (docs/decisions/0079).
+MAX_REQUEST_STEPS = 2_500_000
+# Characters that take as long as one step: of the output with its escaping, and of values written as JSON.
+CHARS_PER_STEP = 256
+JSON_CHARS_PER_STEP = 12
 MAX_MISSING = 100
 HTML_SPECIALS = re.compile("[&<>\"']")
 # C0, DEL, C1 and the separators that some programs treat as line ends.
@@ -36,6 +41,21 @@ class OutputTooLarge(ValueError):
 
 class RenderTooLong(OutputTooLarge):
     """Raised when rendering takes more than MAX_STEPS steps, regardless of the output size."""
+
+
+@dataclass(slots=True)
+class RenderBudget:
+    """The remaining steps of a request. A batch renders up to 1,500 texts, each within MAX_STEPS."""
+
+    steps_left: int = MAX_REQUEST_STEPS
+
+    def take(self, steps: int) -> None:
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise RenderTooLong(
+                f"This request takes more than {MAX_REQUEST_STEPS:,} steps to render. "
+                "Send fewer recipients or less data per request."
+            )
 
 
 class RenderMode(Enum):
@@ -57,15 +77,18 @@ class RenderedText:
     escaped: Sequence[int]
 
 
-def render(compiled: CompiledTemplate, data: Mapping[str, Any], *, mode: RenderMode) -> RenderedText:
+def render(
+    compiled: CompiledTemplate, data: Mapping[str, Any], *, mode: RenderMode, budget: RenderBudget | None = None
+) -> RenderedText:
     """Return the rendered template; a subject becomes one line without control characters.
 
-    data: JSON as the API accepts it (nested at most 32 deep).
+    data: JSON as the API accepts it (nested at most 32 deep). budget: shared by all renderings of a request.
     Raises OutputTooLarge, or its subclass RenderTooLong.
     """
     names = data if isinstance(data, dict) else dict(data)
     renderer = _Renderer(escape=ESCAPES[mode])
     renderer.write_block(compiled.body, _Scope(names, {"this": names}, None))
+    (budget or RenderBudget()).take(renderer.steps_taken())
     text = FINISHERS[mode]("".join(renderer.pieces))
     # No character takes more than four bytes.
     if len(text) > MAX_BYTES // 4 and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
@@ -97,6 +120,12 @@ class _Renderer:
     missing: dict[str, None] = field(default_factory=dict)
     chars_left: int = MAX_BYTES
     steps_left: int = MAX_STEPS
+    json_chars: int = 0
+
+    def steps_taken(self) -> int:
+        """Return the steps so far, including those for long outputs and JSON, which have limits in characters."""
+        chars = MAX_BYTES - self.chars_left
+        return MAX_STEPS - self.steps_left + chars // CHARS_PER_STEP + self.json_chars // JSON_CHARS_PER_STEP
 
     def write_block(self, block: Block, scope: _Scope) -> None:
         self.steps_left -= block.cost
@@ -115,7 +144,7 @@ class _Renderer:
 
     def write_value(self, node: ValueNode, scope: _Scope) -> None:
         value = _look_up(node.path, scope)
-        text = value if isinstance(value, str) else _text_of(value)
+        text = value if isinstance(value, str) else self._text_of(value)
         if not text:
             text = self._fallback_text(node, value)
         # Checked before escaping, which turns one character into up to six.
@@ -143,6 +172,11 @@ class _Renderer:
         for index, (key, item) in enumerate(_entries(value)):
             loop = {"this": item, "@index": index, "@first": index == 0, "@last": index == last, "@key": key}
             self.write_block(node.body, _Scope(item if isinstance(item, dict) else {}, loop, scope))
+
+    def _text_of(self, value: Any) -> str:
+        text = _text_of(value)
+        self.json_chars += len(text)
+        return text
 
     def _fallback_text(self, node: ValueNode, value: Any) -> str:
         if node.default is not None:
