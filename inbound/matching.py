@@ -2,18 +2,25 @@
 
 The token of a return path identifies its recipient and cannot be guessed. A report must still name that
 recipient, by original or final address; one that names only other addresses changes nothing (docs/decisions/0030).
+A complaint sent to abuse@ is believed if it encloses such a token or a message that we signed (docs/decisions/0078).
 """
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
+from delivery.bounces.classification import names_sender
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
+from delivery.message import dkim
+from domains.models import DkimKey
 from emails.events.opens_and_clicks import Hit
 from emails.events.reports import ReportedEvent
-from emails.models import Event, Recipient
+from emails.models import Email, Event, Recipient
 from emails.sending.return_path import read_return_path
 from inbound.models import InboundReport, MailReport
+from inbound.reports.mime import read_message
 from inbound.reports.reading import read_report
 from inbound.reports.report import RecipientStatus, Report, ReportKind
 from lib.ids import InvalidId, to_uuid
@@ -25,6 +32,15 @@ ReportStatus = InboundReport.ReportStatus
 
 COMPLAINTS = {ReportKind.COMPLAINT: Event.EventKind.COMPLAINED, ReportKind.OPT_OUT: Event.EventKind.UNSUBSCRIBED}
 MAX_REFERENCES = 10
+MAX_ENCLOSED = 3
+
+
+@dataclass(frozen=True)
+class ReportedRecipient:
+    """A recipient that may be the one reported on. from_domain: the domain of the email's sender."""
+
+    address: str
+    from_domain: str
 
 
 @dataclass(frozen=True)
@@ -41,28 +57,30 @@ def read_mail_report(row: MailReport) -> tuple[list[str], Report]:
     if row.recipient_id:
         return [row.recipient_id], report
     # Feedback loops send complaints to a registered mailbox; the enclosed message identifies the recipient.
-    return list(_referenced_ids(report)), report
+    return list(_sealed_ids(report)) or list(_signed_ids(report)), report
 
 
-def find_addresses(candidates: Iterable[list[str]]) -> dict[str, str]:
-    """Return the address of each candidate recipient that still exists, by id, in one query."""
+def find_recipients(candidates: Iterable[list[str]]) -> dict[str, ReportedRecipient]:
+    """Return each candidate recipient that still exists, by id, in one query."""
     ids = {recipient_id for recipient_ids in candidates for recipient_id in recipient_ids}
-    return dict(Recipient.objects.filter(id__in=ids).values_list("id", "address")) if ids else {}
+    rows = Recipient.objects.filter(id__in=ids).values_list("id", "address", "email__from_domain") if ids else ()
+    return {recipient_id: ReportedRecipient(address, domain) for recipient_id, address, domain in rows}
 
 
-def match_report(candidates: list[str], report: Report, *, addresses: Mapping[str, str]) -> MatchResult:
+def match_report(candidates: list[str], report: Report, *, recipients: Mapping[str, ReportedRecipient]) -> MatchResult:
     """Return the event to record for the first known candidate, or the status of a report without one."""
-    recipient_id = next((candidate for candidate in candidates if candidate in addresses), None)
+    recipient_id = next((candidate for candidate in candidates if candidate in recipients), None)
     if not recipient_id:
         log.info("a report matches no known recipient", extra={"kind": report.kind.value})
         return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if candidates else ReportStatus.MANUAL_REVIEW)
     if report.kind in COMPLAINTS:
         return MatchResult(ReportedEvent(recipient_id, COMPLAINTS[report.kind]))
-    status = select_status(report, addresses[recipient_id])
+    recipient = recipients[recipient_id]
+    status = select_status(report, recipient.address)
     if status is None:
         log.info("a report names another recipient", extra={"recipient": recipient_id})
         return MatchResult(verdict=ReportStatus.OTHER_RECIPIENT)
-    return _to_event(status, recipient_id)
+    return _to_event(_without_sender_faults(status, recipient), recipient_id)
 
 
 def select_status(report: Report, address: str) -> RecipientStatus | None:
@@ -77,6 +95,14 @@ def select_status(report: Report, address: str) -> RecipientStatus | None:
     if named and not matching:
         return None
     return Report(report.kind, tuple(matching or report.recipient_statuses)).most_severe
+
+
+def _without_sender_faults(status: RecipientStatus, recipient: ReportedRecipient) -> RecipientStatus:
+    """Return a status that is not hard if its text names the sender's domain."""
+    text, domain = status.diagnostic, recipient.from_domain
+    if not status.is_hard or not names_sender(text, sender_domain=domain, recipient=recipient.address):
+        return status
+    return replace(status, reason=FailureReason.POLICY, is_hard=False)
 
 
 def _to_event(status: RecipientStatus, recipient_id: str) -> MatchResult:
@@ -115,15 +141,35 @@ def _normalized(address: str) -> str:
     return f"{local}@{name}"
 
 
-def _referenced_ids(report: Report) -> Iterator[str]:
-    """Yield the recipient ids in the return paths and Message-IDs that a complaint encloses."""
-    for reference in report.references[:MAX_REFERENCES]:
-        local = reference.partition("@")[0]
-        try:
-            yield read_return_path(local)
-        except InvalidToken:
-            if _is_id(local):
-                yield local
+def _sealed_ids(report: Report) -> Iterator[str]:
+    """Yield the recipient ids in the return paths that a complaint encloses."""
+    for address in report.return_paths[:MAX_REFERENCES]:
+        with suppress(InvalidToken):
+            yield read_return_path(address.partition("@")[0])
+
+
+def _signed_ids(report: Report) -> Iterator[str]:
+    """Yield the recipient ids of the enclosed messages with our valid signature over their Message-ID."""
+    for message in report.enclosed[:MAX_ENCLOSED]:
+        recipient_id = _id_of_message(message)
+        if recipient_id and _is_signed_for(message, recipient_id):
+            yield recipient_id
+
+
+def _is_signed_for(message: bytes, recipient_id: str) -> bool:
+    """Check that a message is signed with a key of the domain and workspace from which it was sent."""
+    email = Email.objects.filter(recipients__id=recipient_id).first()
+    if email is None:
+        return False
+    keys = DkimKey.objects.filter(domain__workspace=email.workspace_id, domain__name=email.from_domain)
+    public_keys = dict(keys.values_list("selector", "public_key"))
+    return dkim.verify(message, domain=email.from_domain, public_keys=public_keys)
+
+
+def _id_of_message(message: bytes) -> str:
+    """Return the recipient id in a message's Message-ID, or ""."""
+    local = read_message(message).header("message-id").strip(" <>").partition("@")[0]
+    return local if _is_id(local) else ""
 
 
 def _is_id(text: str) -> bool:

@@ -25,9 +25,12 @@ from delivery.bounces.recipient_phrases import (
     DOUBT_PHRASES,
     LIKELY_PHRASES,
     MAILBOX_FULL_PHRASES,
+    NEUTRAL_CLAUSES,
     POSSIBLE_RECIPIENT_PHRASES,
     TEMPORARY_PHRASES,
     UNAVAILABLE_PHRASES,
+    UNCERTAIN_PHRASES,
+    UNEXPLAINED_PHRASES,
 )
 from delivery.bounces.replies import MAX_LENGTH, DeliveryStatus, Reply
 
@@ -89,8 +92,30 @@ BARE_WORDS = frozenset(
 BARE_CODES = (550, 553, 554)
 # Codes with a standard meaning only when bare: relays and blocklists send them with other texts.
 RELIABLE_ONLY_WHEN_BARE = (521, 551)
-# Postfix's phrase in a report.
-REPLY_TO_MESSAGE = "in reply to end of data"
+# The command that a report quotes with a reply: Postfix, Exim, qmail, Sendmail. RCPT is not among them, since Sendmail
+# quotes DATA for the refusal of a pipelined RCPT.
+QUOTED_STAGES = PhraseTable(
+    (SmtpStage.MAIL, (
+        "in reply to mail from", "in response to mail from", "after mail from", "after pipelined mail from",
+        "but sender was rejected", "mail from 5", "mail from @ 5", "mail from @ size~ 5",
+    )),
+    (SmtpStage.EHLO, (
+        "in reply to ehlo", "in reply to helo", "after ehlo", "after helo", "after initial connection",
+        "but my name was rejected", "but greeting failed",
+    )),
+    (SmtpStage.DOT, (
+        "in reply to end of data", "after end of data", "after pipelined end of data", "after sending data block",
+        "failed after i sent the message",
+    )),
+)  # fmt: skip
+MESSAGE_STAGES = (SmtpStage.DATA, SmtpStage.DOT)
+# Reasons in place of a recipient fault at a stage that rules it out: the sender or the host was refused.
+BLAMELESS_STAGES = {
+    **dict.fromkeys(HOST_STAGES, FailureReason.HOST_TROUBLE),
+    SmtpStage.MAIL: FailureReason.POLICY,
+}
+# At DATA and the dot the host has accepted the recipient's domain and address syntax.
+ACCEPTED_AT_RCPT = frozenset({FailureReason.BAD_DOMAIN, FailureReason.BAD_ADDRESS, FailureReason.REJECTED})
 # 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
 STORAGE_CODE = 552
 STORAGE_REASONS = {SmtpStage.RCPT: FailureReason.TOO_MANY_RECIPIENTS, SmtpStage.REPORT: FailureReason.MAILBOX_FULL}
@@ -102,20 +127,37 @@ EXCHANGE_UNKNOWN_USER = "4.1"
 ACCESS_DENIED = "recipient address rejected access denied"
 
 
-def classify(reply: Reply, *, stage: SmtpStage) -> Classification:
+def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.REPORT) -> Classification:
     """Return the classification of a refusal (4xx, 5xx). Accepts any text and never raises.
 
     At REPORT the code may be 0: then the enhanced code in the text counts, and a report without one is permanent.
+    quoted: the stage that a report gives outside the reply.
     """
     text = normalized_text(reply.text)
     if stage in HOST_STAGES:
         return Classification(DeliveryStatus.DEFERRED, _host_reason(reply, text, stage))
     digit, _ = _enhanced_code(reply)
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
-    reason = _reason(reply, text, stage)
+    answered = QUOTED_STAGES.find(text) or quoted if stage is SmtpStage.REPORT else stage
+    reason = _reason_at(answered, reply, text)
     status = _permanent_status(reply, reason, stage) if is_permanent else _temporary_status(stage)
-    is_recipient_fault = status is DeliveryStatus.BOUNCED and stage is not SmtpStage.MAIL and reason in RECIPIENT_FAULTS
-    return Classification(status, reason, is_recipient_fault)
+    return Classification(status, reason, status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS)
+
+
+def quoted_stage(text: str) -> SmtpStage:
+    """Return the stage of the command that a report quotes; REPORT if it quotes none."""
+    return QUOTED_STAGES.find(normalized_text(text)) or SmtpStage.REPORT
+
+
+def names_sender(text: str, *, sender_domain: str, recipient: str) -> bool:
+    """Return whether a host's text names the sender's domain, outside links; never if the recipient is there, too."""
+    words = " ".join(word for word in text.split() if "/" not in word)
+    return _names_domain(words, sender_domain) and not _names_domain(recipient, sender_domain)
+
+
+def _names_domain(text: str, domain: str) -> bool:
+    """Return whether a text names a domain, one of its subdomains or an address there."""
+    return bool(re.search(rf"(?<![\w-]){re.escape(domain.lower())}(?![\w-]|\.\w)", text.lower()))
 
 
 def normalized_text(raw: str) -> str:
@@ -147,23 +189,31 @@ def _enhanced_code(reply: Reply) -> tuple[int, str]:
     return next(known, found[0] if found else (0, ""))
 
 
-def _reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
-    """Return the reason of the first table that matches."""
+def _reason_at(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
+    """Return the reason of the first table that matches, unless the stage rules it out."""
+    found = _first(text, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, text)
+    if stage in MESSAGE_STAGES and found in ACCEPTED_AT_RCPT:
+        return FailureReason.UNDETERMINED
+    return BLAMELESS_STAGES.get(stage, found) if found in RECIPIENT_FAULTS else found
+
+
+def _by_codes_and_phrases(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     _, detail = _enhanced_code(reply)
-    return (
-        PROVIDER_PHRASES.find(text)
-        or SENDER_PHRASES.find(text)
-        or _by_enhanced_code(detail, text)
-        or _by_phrases(detail, text, stage)
-        or _by_basic_code(reply, text, stage)
-    )
+    return _by_enhanced_code(detail, text) or _by_phrases(detail, text, stage) or _by_basic_code(reply, text, stage)
 
 
 def recipient_reason(text: str) -> FailureReason | None:
     """Return the reason that the phrases give about the recipient, or that of a doubt phrase; None if neither."""
-    certain = _first(text, MAILBOX_FULL_PHRASES, TEMPORARY_PHRASES, CERTAIN_PHRASES)
+    certain = certain_reason(text)
     likely = None if certain else LIKELY_PHRASES.find(text)
-    return certain or (likely and (_doubt(text) or likely))
+    return certain or (likely and (_first(text, UNCERTAIN_PHRASES) or _doubt(text) or likely))
+
+
+def certain_reason(text: str) -> FailureReason | None:
+    """Return the reason that only the recipient can have, or that of an uncertain phrase; None if neither."""
+    temporary = _first(text, MAILBOX_FULL_PHRASES, TEMPORARY_PHRASES)
+    certain = temporary or CERTAIN_PHRASES.find(text)
+    return temporary or (certain and (UNCERTAIN_PHRASES.find(text) or certain))
 
 
 def _doubt(text: str) -> FailureReason | None:
@@ -171,7 +221,7 @@ def _doubt(text: str) -> FailureReason | None:
     return DOUBT_PHRASES.find(f" {' '.join(word for word in text.split() if '/' not in word)} ")
 
 
-def _first(text: str, *tables: PhraseTable) -> FailureReason | None:
+def _first(text: str, *tables: PhraseTable[FailureReason]) -> FailureReason | None:
     return next(filter(None, (table.find(text) for table in tables)), None)
 
 
@@ -195,13 +245,35 @@ def _confirmed(coded: FailureReason, text: str) -> FailureReason:
 
 
 def _by_phrases(detail: str, text: str, stage: SmtpStage) -> FailureReason | None:
-    found = HOST_PHRASES.find(text) or recipient_reason(text) or _first(text, CONTENT_PHRASES, GENERAL_PHRASES)
-    is_about_message = stage in (SmtpStage.DATA, SmtpStage.DOT) or REPLY_TO_MESSAGE in text
-    if found or is_about_message:
+    found = HOST_PHRASES.find(text) or _by_recipient_phrases(text, stage)
+    found = found or _first(text, CONTENT_PHRASES, GENERAL_PHRASES)
+    if found or stage in MESSAGE_STAGES:
         return found
-    return UNAVAILABLE_PHRASES.find(text) or (
-        None if detail.startswith(SECURITY_SUBJECT) else POSSIBLE_RECIPIENT_PHRASES.find(text)
-    )
+    return _by_ambiguous_phrases(detail, text)
+
+
+def _by_recipient_phrases(text: str, stage: SmtpStage) -> FailureReason | None:
+    """Return the reason about the recipient. In a reply to the message, only certain phrases are about one."""
+    if stage in MESSAGE_STAGES:
+        return certain_reason(text)
+    return recipient_reason(text)
+
+
+def _by_ambiguous_phrases(detail: str, text: str) -> FailureReason | None:
+    found = UNAVAILABLE_PHRASES.find(text)
+    if not found and not detail.startswith(SECURITY_SUBJECT):
+        found = POSSIBLE_RECIPIENT_PHRASES.find(text) or UNEXPLAINED_PHRASES.find(_unexplained(text))
+    return found and (_doubt(text) or found)
+
+
+def _unexplained(text: str) -> str:
+    """Return a text without its neutral end (clauses, links, hosts, numbers, addresses), closed by a dot."""
+    for clause in NEUTRAL_CLAUSES:
+        text = text.partition(clause)[0]
+    words = text.split()
+    while words and not words[-1].isalpha():
+        words.pop()
+    return f" {' '.join(words)} ."
 
 
 def _by_basic_code(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:

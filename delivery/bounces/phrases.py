@@ -1,15 +1,16 @@
 """Phrase tables, searched in the order in which they are written."""
 
 import re
+from typing import Generic, TypeVar
 
-from delivery.bounces.reasons import FailureReason
+T = TypeVar("T")
 
 GAPS = {"*": 60, "~": 20}
 GAP = re.compile(r"([*~])")
 
 
-class PhraseTable:
-    """Reasons with their phrases.
+class PhraseTable(Generic[T]):
+    """Reasons, or other values, with their phrases.
 
     A star in a phrase stands for up to sixty characters, a tilde for up to twenty. In a phrase with either, a bar
     separates alternatives of whole words: "user|mailbox*unknown|not found".
@@ -18,8 +19,9 @@ class PhraseTable:
     is linear in any text. A regular expression checks the gaps only if all parts of a gapped phrase occur.
     """
 
-    def __init__(self, *rows: tuple[FailureReason, tuple[str, ...]]) -> None:
-        self._rows = [
+    def __init__(self, *rows: tuple[T, tuple[str, ...]]) -> None:
+        self.rows = rows
+        self._searched = [
             (
                 reason,
                 [phrase for phrase in phrases if not GAP.search(phrase)],
@@ -28,10 +30,10 @@ class PhraseTable:
             for reason, phrases in rows
         ]
 
-    def find(self, text: str) -> FailureReason | None:
+    def find(self, text: str) -> T | None:
         """Return the reason of the first row with a phrase in the text, or None."""
         # Plain loops: generators take twice the time, and a bounce notice is searched a hundred times.
-        for reason, phrases, gapped in self._rows:
+        for reason, phrases, gapped in self._searched:
             for phrase in phrases:
                 if phrase in text:
                     return reason
@@ -67,5 +69,6 @@ def _piece(part: str) -> str:
     if part in GAPS:
         return f".{{0,{GAPS[part]}}}?"
     if "|" not in part:
-        return re.escape(part)
+        # A part begins a word: "ip*blocked" must not match "recipient ... blocked".
+        return (r"\b" if part[:1].isalnum() else "") + re.escape(part)
     return rf"\b(?:{'|'.join(map(re.escape, part.split('|')))})\b"

@@ -80,7 +80,9 @@ CERTAIN_PHRASES = PhraseTable(
         "domain expired", "domain is disabled", "domain~inactive", "recipient domain~not", "recipient domain must",
         "recipient domain does", "werent able to find the recipient domain", "domain mentioned*unknown",
         "no such domain at this location", "tenant or domain not found", "no route found to domain",
-        "domain name*does not appear to be registered", "host name is unknown",
+        "domain name*does not appear to be registered", "host name is unknown", "couldnt find a mail exchanger",
+        "record indicated no smtp service", "domain could not be found in dns", "domain was not found in dns",
+        "no mx record found for domain", "no mx found for domain", "no mx records found for domain",
     )),
     (FailureReason.INACTIVE, (
         f"account|mailbox~{SHUT}", "account blocked", "account is blocked", "account isblocked", "mailbox is blocked",
@@ -108,7 +110,7 @@ CERTAIN_PHRASES = PhraseTable(
         "no mail-box", "no account", "no local mailbox", "no matching user", "no matching recipient", "no one here",
         "no one at this", "no one with that", "no email address", "no known user", "no this user",
         "user was not found", "cannot find user", "couldnt find user", "cant find user", "could not find user",
-        "cannot find the recipient", "no existe", "n existe", "existe pas", "inexistant", "inexistente",
+        "cannot find the recipient", "no existe", " n existe", "existe pas", "inexistant", "inexistente",
         "inesistente", "desconocido", "inconnu", "sconosciut", "desconhecido", "desconhecida", "unbekannt",
         "nicht gefunden", "existiert nicht", "nao encontrado", "onbekend", "ukjent", "nie istnieje", "nie ma takiego",
         "non esiste", "nao existe", "não existe", "nicht vorhanden", "bestaat niet", "finns inte", "findes ikke",
@@ -140,7 +142,7 @@ CERTAIN_PHRASES = PhraseTable(
 LIKELY_PHRASES = PhraseTable(
     (FailureReason.BAD_ADDRESS, ("bad address syntax", "address syntax", "not a valid rfc")),
     (FailureReason.BAD_DOMAIN, (
-        "bad domain", "host not found", "host*not found", "couldnt find a mail exchanger", "domain*not exist",
+        "bad domain", "host not found", "host*not found", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
         "does not accept email", "no mail service", "domain has no", "domain isnt", "domain lookup failed",
         "domain must exist", "not currently being accepted", "domain*could not be resolved", "@ invalid domain name",
@@ -167,6 +169,18 @@ LIKELY_PHRASES = PhraseTable(
         "unrouteable", "unroutable", "misspelled", "several matches found", "doesnt handle mail for that",
         "cannot receive email", "cannot receive mail", "not allowed to this address", "non-existant",
         "server rejected recipients", "recipient not allowed", "recipient is not allowed",
+        "please check if address is correct",
+    )),
+)  # fmt: skip
+
+# Phrases of a host that is not sure, or gives several causes. They outweigh even a certain phrase, but not a code.
+UNCERTAIN_PHRASES = PhraseTable(
+    (FailureReason.POLICY, (
+        "may not exist", "might not exist", "may no longer exist", "möglicherweise", "berechtig", "peut-être",
+        "se peut que", "autoris", "quizá", "es posible que", "tal vez", "permiso", "potrebbe", "autorizza", "talvez",
+        "pode não", "permissão", "misschien", "mogelijk", "kanske", "måske", "kanskje", "może nie", "uprawnie",
+        "pravděpodobně", "oprávnění", "возможно", "разрешен", "可能不", "可能性", "かもしれ", "権限", "权限",
+        "權限", "권한",
     )),
 )  # fmt: skip
 
@@ -195,16 +209,29 @@ DOUBT_PHRASES = PhraseTable(
     (FailureReason.TOO_LARGE, ("too large", "too big", "size")),
 )  # fmt: skip
 
-# Phrases for unknown addresses that have other uses, too. Not searched in replies to the message itself.
+# Phrases for unknown addresses that have other uses, too. Not searched in replies to the message itself, and a doubt
+# phrase outweighs them.
 POSSIBLE_RECIPIENT_PHRASES = PhraseTable(
     (FailureReason.UNKNOWN_USER, (
-        "mailbox name", "recipient unavailable", "account unavailable", "account not available", "address rejected",
-        "rejected address", "rcpt rejected", "recipient rejected", "recipient @ rejected", "@ recipient rejected",
-        "recipient not accepted", "recipients not accepted", "recipient is not accepted", "recipient refused",
-        "rejected recipient", "address not accepted", "does not like recipient", "doesnt like recipient",
-        "recipient denied", "recipient @ denied", "recipients rejected", "rcpt refused", "destination not",
+        "mailbox name", "recipient unavailable", "account unavailable", "account not available", "destination not",
         "address error", "cannot deliver to", "cannot route to",
     )),
+)  # fmt: skip
+
+# Refusals of a recipient for any cause. They count only at the end of a text, for which the dot stands: in "Recipient
+# address rejected: <anything>" the words after the colon decide.
+UNEXPLAINED_PHRASES = PhraseTable(
+    (FailureReason.UNKNOWN_USER, (
+        "address rejected .", "rejected address .", "rcpt rejected .", "recipient rejected .",
+        "recipient @ rejected .",
+        "recipient not accepted .", "recipients not accepted .", "recipient is not accepted .", "recipient refused .",
+        "rejected recipient .", "address not accepted .", "does not like recipient .", "doesnt like recipient .",
+        "recipient denied .", "recipient @ denied .", "recipients rejected .", "rcpt refused .",
+    )),
+)  # fmt: skip
+# Clauses that may follow a refusal and explain nothing.
+NEUTRAL_CLAUSES = (
+    " in reply to ", " giving up on ", " see ", " please ", " remote host said ", " for more information", " for help",
 )  # fmt: skip
 
 # The wording of RFC 5321, section 4.2.3, for a 550 at RCPT; hosts also use it with security codes.

@@ -1,15 +1,16 @@
-"""Message composition: RFC 5322 headers and 7-bit MIME parts, with lines within their limits.
+"""Outgoing messages and their composition: RFC 5322 headers and 7-bit MIME parts, with lines within their limits.
 
-compose() is pure: the same OutgoingMessage gives the same bytes on every attempt.
+Composition is pure: the same OutgoingMessage gives the same bytes on every attempt, including the signature.
 """
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+from delivery.message.dkim import SigningKey, sign
 from delivery.message.encoding import encode_bytes, encode_text
 from delivery.message.errors import UnsafeHeader
 from delivery.message.headers import (
@@ -51,28 +52,43 @@ class File:
     content_id: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OutgoingMessage:
-    """The message of one recipient, with footer and tracking, before composition.
+    """One message for one recipient, with footer and tracking. SMTP sends its bytes; a provider's API takes its fields.
 
-    date: the same on every attempt. message_id: with angle brackets. unsubscribe_url: an ASCII http or https URL
-    that accepts one-click posts (RFC 8058). feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5
-    to 15 characters, without personal data.
+    return_path, recipient: the addr-specs of the envelope (MAIL FROM, RCPT TO). message_id: with angle brackets.
+    date: the same on every attempt. unsubscribe_url: an ASCII http or https URL that accepts one-click posts
+    (RFC 8058). feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without
+    personal data. key: None leaves the message unsigned. attempt: the current one, from 1. last_reason: of the attempt
+    before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
     """
 
+    return_path: str
+    recipient: str
     message_id: str
     date: datetime
     sender: Mailbox
     to: tuple[Mailbox, ...]
-    cc: tuple[Mailbox, ...]
-    reply_to: Mailbox | None
+    cc: tuple[Mailbox, ...] = ()
+    reply_to: Mailbox | None = None
     subject: str
-    html: str
+    html: str = ""
     text: str
     headers: tuple[tuple[str, str], ...] = ()
     files: tuple[File, ...] = ()
     unsubscribe_url: str | None = None
     feedback_id: str | None = None
+    key: SigningKey | None = None
+    attempt: int = 1
+    last_reason: str = ""
+    last_reply_age: timedelta = timedelta()
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return the composed message, signed at its date if it has a key. Raises UnsafeHeader."""
+        composed = compose(self)
+        return sign(composed, key=self.key, at=self.date) if self.key else composed
 
 
 def compose(message: OutgoingMessage) -> bytes:

@@ -7,12 +7,15 @@ From, a Sender or another List-Unsubscribe breaks the signature.
 import base64
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 # Not Return-Path, Received and Bcc, which other hosts write or remove.
 SIGNED = (
@@ -27,6 +30,10 @@ WHITE_SPACE = b" \t\r\n"
 LINE = 72
 # A body is hashed in chunks, to avoid two more copies of a large one.
 CHUNK_BYTES = 1024 * 1024
+# The only algorithm that sign() uses, and so the only one that verify() accepts.
+ALGORITHM = {"v": "1", "a": "rsa-sha256", "c": "relaxed/relaxed"}
+SIGNATURE_VALUE = re.compile(rb"(;\s*b\s*=)[^;]*")
+MAX_SIGNATURES = 5
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,8 @@ def sign(message: bytes, *, key: SigningKey, at: datetime | None = None) -> byte
     at: the signature time, by default now. The same message signed at the same time gives the same bytes.
     """
     end_of_head = message.index(b"\r\n\r\n")
-    headers = _headers(message[:end_of_head])
+    head = message[:end_of_head]
+    headers = _headers(head)
     names = [name for name in SIGNED for _ in range(len(headers.get(name, ())) + 1)]
     unsigned = "\r\n ".join(
         (
@@ -55,12 +63,50 @@ def sign(message: bytes, *, key: SigningKey, at: datetime | None = None) -> byte
             "b=",
         )
     ).encode("ascii")
+    data = _signed_data(head, names, unsigned=unsigned.partition(b":")[2])
+    signature = base64.b64encode(key.private.sign(data, PKCS1v15(), SHA256())).decode()
+    return b"".join((unsigned, _folded(signature).encode(), b"\r\n", message))
+
+
+def verify(message: bytes, *, domain: str, public_keys: Mapping[str, str]) -> bool:
+    """Return whether a message has a valid signature of sign() by a domain, covering its Message-ID.
+
+    public_keys: by selector, DER in base64, as in the DNS record. The message must have CRLF line ends.
+    """
+    head = message.partition(b"\r\n\r\n")[0]
+    values = _headers(head).get("dkim-signature", [])[:MAX_SIGNATURES]
+    return any(_is_valid(message, value, domain=domain, public_keys=public_keys) for value in values)
+
+
+def _is_valid(message: bytes, value: bytes, *, domain: str, public_keys: Mapping[str, str]) -> bool:
+    tags = {
+        name.strip(): "".join(tag.split())
+        for name, _, tag in (part.partition("=") for part in value.decode("latin-1").split(";"))
+    }
+    names = tags.get("h", "").lower().split(":")
+    is_ours = ALGORITHM.items() <= tags.items() and "l" not in tags and tags.get("d") == domain
+    if not is_ours or not {"from", "message-id"} <= set(names) or tags.get("s") not in public_keys:
+        return False
+    head, _, _ = message.partition(b"\r\n\r\n")
+    if tags.get("bh") != _body_hash(message, start=len(head) + 4):
+        return False
+    data = _signed_data(head, names, unsigned=SIGNATURE_VALUE.sub(rb"\1", value))
+    try:
+        key = load_der_public_key(base64.b64decode(public_keys[tags["s"]]))
+        assert isinstance(key, RSAPublicKey)
+        key.verify(base64.b64decode(tags.get("b", "")), data, PKCS1v15(), SHA256())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _signed_data(head: bytes, names: Sequence[str], *, unsigned: bytes) -> bytes:
+    """Return what a signature signs: the named headers, and the signature's own header without its value."""
+    headers = _headers(head)
     # The last occurrence of a header is signed first (section 5.4.2); a missing header adds nothing.
     signed = [_canonical(name, headers[name].pop()) for name in names if headers.get(name)]
     # The signature header itself is signed too, with an empty b= and no line end (section 3.7).
-    data = b"".join(signed) + _canonical("dkim-signature", unsigned.partition(b":")[2]).removesuffix(b"\r\n")
-    signature = base64.b64encode(key.private.sign(data, PKCS1v15(), SHA256())).decode()
-    return b"".join((unsigned, _folded(signature).encode(), b"\r\n", message))
+    return b"".join(signed) + _canonical("dkim-signature", unsigned).removesuffix(b"\r\n")
 
 
 def _headers(head: bytes) -> dict[str, list[bytes]]:
@@ -68,7 +114,7 @@ def _headers(head: bytes) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
     for header in HEADER_END.split(head):
         name, _, value = header.partition(b":")
-        found.setdefault(name.decode("ascii").strip().lower(), []).append(value)
+        found.setdefault(name.decode("latin-1").strip().lower(), []).append(value)
     return found
 
 

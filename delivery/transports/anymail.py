@@ -15,7 +15,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
-from delivery.message.delivery_request import DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.credentials import CredentialsBreaker
 from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
 from delivery.transports.interface import LeaseCheck, LeaseLost
@@ -56,14 +56,14 @@ class AnymailTransport:
         """Return a message for the operator if the provider rejects the credentials."""
         return "The provider rejects the credentials in ANYMAIL_*." if self._credentials.is_tripped else None
 
-    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
             return parked(FailureReason.LOGIN_REFUSED, "The provider rejects the credentials.")
         try:
             async with self._destination.slot():
                 with self._credentials.call():
-                    outcome = await self._call(request, lease)
+                    outcome = await self._call(message, lease)
         except DestinationBusy as busy:
             return busy.outcome
         self._record(outcome)
@@ -72,27 +72,27 @@ class AnymailTransport:
     def close(self) -> None:
         self._threads.shutdown(wait=False)
 
-    async def _call(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
+    async def _call(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
         loop = asyncio.get_running_loop()
-        call = loop.run_in_executor(self._threads, self._send, request, lease)
+        call = loop.run_in_executor(self._threads, self._send, message, lease)
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 return await call
         except TimeoutError:
             return outcome_unknown("The provider did not answer in time.")
 
-    def _send(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
+    def _send(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
         """Make the call; runs in a thread of the pool."""
-        message = provider_message(request, features=self._features)
+        email = provider_message(message, features=self._features)
         if not lease.is_valid():
             raise LeaseLost
         try:
-            self._connection().send_messages([message])
+            self._connection().send_messages([email])
         except AnymailError as error:
-            if refusal := _refusal(message):
+            if refusal := _refusal(email):
                 return refusal
             return outcome_for_error(error)
-        return _refusal(message) or _acceptance(message)
+        return _refusal(email) or _acceptance(email)
 
     def _connection(self) -> Any:
         """Return this thread's backend, opened once to keep its HTTPS connection."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
-from delivery.message.delivery_request import AttemptHistory, DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.attempt import SmtpAttempt
@@ -62,11 +62,11 @@ class DirectTransport:
         """Return None: no single host can stop all deliveries."""
         return None
 
-    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
-        domain = request.envelope.recipient.rpartition("@")[2]
+        domain = message.recipient.rpartition("@")[2]
         attempt = SmtpAttempt(
-            request, lease=lease, session_factory=self._session_factory, on_acceptance=DeliveryStatus.DELIVERED
+            message, lease=lease, session_factory=self._session_factory, on_acceptance=DeliveryStatus.DELIVERED
         )
         try:
             route = await self._routes.find(domain)
@@ -74,7 +74,7 @@ class DirectTransport:
             async with destination.slot():
                 return await attempt.run(destination, self._hosts(route))
         except NoRoute as error:
-            return _no_route(error, request.history)
+            return _no_route(error, message)
         except DnsError as error:
             return deferred(FailureReason.DNS, f"The DNS lookup failed: {error}")
         except TargetRefused:
@@ -111,10 +111,10 @@ def _priority(error: Exception) -> int:
     return next(rank for rank, kind in enumerate(ERROR_PRIORITY) if isinstance(error, kind))
 
 
-def _no_route(error: NoRoute, history: AttemptHistory) -> DeliveryOutcome:
+def _no_route(error: NoRoute, message: OutgoingMessage) -> DeliveryOutcome:
     """Bounce, or defer until a missing domain is confirmed."""
     failure = ROUTE_FAILURES[type(error)]
-    if isinstance(error, NoSuchDomain) and not _is_confirmed(history):
+    if isinstance(error, NoSuchDomain) and not _is_confirmed(message):
         return deferred(FailureReason.BAD_DOMAIN_UNCONFIRMED, f"{failure.code} {error}")
     reply = Reply(0, safe_text(f"{failure.code} {error}"))
     return DeliveryOutcome(
@@ -122,5 +122,5 @@ def _no_route(error: NoRoute, history: AttemptHistory) -> DeliveryOutcome:
     )
 
 
-def _is_confirmed(history: AttemptHistory) -> bool:
-    return history.reason == FailureReason.BAD_DOMAIN_UNCONFIRMED and history.age >= CONFIRM_AFTER
+def _is_confirmed(message: OutgoingMessage) -> bool:
+    return message.last_reason == FailureReason.BAD_DOMAIN_UNCONFIRMED and message.last_reply_age >= CONFIRM_AFTER

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from delivery.bounces.replies import DeliveryOutcome
-from delivery.message.delivery_request import DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 
 
 class LeaseLost(Exception):
@@ -19,7 +19,7 @@ class LeaseCheck(Protocol):
 class Transport(Protocol):
     """Delivers messages. One instance lives as long as the process, in its network loop."""
 
-    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
 
     @property

@@ -12,7 +12,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMultiAlternatives, get_connection
 
 from delivery.message.compose import File, Mailbox, OutgoingMessage
-from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.text import html_to_text
 
 MANY_TAGS = 10
@@ -47,14 +46,13 @@ def check_backend(backend: str, *, options: Mapping[str, Any] | None = None) -> 
     return Features(tags=tags, metadata=not _problem(connection, Features(metadata=True)))
 
 
-def provider_message(request: DeliveryRequest, *, features: Features) -> EmailMultiAlternatives:
+def provider_message(outgoing: OutgoingMessage, *, features: Features) -> EmailMultiAlternatives:
     """Return the message for the provider. To holds its recipient alone, so that copies do not name one another."""
-    outgoing = request.outgoing_message
     message = EmailMultiAlternatives(
         subject=outgoing.subject,
         body=outgoing.text or (html_to_text(outgoing.html) if outgoing.html else ""),
         from_email=_text(outgoing.sender),
-        to=[_text(_recipient_mailbox(outgoing, request.envelope.recipient))],
+        to=[_text(_recipient_mailbox(outgoing))],
         reply_to=[_text(outgoing.reply_to)] if outgoing.reply_to else None,
         headers=dict(outgoing.headers),
     )
@@ -62,10 +60,10 @@ def provider_message(request: DeliveryRequest, *, features: Features) -> EmailMu
         message.attach_alternative(outgoing.html, "text/html")
     for file in outgoing.files:
         message.attach(_part(file))
-    if features.tags and request.tags:
-        message.tags = list(request.tags[: features.tags])  # type: ignore[attr-defined]
-    if features.metadata and request.metadata:
-        message.metadata = dict(request.metadata)  # type: ignore[attr-defined]
+    if features.tags and outgoing.tags:
+        message.tags = list(outgoing.tags[: features.tags])  # type: ignore[attr-defined]
+    if features.metadata and outgoing.metadata:
+        message.metadata = dict(outgoing.metadata)  # type: ignore[attr-defined]
     return message
 
 
@@ -81,14 +79,15 @@ def _problem(connection: Any, features: Features) -> str | None:
     return None
 
 
-def _probe(features: Features) -> DeliveryRequest:
-    """Return a request that uses every feature of a message."""
-    outgoing = OutgoingMessage(
+def _probe(features: Features) -> OutgoingMessage:
+    """Return a message that uses every feature."""
+    return OutgoingMessage(
+        return_path="",
+        recipient="recipient@example.com",
         message_id="<probe@example.com>",
         date=datetime(2026, 1, 1, tzinfo=UTC),
         sender=Mailbox("Sender", "sender@example.com"),
         to=(Mailbox("Recipient", "recipient@example.com"),),
-        cc=(),
         reply_to=Mailbox("", "reply@example.com"),
         subject="Subject",
         html='<p>Text</p><img src="cid:logo">',
@@ -99,20 +98,15 @@ def _probe(features: Features) -> DeliveryRequest:
             ("X-Custom", "1"),
         ),
         files=(File("a.txt", "text/plain", b"a"), File("logo.png", "image/png", b"\x89PNG", "logo")),
-    )
-    tags = tuple(f"tag{number}" for number in range(features.tags))
-    return DeliveryRequest(
-        Envelope("", "recipient@example.com"),
-        outgoing,
-        tags=tags,
+        tags=tuple(f"tag{number}" for number in range(features.tags)),
         metadata={"a": "1"} if features.metadata else {},
     )
 
 
-def _recipient_mailbox(outgoing: OutgoingMessage, recipient: str) -> Mailbox:
+def _recipient_mailbox(outgoing: OutgoingMessage) -> Mailbox:
     """Return the mailbox of the recipient with the name that To or Cc gives; a bcc recipient has none."""
-    named = (mailbox for mailbox in (*outgoing.to, *outgoing.cc) if mailbox.spec.lower() == recipient.lower())
-    return next(named, Mailbox("", recipient))
+    named = (mailbox for mailbox in (*outgoing.to, *outgoing.cc) if mailbox.spec.lower() == outgoing.recipient.lower())
+    return next(named, Mailbox("", outgoing.recipient))
 
 
 def _text(mailbox: Mailbox) -> str:

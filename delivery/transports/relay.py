@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
-from delivery.message.delivery_request import DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.circuit_breaker import BreakerPolicy
 from delivery.transports.credentials import CredentialsBreaker
 from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
@@ -53,13 +53,13 @@ class RelayTransport:
         """Return a message for the operator if the relay rejects the login."""
         return "The relay rejects the login in SMTP_URL." if self._credentials.is_tripped else None
 
-    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
             return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login.")
         try:
             async with self._destination.slot():
-                return await self._attempt(request, lease)
+                return await self._attempt(message, lease)
         except DestinationBusy as busy:
             return busy.outcome
 
@@ -67,9 +67,9 @@ class RelayTransport:
         """Close the idle sessions."""
         self._destination.close()
 
-    async def _attempt(self, request: DeliveryRequest, lease: LeaseCheck) -> DeliveryOutcome:
+    async def _attempt(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
         attempt = SmtpAttempt(
-            request, lease=lease, session_factory=self._session_factory, on_acceptance=self._on_acceptance
+            message, lease=lease, session_factory=self._session_factory, on_acceptance=self._on_acceptance
         )
         with self._credentials.call():
             outcome = await attempt.run(self._destination, self._hosts())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.message.delivery_request import DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 
 DEFERRED_ATTEMPTS = 2
@@ -68,16 +68,16 @@ class SimulatorTransport:
     def trouble(self) -> str | None:
         return self._transport.trouble
 
-    async def deliver(self, request: DeliveryRequest, *, lease: LeaseCheck) -> DeliveryOutcome:
+    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message, or simulate its recipient."""
-        local, _, domain = request.envelope.recipient.lower().rpartition("@")
+        local, _, domain = message.recipient.lower().rpartition("@")
         if domain != self._domain:
-            return await self._transport.deliver(request, lease=lease)
+            return await self._transport.deliver(message, lease=lease)
         # A message that cannot be composed fails here as with a real transport.
-        request.message()
+        message.to_bytes()
         if not lease.is_valid():
             raise LeaseLost
-        return _simulate(local, request.history.attempt)
+        return _simulate(local, message.attempt)
 
 
 def _simulate(local: str, attempt: int) -> DeliveryOutcome:

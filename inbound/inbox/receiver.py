@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -37,11 +38,14 @@ class CatchAllHandler:
 
 async def serve(port: int) -> None:
     """Listen until the task is cancelled."""
+    await serve_on(socket.create_server((HOST, port)))
+
+
+async def serve_on(listener: socket.socket) -> None:
+    """Accept connections until the task is cancelled."""
     # One thread with one database connection: storing a message takes about 1 ms.
     with ThreadPoolExecutor(1, "store") as store_executor:
-        server = await asyncio.get_running_loop().create_server(
-            partial(_protocol, store_executor), host=HOST, port=port
-        )
+        server = await asyncio.get_running_loop().create_server(partial(_protocol, store_executor), sock=listener)
         try:
             async with server:
                 await server.serve_forever()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from inbound.reports.dsn import parse_address_field
-from inbound.reports.mime import Message, Part, read_message, unfold_fields
+from inbound.reports.mime import Message, read_message, unfold_fields
 from inbound.reports.report import RecipientStatus, Report, ReportKind
 
 # Other feedback types (virus, auth-failure, not-spam) are no complaint by the recipient.
@@ -17,6 +17,7 @@ KINDS = {
 RETURNED_TYPES = frozenset(
     {"message/rfc822", "text/rfc822-headers", "message/rfc822-headers", "message/global", "text/rfc822"}
 )
+COMPLETE_TYPES = frozenset({"message/rfc822", "message/global"})
 # Complaints without a feedback-report part: Outlook and older AOL.
 SUBJECT = re.compile(r"^\s*(complaint about message from|email feedback report for ip)", re.IGNORECASE)
 IN_BRACKETS = re.compile(r"<([^<>\s]{3,320})>")
@@ -38,11 +39,12 @@ def _report(message: Message, fields: list[tuple[str, str]]) -> Report:
     kind = KINDS.get(types[0] if types else "", ReportKind.UNKNOWN)
     named = (parse_address_field(value) for name, value in fields if name in RECIPIENTS)
     status = RecipientStatus(kind, tuple(dict.fromkeys(address for address in named if address)))
-    return Report(kind, (status,), tuple(dict.fromkeys(_references(message, fields))))
+    return_paths = tuple(dict.fromkeys(_return_paths(message, fields)))
+    return Report(kind, (status,), return_paths, tuple(_enclosed_messages(message)))
 
 
-def _references(message: Message, fields: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the return paths and Message-IDs that may identify the recipient. Hosts redact other fields."""
+def _return_paths(message: Message, fields: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the return paths that may identify the recipient. Hosts redact other fields."""
     yield from (
         parse_address_field(value)
         for name, value in fields
@@ -50,12 +52,13 @@ def _references(message: Message, fields: list[tuple[str, str]]) -> Iterator[str
     )
     for leaf in message.leaves:
         if leaf.content_type in RETURNED_TYPES:
-            yield from _returned_references(leaf)
+            for value in read_message(leaf.content).headers.get("return-path", ()):
+                found = IN_BRACKETS.search(value)
+                yield found[1] if found else value.strip()[:320]
 
 
-def _returned_references(leaf: Part) -> Iterator[str]:
-    returned = read_message(leaf.content)
-    for name in ("return-path", "message-id"):
-        for value in returned.headers.get(name, ()):
-            found = IN_BRACKETS.search(value)
-            yield found[1] if found else value.strip()[:320]
+def _enclosed_messages(message: Message) -> Iterator[bytes]:
+    """Yield the enclosed messages that are complete, so that their signature can be verified."""
+    for leaf in message.leaves:
+        if leaf.content_type in COMPLETE_TYPES:
+            yield leaf.content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") + b"\r\n"

@@ -6,11 +6,19 @@ of it. PHRASES covers that text; BOILERPLATE is ignored, because it occurs in no
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from delivery.bounces.bounce_phrases import CONTENT_PHRASES, GENERAL_PHRASES, HOST_PHRASES, SENDER_PHRASES
-from delivery.bounces.classification import SmtpStage, classify, normalized_text, recipient_reason
+from delivery.bounces.classification import (
+    SmtpStage,
+    classify,
+    normalized_text,
+    quoted_stage,
+    recipient_reason,
+)
 from delivery.bounces.phrases import PhraseTable
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
+from delivery.bounces.recipient_phrases import UNCERTAIN_PHRASES
 from delivery.bounces.replies import MAX_LENGTH, DeliveryStatus, Reply
 
 MAX_LINES = 60
@@ -42,6 +50,11 @@ PHRASES = PhraseTable(
         ),
     ),
 )
+# Notices that give several causes at once, in every language: recognized by a link. They outweigh any phrase.
+AMBIGUOUS_NOTICES = PhraseTable(
+    # Google Groups: no such group, or no permission to post.
+    (FailureReason.POLICY, ("groups.google.com/support", "topic.py?topic=25838")),
+)
 # Standard opening and closing sentences of notices of every cause.
 BOILERPLATE = re.compile(
     r"(unable|able|failed|not|n.t|trouble|error) (to )?(be )?(been )?(deliver|send|sent|reach|process)[^.:]{0,40}"
@@ -62,14 +75,16 @@ class BounceClassification:
     is_hard: bool = False
 
 
-def classify_bounce(*, status: str, code: int, diagnostic: str) -> BounceClassification:
-    """Return the classification of an SMTP reply in a report, by its codes and text."""
-    found = classify(Reply(code, f"{status} {diagnostic}"), stage=SmtpStage.REPORT)
+def classify_bounce(
+    *, status: str, code: int, diagnostic: str, quoted: SmtpStage = SmtpStage.REPORT
+) -> BounceClassification:
+    """Return the classification of an SMTP reply in a report, by its codes and text, and the stage in the notice."""
+    found = classify(Reply(code, f"{status} {diagnostic}"), stage=SmtpStage.REPORT, quoted=quoted)
     text = normalized_text(diagnostic)
     if found.reason is FailureReason.BAD_DOMAIN and any(error in text for error in PERMANENT_DNS_ERRORS):
         return BounceClassification(FailureReason.BAD_DOMAIN, is_hard=True)
-    reason = PHRASES.find(text)
-    if not reason:
+    reason = find_program_reason(text)
+    if not reason or quoted is not SmtpStage.REPORT:
         return BounceClassification(found.reason, found.status is DeliveryStatus.BOUNCED, found.is_recipient_fault)
     is_permanent = not status.startswith("4") and code // 100 != 4
     return BounceClassification(reason, is_permanent, is_permanent and reason in RECIPIENT_FAULTS)
@@ -79,14 +94,28 @@ def classify_notice(notice: str) -> BounceClassification:
     """Return the classification of a notice without status codes, by the first line that matches a phrase."""
     lines = notice.splitlines()[:MAX_LINES]
     reasons = (find(line) for find in (find_recipient_reason, find_message_reason) for line in lines)
-    reason = next(filter(None, reasons), FailureReason.UNDETERMINED)
+    found = next(filter(None, reasons), FailureReason.UNDETERMINED)
+    reason = AMBIGUOUS_NOTICES.find(notice.lower()) or found
     return BounceClassification(reason, is_hard=reason in RECIPIENT_FAULTS)
+
+
+def stage_of_notice(notice: str) -> SmtpStage:
+    """Return the stage of the first command that a notice quotes; REPORT if it quotes none."""
+    lines = notice.splitlines()[:MAX_LINES]
+    stages = (quoted_stage(f"{line} {following}") for line, following in pairwise([*lines, ""]))
+    return next((stage for stage in stages if stage is not SmtpStage.REPORT), SmtpStage.REPORT)
+
+
+def find_program_reason(text: str) -> FailureReason | None:
+    """Return the reason that a mail program's phrase gives, or that of an uncertain phrase beside it."""
+    found = PHRASES.find(text)
+    return (UNCERTAIN_PHRASES.find(text) if found in RECIPIENT_FAULTS else None) or found
 
 
 def find_recipient_reason(line: str) -> FailureReason | None:
     """Return the reason that a line of a notice gives about the recipient or the sender, None without one."""
     text = _without_boilerplate(line)
-    return PHRASES.find(text) or SENDER_PHRASES.find(text) or HOST_PHRASES.find(text) or recipient_reason(text)
+    return find_program_reason(text) or SENDER_PHRASES.find(text) or HOST_PHRASES.find(text) or recipient_reason(text)
 
 
 def find_message_reason(line: str) -> FailureReason | None:

@@ -3,10 +3,20 @@
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import FailureReason
-from inbound.reports.classification import BounceClassification, classify_bounce, classify_notice
+from inbound.reports import patterns
+from inbound.reports.classification import (
+    AMBIGUOUS_NOTICES,
+    BounceClassification,
+    classify_bounce,
+    classify_notice,
+    stage_of_notice,
+)
 from inbound.reports.mime import Message, unfold_fields
 from inbound.reports.report import RecipientStatus, ReportKind
 
@@ -45,11 +55,49 @@ Group = dict[str, str]
 def read_recipient_statuses(message: Message, notice: str) -> tuple[RecipientStatus, ...]:
     """Return a status for each recipient of a DSN; nothing for a message without status fields.
 
-    notice: the human-readable text, classified when the fields give no reason.
+    notice: the human-readable text, which gives the reason where the fields give none.
     """
-    classify_text = functools.cache(functools.partial(classify_notice, notice))
-    groups = (group for text in _status_texts(message) for group in _groups(text))
-    return tuple(_recipient_status(group, classify_text) for group in itertools.islice(groups, MAX_GROUPS))
+    read = functools.cache(NoticeFindings)
+    groups = list(itertools.islice((group for text in _status_texts(message) for group in _groups(text)), MAX_GROUPS))
+    named = {address.lower() for group in groups for address in _addresses(group)}
+    return tuple(_recipient_status(group, read(_notice_about(group, named, notice))) for group in groups)
+
+
+@dataclass(frozen=True)
+class NoticeFindings:
+    """A notice, or the section of it about one recipient. Read only where it is needed, and once."""
+
+    text: str
+
+    @cached_property
+    def classification(self) -> BounceClassification:
+        return classify_notice(self.text)
+
+    @cached_property
+    def stage(self) -> SmtpStage:
+        return stage_of_notice(self.text)
+
+    @cached_property
+    def ambiguous_reason(self) -> FailureReason | None:
+        return AMBIGUOUS_NOTICES.find(self.text.lower())
+
+    @cached_property
+    def is_warning(self) -> bool:
+        return bool(patterns.WARNING.search(self.text))
+
+
+def _notice_about(group: Group, named: set[str], notice: str) -> str:
+    """Return the lines of a notice about one of several recipients; the whole notice if it names none of them."""
+    own = {address.lower() for address in _addresses(group)}
+    if named <= own or not any(address in notice.lower() for address in named):
+        return notice
+    lines, is_own = [], False
+    for line in notice.splitlines():
+        mentioned = {found.lower().rstrip(".:,") for found in patterns.ADDRESS_IN_TEXT.findall(line[:500])} & named
+        is_own = bool(mentioned & own) if mentioned else is_own
+        if is_own:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _status_texts(message: Message) -> list[str]:
@@ -58,7 +106,7 @@ def _status_texts(message: Message) -> list[str]:
         return typed
     # Some gateways change the content type of the part, or flatten the message into text.
     plain = [leaf.text for leaf in message.leaves if leaf.content_type in {"text/plain", "application/octet-stream"}]
-    return [text for text in plain if RECIPIENT_LINE.search(text)]
+    return [patterns.RETURNED_PART.split(text, 1)[0] for text in plain if RECIPIENT_LINE.search(text)]
 
 
 def _groups(text: str) -> list[Group]:
@@ -91,18 +139,20 @@ def _continues(group: Group, following: Group) -> bool:
     return has_fields and not names_address and not following.keys() & group.keys() & RECIPIENT_FIELDS
 
 
-def _recipient_status(group: Group, classify_text: Callable[[], BounceClassification]) -> RecipientStatus:
+def _recipient_status(group: Group, notice: NoticeFindings) -> RecipientStatus:
     diagnostic = _without_type(group.get("diagnostic-code", ""))
     status, code = _status(group.get("status", ""), diagnostic), reply_code(diagnostic)
     kind = _kind(group, status, code)
     text = f"{diagnostic} {group.get('x-powermta-bouncecategory', '')} {group.get('x-supplementary-info', '')}"
+    # Some programs mark the recipients of a warning as failed.
+    is_warning = kind is ReportKind.BOUNCE and status.startswith("4") and notice.is_warning
     return build_failure_status(
-        kind=kind,
+        kind=ReportKind.DELAY if is_warning else kind,
         recipients=tuple(dict.fromkeys(_addresses(group))),
         status=status,
         code=code,
         diagnostic=text.strip()[:MAX_DIAGNOSTIC],
-        classify_text=classify_text,
+        notice=notice,
     )
 
 
@@ -113,17 +163,20 @@ def build_failure_status(
     status: str,
     code: int,
     diagnostic: str,
-    classify_text: Callable[[], BounceClassification],
+    notice: NoticeFindings,
 ) -> RecipientStatus:
-    """Return a status with its classification; `classify_text` is used if the diagnostic text gives no reason."""
+    """Return a status with its classification; the notice is classified if the diagnostic text gives no reason."""
     if kind not in {ReportKind.BOUNCE, ReportKind.DELAY}:
         return RecipientStatus(kind, recipients, status, code, diagnostic)
-    classification = classify_bounce(status=status, code=code, diagnostic=diagnostic)
-    if classification.reason is FailureReason.UNDETERMINED and classification.is_permanent:
-        classification = classify_text()
-    is_permanent = classification.is_permanent and kind is ReportKind.BOUNCE
-    is_hard = classification.is_hard and is_permanent
-    return RecipientStatus(kind, recipients, status, code, diagnostic, classification.reason, is_hard, is_permanent)
+    found = classify_bounce(status=status, code=code, diagnostic=diagnostic, quoted=notice.stage)
+    # Where the notice quotes a command, the reply to it has been classified.
+    if found.reason is FailureReason.UNDETERMINED and notice.stage is SmtpStage.REPORT:
+        found = notice.classification if found.is_permanent else replace(found, reason=notice.classification.reason)
+    if found.is_hard and notice.ambiguous_reason:
+        found = replace(found, reason=notice.ambiguous_reason, is_hard=False)
+    is_permanent = found.is_permanent and kind is ReportKind.BOUNCE
+    is_hard = found.is_hard and is_permanent
+    return RecipientStatus(kind, recipients, status, code, diagnostic, found.reason, is_hard, is_permanent)
 
 
 def status_code(text: str) -> str:

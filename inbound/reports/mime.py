@@ -95,11 +95,16 @@ def decode(data: bytes, charset: str = "") -> str:
 def _collect(part: Part, leaves: list[Part], *, depth: int) -> None:
     pieces = list(_pieces(part)) if depth < MAX_DEPTH else []
     if not pieces:
-        leaves.append(part)
+        leaves.append(_as_text(part) if part.content_type.startswith("multipart/") else part)
     for piece in pieces:
         if len(leaves) >= MAX_PARTS:
             return
         _collect(_part(piece), leaves, depth=depth + 1)
+
+
+def _as_text(part: Part) -> Part:
+    """Return a multipart without a readable part, whose boundary matches nothing, as plain text."""
+    return Part({**part.headers, "content-type": ("text/plain",)}, part.body)
 
 
 def _pieces(part: Part) -> Iterator[bytes]:

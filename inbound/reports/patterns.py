@@ -49,7 +49,7 @@ BODY = any_of(
     r"undeliver|(not|non)[- ]?deliver|not reach|rejected",
     r"(fatal|delivery|permanent) (delivery )?errors?",
     r"returned (mail|message)",
-    r"unknown (user|recipient)|user unknown",
+    r"unknown (user|recipient)|user unknown|invalid user address|no such user",
     r"failed (addresses|recipient)",
     r"nicht (zu)?gestellt|nicht erreicht|unzustellbar",
     r"n.a(vez)? pas pu|n.a pas été",
@@ -57,7 +57,13 @@ BODY = any_of(
     r"送信できません|配信|お届けできません|エラー|无法|無法",
     r"не (удалось|может|была)|доставлен",
 )
-# The program still retries.
+# Sentences that only a warning has: the program still retries.
+WARNING = any_of(
+    r"has not yet been delivered|this is a warning message only|this is just a warning",
+    r"you do not need to re-?send|no action is required on your part|temporary failure report",
+    r"delivery attempts will continue|will continue to (try|attempt)|still being (re)?tried",
+)
+# The program still retries, unless the notice is final.
 DELAYED = any_of(
     r"(has|have|was|were|is|been) (not yet been delivered|delayed)",
     r"not yet (been )?(able|deliver)",
@@ -71,9 +77,11 @@ DELAYED = any_of(
 )
 FINAL = any_of(
     r"permanent(ly)? (error|fail|fatal)|failed permanently|(?<!non-)fatal errors",
-    r"given? up|giving up|will not (retry|try|be re)|no further attempt",
-    r"could not be delivered to|expired|retry timeout exceeded|final",
+    r"\b(given|gave|giving) up|will not (retry|try|be re)|no further attempt",
+    r"could not be delivered to|expired|retry timeout exceeded|\bfinal(ly)?\b(?!-)",
 )
+# Clauses about what may happen later; they say nothing about the present.
+CONDITIONAL = any_of(r"\b(eventually|if|until|unless|before|once|may|might|when|will(?! not)) [^.]{0,200}")
 # The line at which the notice ends and the returned message begins.
 INDENT = r"^[ \t>*-]{0,40}"
 RETURNED_MESSAGE = any_of(
@@ -88,7 +96,12 @@ RETURNED_MESSAGE = any_of(
     rf"{INDENT}(message|mail) (headers?|text|body) follow",
     rf"{INDENT}the (headers?|body|first).{{0,40}}(of|follow)",
     rf"{INDENT}a copy of (the|your) (original )?(message|mail)",
+    r"content-type:[ \t]{0,9}(message/(rfc822|global)|text/rfc822)",
     rf"{INDENT}(return-path|received|dkim-signature|x-received|message-id|mime-version):[ \t]",
+)
+
+RETURNED_PART = re.compile(
+    r"^content-type:[ \t]{0,9}(?:message/(?:rfc822|global)|text/rfc822)", re.IGNORECASE | re.MULTILINE
 )
 
 # Text before an address at the start of a line, and text that may follow the address.
@@ -103,7 +116,7 @@ ADDRESS = re.compile(r"([^\s@<>\[\]\"'(),;:]{1,64}@[A-Za-z0-9.-]{3,255})([>\])\"
 AFTER_ADDRESS = any_of(
     r"$|[:;,(=\[-]|\.\.\.",
     r"\s*<",
-    r"\s+(on|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)",
+    r"\s+(on|error|-|\.\.\.|\(|invalid|unknown|user|failed|was|could|not|\[|=|:)",
 )
 # The original address of a forwarded one: Exim, Postfix and sendmail name both.
 FORWARDED_FROM = re.compile(
@@ -115,9 +128,13 @@ BRACKETED_ADDRESS = re.compile(
     r"[<\[(](?:smtp:)?([^\s@<>\[\]()]{1,64}@[a-z0-9.-]{3,255})[>\])]",
     re.IGNORECASE,
 )
-SENDER_FIELD = any_of(r"\s*(original )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:")
+ADDRESS_IN_TEXT = re.compile(r"[^\s@<>()\[\]\"',;:]{1,64}@[A-Za-z0-9.-]{3,255}")
+SENDER_FIELD = any_of(r"\s*(original |mail )?(from|sender|subject|message-?id|reply-to|return-path|date)\s*:")
+# Fields of a quoted message: what a notice shows beside the To field when it repeats the message's headers.
+MESSAGE_FIELD = any_of(r"[ \t>]*(subject|sent|date|sent date|from|message-?id|cc|importance|size)[ \t]*:")
+ADDRESSED_FIELD = any_of(r"[ \t>]*(to|cc|bcc)[ \t]*:")
 ROLE_ADDRESS = any_of(
-    r"^(mailer-daemon|postmaster|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@"
+    r"^(mailer-daemon|post_?master|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@"
 )
 
 # Headers of automatic replies: RFC 3834, section 5, and older programs.

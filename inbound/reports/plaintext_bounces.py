@@ -4,14 +4,13 @@ Exim, qmail, sendmail, Notes, Exchange, GroupWise, IMail and similar programs us
 at the start of a line, the reply of the remote host below it, then the returned message.
 """
 
-import functools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from inbound.reports import patterns
-from inbound.reports.classification import classify_notice, find_message_reason, find_recipient_reason
-from inbound.reports.dsn import MAX_DIAGNOSTIC, build_failure_status, reply_code, status_code
+from inbound.reports.classification import find_message_reason, find_recipient_reason
+from inbound.reports.dsn import MAX_DIAGNOSTIC, NoticeFindings, build_failure_status, reply_code, status_code
 from inbound.reports.mime import Message
 from inbound.reports.report import RecipientStatus, ReportKind
 
@@ -32,8 +31,7 @@ def read_recipient_statuses(message: Message, notice: str) -> tuple[RecipientSta
         status=status_code(diagnostic),
         code=reply_code(diagnostic),
         diagnostic=diagnostic,
-        # Without a diagnostic no line has matched a phrase, so there is nothing to classify.
-        classify_text=functools.partial(classify_notice, text if diagnostic else ""),
+        notice=NoticeFindings(text),
     )
     return (status,)
 
@@ -74,12 +72,12 @@ def _notice_lines(notice: str) -> list[str]:
 
 
 def _kind(message: Message, text: str) -> ReportKind:
+    """Return the kind of a notice. A warning stays one, whatever it says about the time after it."""
     subject_and_text = f"{message.header('subject')}\n{text}"
-    return (
-        ReportKind.DELAY
-        if patterns.DELAYED.search(subject_and_text) and not patterns.FINAL.search(text)
-        else ReportKind.BOUNCE
-    )
+    if patterns.WARNING.search(subject_and_text):
+        return ReportKind.DELAY
+    is_final = patterns.FINAL.search(patterns.CONDITIONAL.sub(" ", " ".join(text.split())))
+    return ReportKind.DELAY if patterns.DELAYED.search(subject_and_text) and not is_final else ReportKind.BOUNCE
 
 
 def _recipients(message: Message, lines: list[str]) -> list[str]:
@@ -88,8 +86,9 @@ def _recipients(message: Message, lines: list[str]) -> list[str]:
 
 
 def _addresses_in(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        if "@" not in line or patterns.SENDER_FIELD.match(line):
+    quoted = _quoted_headers(lines)
+    for number, line in enumerate(lines):
+        if "@" not in line or patterns.SENDER_FIELD.match(line) or number in quoted:
             continue
         found = (
             _leading_address(line[:400])
@@ -98,6 +97,16 @@ def _addresses_in(lines: list[str]) -> Iterator[str]:
         )
         if found and not patterns.ROLE_ADDRESS.match(found[1]):
             yield found[1].rstrip(".")
+
+
+def _quoted_headers(lines: list[str]) -> set[int]:
+    """Return the numbers of lines that quote the returned message's To or Cc: fields next to its other fields.
+
+    They name the recipient always, and so do not say whose address failed (docs/decisions/0030).
+    """
+    fields = {number for number, line in enumerate(lines) if patterns.MESSAGE_FIELD.match(line)}
+    addressed = {number for number, line in enumerate(lines) if patterns.ADDRESSED_FIELD.match(line)}
+    return {number for number in addressed if fields & {number - 1, number + 1} or {number - 1} & addressed & fields}
 
 
 def _original_addresses(lines: list[str]) -> dict[str, list[str]]:

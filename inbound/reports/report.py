@@ -39,11 +39,16 @@ class RecipientStatus:
 
 @dataclass(frozen=True)
 class Report:
-    """A parsed report. references: return paths and Message-IDs that a complaint encloses."""
+    """A parsed report.
+
+    return_paths: addresses that a complaint gives as the return path of the message it encloses.
+    enclosed: the complete messages that a complaint encloses, with CRLF line ends.
+    """
 
     kind: ReportKind
     recipient_statuses: tuple[RecipientStatus, ...] = ()
-    references: tuple[str, ...] = ()
+    return_paths: tuple[str, ...] = ()
+    enclosed: tuple[bytes, ...] = ()
 
     @property
     def recipients(self) -> tuple[str, ...]:

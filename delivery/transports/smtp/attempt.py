@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from delivery.message.delivery_request import DeliveryRequest
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.destinations import Destination
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.errors import SmtpError
@@ -21,18 +21,18 @@ class SmtpAttempt:
 
     def __init__(
         self,
-        request: DeliveryRequest,
+        message: OutgoingMessage,
         *,
         lease: LeaseCheck,
         session_factory: SessionFactory,
         on_acceptance: DeliveryStatus,
     ) -> None:
-        self._request = request
+        self._message = message
         self._lease = lease
         self._on_acceptance = on_acceptance
         self._session_factory = session_factory
         self._deadline = session_factory.deadline()
-        self._message = b""
+        self._composed = b""
 
     async def run(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
         """Return the outcome. hosts: the hosts to try, in order; at least one.
@@ -46,7 +46,9 @@ class SmtpAttempt:
                 destination.record_failure()
             else:
                 destination.record_reply()
-            return error.outcome()
+            return error.outcome(
+                sender_domain=self._message.sender.spec.rpartition("@")[2], recipient=self._message.recipient
+            )
 
     async def _try(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
         last: SmtpError | None = None
@@ -70,9 +72,9 @@ class SmtpAttempt:
 
     async def _send(self, destination: Destination, session: Session) -> DeliveryOutcome:
         try:
-            self._message = self._message or self._request.message()
+            self._composed = self._composed or self._message.to_bytes()
             receipt = await session.send(
-                self._request.envelope, self._message, lease=self._lease, deadline=self._deadline
+                self._message, composed=self._composed, lease=self._lease, deadline=self._deadline
             )
         finally:
             destination.return_session(session)

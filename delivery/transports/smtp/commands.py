@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from delivery.message.delivery_request import Envelope
+from delivery.message.compose import OutgoingMessage
 from delivery.message.errors import UnsafeAddress
 
 LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -13,25 +13,25 @@ NOT_XTEXT = re.compile(r"[^!-*,-<>-~]")
 MAX_ENVID = 100
 
 
-def mail_command(envelope: Envelope, *, size: int, extensions: Mapping[str, str]) -> bytes:
+def mail_command(message: OutgoingMessage, *, size: int, extensions: Mapping[str, str]) -> bytes:
     """Return MAIL FROM with the parameters that the host supports. Raises UnsafeAddress."""
-    command = f"MAIL FROM:<{_safe(envelope.sender)}>"
+    command = f"MAIL FROM:<{_safe(message.return_path)}>"
     if "SIZE" in extensions:
         command += f" SIZE={size}"
-    if not (envelope.recipient + envelope.sender).isascii():
+    if not (message.recipient + message.return_path).isascii():
         command += " SMTPUTF8"
     if "DSN" in extensions:
         # Each recipient has a separate return path, so it identifies the envelope as well.
-        envid = _xtext(envelope.sender)
+        envid = _xtext(message.return_path)
         command += " RET=HDRS" + (f" ENVID={envid}" if len(envid) <= MAX_ENVID else "")
     return f"{command}\r\n".encode()
 
 
-def rcpt_command(envelope: Envelope, *, notify: str, extensions: Mapping[str, str]) -> bytes:
+def rcpt_command(message: OutgoingMessage, *, notify: str, extensions: Mapping[str, str]) -> bytes:
     """Return RCPT TO. notify: the DSNs (RFC 3461, section 4.1) to request. Raises UnsafeAddress."""
-    command = f"RCPT TO:<{_safe(envelope.recipient)}>"
-    if "DSN" in extensions and envelope.recipient.isascii():
-        command += f" NOTIFY={notify} ORCPT=rfc822;{_xtext(envelope.recipient)}"
+    command = f"RCPT TO:<{_safe(message.recipient)}>"
+    if "DSN" in extensions and message.recipient.isascii():
+        command += f" NOTIFY={notify} ORCPT=rfc822;{_xtext(message.recipient)}"
     return f"{command}\r\n".encode()
 
 

@@ -1,6 +1,8 @@
 """SMTP errors and the outcome that each one stands for."""
 
-from delivery.bounces.classification import SmtpStage, classify
+from dataclasses import replace
+
+from delivery.bounces.classification import SmtpStage, classify, names_sender
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
 
@@ -37,10 +39,13 @@ class SmtpError(Exception):
         """Return whether the host had closed a kept connection, and so never saw the message."""
         return self.stage is SmtpStage.MAIL and self.reply.code in (0, CLOSING)
 
-    def outcome(self) -> DeliveryOutcome:
+    def outcome(self, *, sender_domain: str, recipient: str) -> DeliveryOutcome:
         """Return the outcome of the attempt that this error ended."""
         if self.reply.code:
             found = classify(self.reply, stage=self.stage)
+            is_sender = names_sender(self.reply.text, sender_domain=sender_domain, recipient=recipient)
+            if found.is_recipient_fault and is_sender:
+                found = replace(found, reason=FailureReason.POLICY, is_recipient_fault=False)
             return DeliveryOutcome(
                 found.status,
                 self.reply,

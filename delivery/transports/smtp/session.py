@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import Reply, reply_of
-from delivery.message.delivery_request import Envelope
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.smtp.commands import dot_stuffed, mail_command, rcpt_command
 from delivery.transports.smtp.connection import ConnectionBroken, InvalidReply, RawReply, SmtpConnection
@@ -66,16 +66,16 @@ class Session:
     def is_usable(self) -> bool:
         return self._connection.is_idle
 
-    async def send(self, envelope: Envelope, message: bytes, *, lease: LeaseCheck, deadline: float) -> Receipt:
+    async def send(self, message: OutgoingMessage, *, composed: bytes, lease: LeaseCheck, deadline: float) -> Receipt:
         """Send one message and return the reply to its final dot. Raises SmtpError and LeaseLost."""
         self._connection.deadline = deadline
         if self._needs_reset:
             await self._reset()
         self._needs_reset = True
-        commands = self._envelope_commands(envelope, message)
+        commands = self._envelope_commands(message, len(composed))
         try:
             await (self._send_pipelined if "PIPELINING" in self._extensions else self._send_one_by_one)(commands)
-            reply = await self._send_body(message, lease)
+            reply = await self._send_body(composed, lease)
         except (asyncio.CancelledError, LeaseLost):
             self.close()
             raise
@@ -186,20 +186,20 @@ class Session:
             self._connection.close()
             raise connection_error(SmtpStage.MAIL, f"The host refused RSET: {error}") from error
 
-    def _envelope_commands(self, envelope: Envelope, message: bytes) -> list[tuple[SmtpStage, bytes]]:
-        self._check_extensions(envelope, message)
+    def _envelope_commands(self, message: OutgoingMessage, size: int) -> list[tuple[SmtpStage, bytes]]:
+        self._check_extensions(message, size)
         return [
-            (SmtpStage.MAIL, mail_command(envelope, size=len(message), extensions=self._extensions)),
-            (SmtpStage.RCPT, rcpt_command(envelope, notify=self._host.notify, extensions=self._extensions)),
+            (SmtpStage.MAIL, mail_command(message, size=size, extensions=self._extensions)),
+            (SmtpStage.RCPT, rcpt_command(message, notify=self._host.notify, extensions=self._extensions)),
             (SmtpStage.DATA, b"DATA\r\n"),
         ]
 
-    def _check_extensions(self, envelope: Envelope, message: bytes) -> None:
+    def _check_extensions(self, message: OutgoingMessage, size: int) -> None:
         limit = self._extensions.get("SIZE", "")
-        if limit.isdigit() and 0 < int(limit) < len(message):
-            text = f"5.3.4 The message has {len(message)} bytes; the host accepts at most {limit}."
+        if limit.isdigit() and 0 < int(limit) < size:
+            text = f"5.3.4 The message has {size} bytes; the host accepts at most {limit}."
             raise SmtpError(SmtpStage.MAIL, Reply(552, text))
-        if not envelope.recipient.isascii() and "SMTPUTF8" not in self._extensions:
+        if not message.recipient.isascii() and "SMTPUTF8" not in self._extensions:
             raise SmtpError(
                 SmtpStage.MAIL, Reply(550, "5.6.7 The address requires SMTPUTF8, which the host does not offer.")
             )
@@ -230,8 +230,8 @@ class Session:
     def _timeout(self, stage: SmtpStage) -> float:
         return self._timeouts.data if stage is SmtpStage.DATA else self._timeouts.envelope
 
-    async def _send_body(self, message: bytes, lease: LeaseCheck) -> Reply:
-        data = dot_stuffed(message)
+    async def _send_body(self, composed: bytes, lease: LeaseCheck) -> Reply:
+        data = dot_stuffed(composed)
         *blocks, last = [data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES)]
         for block in blocks:
             await self._write_block(block)
