@@ -1,4 +1,4 @@
-"""Documentation pages under `/docs/`: the API reference and the error catalogue. Both work offline."""
+"""Documentation: the OpenAPI document, and under `/docs/` the API reference and the error catalogue. All offline."""
 
 import inspect
 import json
@@ -10,16 +10,34 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from api.errors import Problem
-from api.openapi import problem_example
-from api.schema import PROBLEM_DESCRIPTIONS
+from api.openapi import openapi_document, problem_example
+from api.schema import PROBLEM_DESCRIPTIONS, Operation, describe_view, response
 
 # Redoc's styled-components inserts <style> elements, and its search index is built by a worker from a blob URL.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+@describe_view(
+    get=Operation(
+        "getOpenApi",
+        "Get the OpenAPI document",
+        "Returns this description of the API in OpenAPI 3.1. No API key is required.",
+        response({"type": "object"}, "The document.", {"openapi": "3.1.1", "info": {}, "paths": {}}),
+    )
+)
+class OpenApiView(APIView):
+    authentication_classes = ()
+    permission_classes = ()
+
+    def get(self, request: Request) -> HttpResponse:
+        return HttpResponse(openapi_document(), content_type="application/json")
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class LengthRequired(Problem):
 
 
 class PayloadTooLarge(Problem):
-    """The body is larger than 20 MiB.
+    """The body is larger than this operation allows: 20 MiB for `send` and `batch`, 5 MiB for templates, else 1 MiB.
 
     Send smaller attachments, or link to the files instead.
     """
@@ -140,8 +140,8 @@ class ServiceUnavailable(Problem):
 class Overloaded(Problem):
     """The server is receiving more requests than it can process in time, and this request waited too long.
 
-    Nothing was accepted; the request was not read. Wait for the number of seconds in `Retry-After` and send fewer
-    concurrent requests; a batch request accepts up to 500 emails.
+    The request was not processed, and nothing was accepted. Wait for the number of seconds in `Retry-After` and send
+    fewer concurrent requests; a batch request accepts up to 500 emails.
     """
 
     status, code, title = 503, "overloaded", "Overloaded"

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -28,6 +28,7 @@ FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
     exceptions.NotAcceptable: (errors.NotAcceptable, errors.NOT_ACCEPTABLE_DETAIL),
     exceptions.UnsupportedMediaType: (errors.UnsupportedMediaType, "Send the body as application/json."),
     exceptions.ParseError: (errors.InvalidJson, "The body is not valid JSON."),
+    UnreadablePostError: (errors.InvalidJson, "The body did not arrive completely."),
     PermissionDenied: (errors.NotFound, errors.NOT_FOUND_DETAIL),
 }
 # Codes of DRF that the API names more precisely.
@@ -78,6 +79,10 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _error_response(request, errors.NotFound(errors.NOT_FOUND_DETAIL), status=404)
+
+
+def too_large(request: HttpRequest) -> HttpResponse:
+    return _error_response(request, errors.PayloadTooLarge("The body is too large."), status=413)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from api.schema import (
     ProblemDescription,
     Schema,
 )
+from lib.datetimes import parse_datetime
 from lib.model_fields import IdField
 
 INTRODUCTION = Path(__file__).with_name("introduction.md")
@@ -71,8 +73,17 @@ class ApiSchema(AutoSchema):
         return [OTHER_TAGS.get(resource, resource.capitalize())]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # List operations declare their page serializer explicitly.
+        # api.schema describes pages.
         return False
+
+    def get_filter_backends(self) -> list[Any]:
+        is_filtered = self.method == "GET" and not getattr(self.view, "detail", True)
+        return getattr(self.view, "filter_backends", []) if is_filtered else []
+
+    def _get_parameters(self) -> list[Schema]:
+        parameters = super()._get_parameters()
+        filters = {parameter["name"] for parameter in self._get_filter_parameters()}  # type: ignore[no-untyped-call]
+        return sorted(parameters, key=lambda parameter: parameter["name"] in filters)
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:  # noqa: FBT001, FBT002
         schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
@@ -209,11 +220,26 @@ def _problem_schemas() -> dict[str, Schema]:
 
 def _problem_schema(description: ProblemDescription) -> Schema:
     fixed = {"code": {"const": description.problem.code}, "status": {"const": description.problem.status}}
-    members = {"type": "object", "properties": {**fixed, **description.members}}
-    required = [name for name in description.members if name not in description.optional]
+    added = {name: _schema_of(value) for name, value in description.example.items()}
+    members = {"type": "object", "properties": {**fixed, **added}}
+    required = [name for name in added if name not in description.optional]
     if required:
         members["required"] = required
     return {"title": description.problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
+
+
+def _schema_of(example: Any) -> Schema:
+    """Return the schema of values like the example."""
+    if isinstance(example, dict):
+        properties = {name: _schema_of(value) for name, value in example.items()}
+        return {"type": "object", "properties": properties, "required": list(example)}
+    if isinstance(example, list):
+        return {"type": "array", "items": _schema_of(example[0])}
+    if isinstance(example, Enum):
+        return {"enum": [member.value for member in type(example)]}
+    if isinstance(example, int):
+        return {"type": "integer"}
+    return {"type": "string", "format": "date-time"} if parse_datetime(example) else {"type": "string"}
 
 
 def _example(description: ProblemDescription) -> Schema:

@@ -6,17 +6,29 @@ PostgreSQL, and fails on 100,000 open brackets with a 500.
 
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from api.errors import InvalidJson, LengthRequired, PayloadTooLarge, UnsupportedMediaType
 
+# Of an operation, unless its view allows more: MAX_BODY_BYTES is for attachments and batches (docs/decisions/0079).
+DEFAULT_BODY_BYTES = 1024 * 1024
 MAX_BODY_BYTES = 20 * 1024 * 1024
+# Values and keys of a body: each takes up to 100 bytes of memory and a microsecond.
+MAX_VALUES = 250_000
+# UTF-8 beyond U+FFFF, such as emoji: one such character makes Python store the whole text with four bytes each.
+MAX_WIDE_BYTES = 8 * 1024 * 1024
+WIDE = re.compile(rb"[\xf0-\xf4]")
+LONG_BASE64 = re.compile(rb"[A-Za-z0-9+/=]{65536,}")
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 64
+ANY_MEDIA_TYPE = "*/*"
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -28,7 +40,7 @@ class StrictJSONParser(BaseParser):
         return parse_object(stream.read(MAX_BODY_BYTES + 1))
 
 
-def check_body_headers(request: Request) -> None:
+def check_body_headers(request: Request, *, max_bytes: int) -> None:
     """Refuse a body by its headers, before authentication and before a byte is read."""
     meta = request.META
     if request.method not in BODY_METHODS:
@@ -44,12 +56,14 @@ def check_body_headers(request: Request) -> None:
         raise UnsupportedMediaType("Send the body uncompressed; compressed bodies are not supported.")
     if meta.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != "application/json":
         raise UnsupportedMediaType("Send the body as application/json.")
-    if int(length) > MAX_BODY_BYTES:
-        raise PayloadTooLarge(f"The body has {int(length):,} bytes; at most {MAX_BODY_BYTES:,} are allowed.")
+    if int(length) > max_bytes:
+        raise PayloadTooLarge(f"The body has {int(length):,} bytes; at most {max_bytes:,} are allowed here.")
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises InvalidJson for all input listed in docs/specification.md, Conventions."""
+    _refuse_too_many_values(body)
+    _refuse_too_wide(body)
     value = _parse(body)
     if not isinstance(value, dict):
         raise InvalidJson("The body must be a JSON object.")
@@ -59,6 +73,32 @@ def parse_object(body: bytes) -> dict[str, Any]:
         if not text.isascii() and _has_lone_surrogate(text):
             raise InvalidJson("A string contains an unpaired surrogate; send complete characters.")
     return value
+
+
+def _refuse_too_many_values(body: bytes) -> None:
+    """Raise InvalidJson for more than MAX_VALUES values and keys, without building one of them."""
+    if _count_values(body) <= MAX_VALUES:
+        return
+    # The count includes commas and colons of texts, such as CSS in HTML; without the texts it is exact.
+    plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    if plain.count(b'"') <= 2 * MAX_VALUES and _count_values(b"".join(plain.split(b'"')[::2])) <= MAX_VALUES:
+        return
+    raise InvalidJson(f"The body has more than {MAX_VALUES:,} values and keys. Send fewer in a request.")
+
+
+def _count_values(body: bytes) -> int:
+    """Return the number of structural characters: every value and key but the first follows one."""
+    return sum(map(body.count, (b"[", b"{", b",", b":")))
+
+
+def _refuse_too_wide(body: bytes) -> None:
+    if len(body) <= MAX_WIDE_BYTES or not WIDE.search(body):
+        return
+    if len(LONG_BASE64.sub(b"", body)) > MAX_WIDE_BYTES:
+        raise InvalidJson(
+            f"A body with emoji or other characters beyond U+FFFF can have at most {MAX_WIDE_BYTES:,} bytes "
+            "without its attachments. Send less in a request."
+        )
 
 
 def _parse(body: bytes) -> Any:
@@ -138,3 +178,16 @@ def _has_lone_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+class Negotiation(DefaultContentNegotiation):
+    """DRF's negotiation, only for clients that request a media type: it costs as much as checking an API key."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> Any:
+        """Return the renderer and its media type."""
+        if request.META.get("HTTP_ACCEPT", ANY_MEDIA_TYPE) == ANY_MEDIA_TYPE:
+            first = next(iter(renderers))
+            return first, first.media_type
+        return super().select_renderer(request, renderers, format_suffix)

@@ -1,25 +1,27 @@
-"""OpenAPI descriptions: an app writes one `operation(…)` per view method and one `describe_problem(…)` per error.
+"""OpenAPI descriptions: an app writes one `Operation(…)` per view method and one `describe_problem(…)` per error.
 
-    emails_schema = extend_schema_view(
-        send=operation("sendEmail", "Send an email", "…", responses=[response(202, AcceptedOutput, …)], problems=[…]),
+    domains_schema = keyed_view(
+        retrieve=Operation("getDomain", "Get a domain", "…", response(DomainSerializer, "The domain.", DOMAIN)),
     )
 
 Requests do not use these descriptions; api.openapi builds the document from them.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.views import APIView
 
 from api import errors
 from api.errors import Problem
 from api.pagination import MAX_LIMIT
 
 Schema = dict[str, Any]
+V = TypeVar("V", bound=type[APIView])
 ID = "[0-9A-Za-z]{22}"
 
 # Extensions that api.openapi reads and removes from the document.
@@ -33,15 +35,14 @@ BODY_MAY_BE_EMPTY = "x-body-may-be-empty"
 class ProblemDescription:
     """The wire format of a problem.
 
-    detail, example: values of the documented example. members: schemas of the members that this code adds to the common
-    ones, all required except the optional ones. headers: names of additional response headers.
+    detail: of the documented example. example: values of the members that this code adds to the common ones, all
+    required except the optional ones; their schemas are derived. headers: names of additional response headers.
     """
 
     problem: type[Problem]
     detail: str
-    members: Mapping[str, Schema] = field(default_factory=dict)
-    optional: frozenset[str] = frozenset()
     example: Mapping[str, Any] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
     headers: tuple[str, ...] = ()
 
 
@@ -55,27 +56,7 @@ def describe_problem(problem: type[Problem], detail: str, **options: Any) -> Pro
     return described
 
 
-def array_of(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def object_of(properties: Mapping[str, Schema], *, optional: Iterable[str] = ()) -> Schema:
-    """Return the schema of an object; all members are required except the optional ones."""
-    required = [name for name in properties if name not in set(optional)]
-    return {"type": "object", "properties": dict(properties), "required": required}
-
-
-TEXT: Schema = {"type": "string"}
-INTEGER: Schema = {"type": "integer"}
-# One end of a range in a query.
-DATE_OR_DATETIME: Schema = {
-    "anyOf": [
-        {"type": "string", "format": "date"},
-        {"type": "string", "format": "date-time"},
-        # As with every filter, an empty value counts as absent.
-        {"const": ""},
-    ]
-}
+PAGE_NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 
 INVALID_JSON = describe_problem(errors.InvalidJson, "Expecting ',' delimiter at line 3, column 5.")
 NOT_FOUND = describe_problem(errors.NotFound, errors.NOT_FOUND_DETAIL)
@@ -90,7 +71,6 @@ UNSUPPORTED_MEDIA_TYPE = describe_problem(errors.UnsupportedMediaType, "Send the
 VALIDATION_ERROR = describe_problem(
     errors.InvalidFields,
     errors.INVALID_FIELDS_DETAIL,
-    members={"errors": array_of(object_of({"field": TEXT, "code": TEXT, "detail": TEXT}))},
     example={
         "errors": [
             {"field": "to[1]", "code": "invalid_email", "detail": "'ada@' is not an email address."},
@@ -119,110 +99,153 @@ COMMON_PROBLEMS = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE, OVERLOAD
 # The document lists operations in the order of their descriptions.
 _positions = itertools.count()
 
+# The HTTP methods of view methods that are not extra actions, and those among them with an id in the path.
+HTTP_METHODS = {"list": "get", "retrieve": "get", "create": "post", "partial_update": "patch", "destroy": "delete"}
+DETAIL_METHODS = frozenset({"retrieve", "partial_update", "destroy"})
 BODY_PROBLEMS = (INVALID_JSON, LENGTH_REQUIRED, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE)
 
 
 @dataclass(frozen=True)
 class ResponseDescription:
-    """A successful response. examples: values by title. headers: names of the headers that it may have."""
+    """A successful response. shape: a serializer or a schema. examples: values by title. headers: names."""
 
-    status: int
     shape: Any
     description: str
+    status: int
     examples: Mapping[str, Any]
     headers: tuple[str, ...] = ()
     media_type: str = "application/json"
 
     @property
     def openapi(self) -> OpenApiResponse:
-        return OpenApiResponse(self.shape, self.description, examples_of(self.examples))
+        return OpenApiResponse(self.shape, self.description, _examples(self.examples))
 
 
-def response(status: int, shape: Any, description: str, **options: Any) -> ResponseDescription:
-    """Describe a successful response.
+def response(shape: Any, description: str, example: Any = None, *, status: int = 200, **options: Any) -> Any:
+    """Describe a successful response. options: examples, in place of one example; headers; media_type."""
+    examples = options.pop("examples", None) or {description.rstrip("."): example}
+    return ResponseDescription(shape, description, status, examples, **options)
 
-    shape: a serializer or a schema. options: example, or examples by title; headers; media_type.
+
+@dataclass(frozen=True)
+class Operation:
+    """The description of a view method. bodies: examples of the body by title.
+
+    responses: one or several. The response of a list is described by one of its items. problems: those that the view
+    does not imply. parameters: serializers of the query, or single parameters.
     """
-    examples = options.pop("examples", None) or {description.rstrip("."): options.pop("example")}
-    return ResponseDescription(status, shape, description, examples, **options)
+
+    operation_id: str
+    summary: str
+    description: str
+    responses: ResponseDescription | Sequence[ResponseDescription]
+    problems: Sequence[ProblemDescription] = ()
+    body: type[serializers.Serializer[Any]] | None = None
+    bodies: Mapping[str, Any] = field(default_factory=dict)
+    body_may_be_empty: bool = False
+    parameters: Sequence[Any] = ()
+    position: int = field(default_factory=lambda: next(_positions))
 
 
-def operation(
-    operation_id: str,
-    summary: str,
-    description: str,
-    *,
-    responses: Sequence[ResponseDescription],
-    problems: Iterable[ProblemDescription] = (),
-    body: type[serializers.Serializer[Any]] | None = None,
-    bodies: Mapping[str, Any] | None = None,
-    body_may_be_empty: bool = False,
-    parameters: Sequence[OpenApiParameter] = (),
-    **options: Any,
-) -> Callable[[Any], Any]:
-    """Describe a method of a view. bodies: examples of the body by title.
+@dataclass(frozen=True)
+class Access:
+    """The effect of authentication on an operation: a sentence of its description, and problems."""
 
-    Problems common to all operations, or to all operations with a body, are added automatically.
+    note: str = ""
+    problems: Sequence[ProblemDescription] = ()
+
+
+PUBLIC = Access()
+
+
+def describe_view(access: Callable[[Any, str], Access] | None = None, **operations: Operation) -> Callable[[V], V]:
+    """Return a decorator that describes the methods of a view. access: by view and method name.
+
+    Problems are derived: of bodies, of query parameters, of ids in the path, and those of every operation.
     """
-    body_problems = (*BODY_PROBLEMS, VALIDATION_ERROR) if body else ()
-    all_problems = [*problems, *body_problems, *COMMON_PROBLEMS]
-    extensions = {
-        PROBLEMS: sorted({one.problem.code for one in all_problems}),
-        POSITION: next(_positions),
-        HEADERS: {str(one.status): list(one.headers) for one in responses},
-        BODY_MAY_BE_EMPTY: body_may_be_empty,
-    }
+
+    def describe(view: V) -> V:
+        described = {
+            name: _describe(view, name, one, access(view, name) if access else PUBLIC)
+            for name, one in operations.items()
+        }
+        return extend_schema_view(**described)(view)
+
+    return describe
+
+
+def http_method(view: Any, name: str) -> str:
+    """Return the HTTP method of a view method, in lower case."""
+    return str(next(iter(getattr(getattr(view, name), "mapping", ())), HTTP_METHODS.get(name, name)))
+
+
+def _describe(view: Any, name: str, operation: Operation, access: Access) -> Callable[[Any], Any]:
+    responses = [operation.responses] if isinstance(operation.responses, ResponseDescription) else operation.responses
+    parameters = list(operation.parameters)
+    if name == "list":
+        limit = view.pagination_class.default_limit
+        responses = [_page_of(one, limit) for one in responses]
+        parameters += _paging(limit)
+    problems = [*operation.problems, *_implied_problems(view, name, operation), *access.problems]
     return extend_schema(
-        operation_id=operation_id,
-        summary=summary,
-        description=description,
-        request=body,
+        operation_id=operation.operation_id,
+        summary=operation.summary,
+        description=f"{operation.description}\n\n{access.note}".strip(),
+        request=operation.body,
         responses={(one.status, one.media_type): one.openapi for one in responses},
-        examples=[OpenApiExample(title, value, request_only=True) for title, value in (bodies or {}).items()],
-        parameters=list(parameters),
-        extensions=extensions,
-        **options,
+        examples=[OpenApiExample(title, value, request_only=True) for title, value in operation.bodies.items()],
+        parameters=parameters,
+        extensions={
+            PROBLEMS: sorted({one.problem.code for one in problems}),
+            POSITION: operation.position,
+            HEADERS: {str(one.status): list(one.headers) for one in responses},
+            BODY_MAY_BE_EMPTY: operation.body_may_be_empty,
+        },
     )
 
 
-def examples_of(values: Mapping[str, Any]) -> list[OpenApiExample]:
-    return [OpenApiExample(title, value) for title, value in values.items()]
+def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[ProblemDescription]:
+    is_detail = getattr(getattr(view, name), "detail", name in DETAIL_METHODS)
+    has_filters = hasattr(view, "filterset_class") and not is_detail and http_method(view, name) == "get"
+    has_query = has_filters or name == "list" or any(isinstance(one, type) for one in operation.parameters)
+    yield from COMMON_PROBLEMS
+    if operation.body:
+        yield from BODY_PROBLEMS
+    if operation.body or has_query:
+        yield VALIDATION_ERROR
+    if is_detail:
+        yield NOT_FOUND
 
 
-def query(name: str, schema: Schema, description: str, **options: Any) -> OpenApiParameter:
-    return OpenApiParameter(name, schema, OpenApiParameter.QUERY, description=description, **options)
-
-
-def header(name: str, schema: Schema, description: str, **options: Any) -> OpenApiParameter:
-    return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=description, **options)
-
-
-def paging(*, default: int) -> tuple[OpenApiParameter, OpenApiParameter]:
-    """Return the parameters page and limit; a limit above 100 is reduced, so the schema has no such maximum."""
-    number = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
-    return (
-        query("page", {**number, "default": 1}, "The page number, from 1. A page past the end is empty."),
-        query(
-            "limit",
-            {**number, "default": default},
-            f"Items per page. A larger value than {MAX_LIMIT} is reduced to {MAX_LIMIT}, also in the response.",
-        ),
-    )
-
-
-def page_of(items: type[serializers.Serializer[Any]], *, name: str) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of a list: `{data, total, page, limit}`."""
+def _page_of(item: ResponseDescription, limit: int) -> ResponseDescription:
+    """Return the response of a list, `{data, total, page, limit}`, from the description of one item."""
+    name = item.shape.__name__.removesuffix("Serializer").removesuffix("Item")
     members = {
-        "data": items(many=True),
+        "data": item.shape(many=True),
         "total": serializers.IntegerField(min_value=0),
         "page": serializers.IntegerField(min_value=1),
         "limit": serializers.IntegerField(min_value=1, max_value=MAX_LIMIT),
     }
-    return type(name, (serializers.Serializer,), members)
+    examples = {
+        title: {"data": [value], "total": 1, "page": 1, "limit": limit} for title, value in item.examples.items()
+    }
+    return replace(item, shape=type(f"{name}Page", (serializers.Serializer,), members), examples=examples)
 
 
-class DeletedSerializer(serializers.Serializer[Any]):
-    """The id of a deleted object."""
+def _paging(limit: int) -> list[OpenApiParameter]:
+    """Return the parameters page and limit; a limit above 100 is reduced, so the schema has no such maximum."""
+    return [
+        OpenApiParameter(name, PAGE_NUMBER | {"default": default}, description=text)
+        for name, default, text in (
+            ("page", 1, "The page number, from 1. A page past the end is empty."),
+            (
+                "limit",
+                limit,
+                f"Items per page. A larger value than {MAX_LIMIT} is reduced to {MAX_LIMIT}, also in the response.",
+            ),
+        )
+    ]
 
-    id = serializers.CharField()
-    deleted = serializers.BooleanField()
+
+def _examples(values: Mapping[str, Any]) -> list[OpenApiExample]:
+    return [OpenApiExample(title, value) for title, value in values.items()]

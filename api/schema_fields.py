@@ -1,41 +1,20 @@
-"""OpenAPI schemas of serializers and fields, where drf-spectacular cannot derive them.
+"""OpenAPI schemas of serializers, where drf-spectacular cannot derive them.
 
-show_as(BodyField, {"type": "string", "maxLength": 1_048_576})
-refine(SendInput, properties={"cc": {"maxItems": 50}}, anyOf=[…])
+refine_schema(SendInput, properties={"attachments": {"maxItems": 10}}, anyOf=[…])
 """
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
-from rest_framework.fields import Field
+from django_filters import BaseCSVFilter
+from drf_spectacular.contrib.django_filters import DjangoFilterExtension
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.plumbing import build_parameter_type
 from rest_framework.serializers import BaseSerializer
 
-from api.fields import AddressField, StrictSerializer, UtcDateTimeField
+from api.fields import StrictSerializer
 
 Schema = dict[str, Any]
-
-# FORBIDDEN of lib.email_addresses without surrogates: JSON cannot carry them, and ECMAScript matches halves of emoji.
-ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]*$"
-ADDRESS: Schema = {
-    "type": "string",
-    # The term of RFC 5322; tools ignore formats that they do not know.
-    "format": "mailbox",
-    "minLength": 1,
-    "maxLength": 512,
-    "examples": ["ada@example.com", "Ada L <ada@example.com>"],
-}
-
-
-def set_field_schema(field: type[Field[Any, Any, Any, Any]], schema: Schema) -> None:
-    """Use the schema for all fields of exactly this class; validators and null are added to it."""
-
-    def map_serializer_field(self: Any, auto_schema: Any, direction: Any) -> Schema:
-        return copy.deepcopy(schema)
-
-    members = {"target_class": field, "map_serializer_field": map_serializer_field}
-    type(f"{field.__name__}Extension", (OpenApiSerializerFieldExtension,), members)
 
 
 def refine_schema(serializer: type[BaseSerializer[Any]], properties: Mapping[str, Schema], **keywords: Any) -> None:
@@ -64,12 +43,27 @@ class StrictSerializerExtension(OpenApiSerializerExtension):
         return _map(self, auto_schema, direction)
 
 
+class FieldFilterExtension(DjangoFilterExtension):
+    """Describes the query parameters of filtersets by their serializer fields."""
+
+    target_class = "api.filters.FilterBackend"
+    priority = 1
+
+    def resolve_filter_field(
+        self, auto_schema: Any, model: Any, filterset_class: Any, field_name: str, filter_field: Any
+    ) -> list[Schema]:
+        field = filter_field.parameter
+        schema: Schema = auto_schema._map_serializer_field(field, "request")  # noqa: SLF001
+        auto_schema._insert_field_validators(field, schema)  # noqa: SLF001
+        options = {"name": field_name, "location": "query", "description": schema.pop("description")}
+        if isinstance(filter_field, BaseCSVFilter):
+            options |= {"explode": False, "style": "form"}
+            schema = {"type": "array", "items": schema}
+        return [build_parameter_type(schema=schema, **options)]
+
+
 def _map(extension: Any, auto_schema: Any, direction: Any) -> Schema:
     schema: Schema = auto_schema._map_serializer(extension.target, direction, bypass_extensions=True)  # noqa: SLF001
     if isinstance(extension.target, StrictSerializer):
         schema["additionalProperties"] = False
     return schema
-
-
-set_field_schema(AddressField, ADDRESS)
-set_field_schema(UtcDateTimeField, {"type": "string", "format": "date-time"})

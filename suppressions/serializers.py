@@ -5,11 +5,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import AddressField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import AddressField, DeletedSerializer, StrictSerializer, UtcDateTimeField
 from suppressions.models import Suppression
 
 MAX_ADDRESSES = 1000
-MAX_SEARCH_LENGTH = 200
 
 
 class AddressesField(serializers.ListField):
@@ -47,19 +46,20 @@ class SuppressionInput(StrictSerializer):
         return SuppressionRequest(tuple(address.spec for address in given), is_list="emails" in attrs)
 
 
-class SuppressionQuery(serializers.Serializer[Any]):
-    """Query parameters of the list."""
-
-    reason = serializers.ChoiceField(choices=Suppression.Reason.choices, required=False)
-    search = TextField(required=False, allow_blank=True, max_length=MAX_SEARCH_LENGTH)
-
-
 class SuppressionSerializer(serializers.ModelSerializer[Suppression]):
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
 
     class Meta:
         model = Suppression
         fields = ("id", "email", "reason", "createdAt")
+
+
+class SuppressionListSerializer(serializers.Serializer[Any]):
+    locals()["data"] = SuppressionSerializer(many=True)
+
+
+class UnblockedSerializer(DeletedSerializer):
+    email = serializers.CharField()
 
 
 def _error(field: str, message: str, *, code: str) -> serializers.ValidationError:

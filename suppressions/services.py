@@ -5,11 +5,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from api.errors import NotFound
 from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import run_replanned
+from lib.sql import Fragment, run, run_replanned
 from suppressions.models import Suppression, normalize_address
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
@@ -112,18 +112,17 @@ def delete_suppression(suppression: Suppression) -> None:
 
 def find_suppressed(workspace_id: str, addresses: Collection[str]) -> dict[str, SuppressionMatch]:
     """Return the suppressions of the given addresses in a workspace, by normalized address, in one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(FIND_SUPPRESSED, suppressed_values(workspace_id, addresses))
-        return read_suppressed(addresses, cursor.fetchall())
+    find = suppressed_fragment(workspace_id, addresses)
+    return read_suppressed(addresses, run(find.sql, find.params))
 
 
-def suppressed_values(workspace_id: str, addresses: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of FIND_SUPPRESSED, for statements that embed it."""
-    return _values([(workspace_id, normalize_address(address)) for address in addresses])
+def suppressed_fragment(workspace_id: str, addresses: Collection[str]) -> Fragment:
+    """Return the SQL of `find_suppressed`, for statements that embed it; read_suppressed reads its rows."""
+    return Fragment(FIND_SUPPRESSED, _values([(workspace_id, address) for address in addresses]))
 
 
 def read_suppressed(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -> dict[str, SuppressionMatch]:
-    """Return the result of `find_suppressed` from the rows of FIND_SUPPRESSED."""
+    """Return the result of `find_suppressed` from the rows of its SQL."""
     return _read([normalize_address(address) for address in addresses], rows)
 
 

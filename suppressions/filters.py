@@ -1,0 +1,30 @@
+"""Filters of the suppression list."""
+
+from typing import Any
+
+from django_filters import FilterSet
+from rest_framework import serializers
+
+from api.fields import TextField
+from api.filters import FieldFilter
+from suppressions.models import Suppression, SuppressionQuerySet
+
+MAX_SEARCH_LENGTH = 200
+
+
+class AddressSearchFilter(FieldFilter):
+    def filter(self, qs: SuppressionQuerySet, value: Any) -> SuppressionQuerySet:
+        return qs.matching(search=value or "")
+
+
+class SuppressionFilters(FilterSet):
+    reason = FieldFilter(
+        serializers.ChoiceField(Suppression.Reason.choices, help_text="Only addresses suppressed for this reason.")
+    )
+    search = AddressSearchFilter(
+        TextField(
+            allow_blank=True,
+            max_length=MAX_SEARCH_LENGTH,
+            help_text="Only addresses that contain this text, ignoring case.",
+        )
+    )
