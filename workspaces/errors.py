@@ -80,7 +80,7 @@ class PlanLimitReached(Problem):
 class QuotaExceeded(Problem):
     """The monthly quota does not cover this request. Nothing was accepted, not even part of a batch.
 
-    `used` of `limit` are used and the request needs `requested` more; the quota resets at `resetsAt`. Send fewer
+    `used` of `limit` units are used and the request needs `requested` more; the quota resets at `resetsAt`. Send fewer
     emails, wait, or change the plan. An immediate retry does not help, so there is no `Retry-After`.
     """
 

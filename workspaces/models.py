@@ -1,5 +1,6 @@
 """Accounts: users, workspaces, memberships, API keys, monthly usage and the audit log."""
 
+import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -12,12 +13,20 @@ from django.utils.functional import cached_property
 from lib.model_fields import IdField
 from workspaces.plans import PLANS, Plan
 
+# Longer texts identify nobody; normalizing them takes long.
+MAX_IDENTITY_LENGTH = 254
+
+
+def normalize_identity(text: str) -> str:
+    """Return the address that this text identifies at sign-in: case, outer spaces and full-width forms are ignored."""
+    return unicodedata.normalize("NFKC", text.strip()[:MAX_IDENTITY_LENGTH]).strip().lower()
+
 
 class UserManager(BaseUserManager["User"]):
     """Identifies users by email address, regardless of case."""
 
     def create_user(self, *, email: str, password: str | None, **fields: Any) -> "User":
-        user = self.model(email=email.strip().lower(), **fields)
+        user = self.model(email=normalize_identity(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
@@ -26,7 +35,7 @@ class UserManager(BaseUserManager["User"]):
         return self.create_user(email=email, password=password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email=(username or "").strip().lower())
+        return self.get(email=normalize_identity(username or ""))
 
 
 class User(AbstractBaseUser, PermissionsMixin):

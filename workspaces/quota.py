@@ -6,16 +6,17 @@ the commit, so the transaction must commit right after it.
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.db import connection
 
 from lib.datetimes import format_datetime
 from lib.ids import to_uuid
+from lib.sql import Fragment, run
 from workspaces.errors import QuotaExceeded
 from workspaces.models import Usage, Workspace
 
-TAKE_WHERE = """
+TAKE = """
 INSERT INTO workspaces_usage (workspace_id, month, used)
 SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date, %(units)s
  WHERE %(units)s <= %(limit)s AND {condition}
@@ -23,7 +24,6 @@ SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date,
  WHERE workspaces_usage.used + EXCLUDED.used <= %(limit)s
 RETURNING used
 """
-TAKE = TAKE_WHERE.format(condition="true")
 REFUND = """
 UPDATE workspaces_usage SET used = greatest(used - %(units)s, 0)
  WHERE workspace_id = %(workspace)s AND month = date_trunc('month', now() AT TIME ZONE 'UTC')::date
@@ -45,23 +45,18 @@ class Quota:
         return None if self.limit is None else max(self.limit - self.used, 0)
 
 
-def take_values(workspace: Workspace, *, units: int) -> dict[str, Any]:
-    """Return the parameters of TAKE, which takes all units or none; it returns no row if the quota is exceeded."""
-    limit = workspace.limits.emails_per_month
-    return {
-        "workspace": to_uuid(workspace.id, prefix="ws_"),
-        "units": units,
-        "limit": UNLIMITED if limit is None else limit,
-    }
+def take_fragment(workspace: Workspace, *, units: int, condition: str = "true") -> Fragment:
+    """Return SQL that takes all units or none. It returns no row if the quota is exceeded or the condition is false."""
+    limit = UNLIMITED if workspace.limits.emails_per_month is None else workspace.limits.emails_per_month
+    values = {"workspace": to_uuid(workspace.id, prefix="ws_"), "units": units, "limit": limit}
+    return Fragment(TAKE.format(condition=condition), values)
 
 
 def take_quota(workspace: Workspace, *, units: int) -> None:
     """Take units from this month's quota. Raises QuotaExceeded."""
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE, take_values(workspace, units=units))
-        if cursor.rowcount == 1:
-            return
-    raise_quota_exceeded(workspace, units=units)
+    take = take_fragment(workspace, units=units)
+    if not run(take.sql, take.params):
+        raise_quota_exceeded(workspace, units=units)
 
 
 def raise_quota_exceeded(workspace: Workspace, *, units: int) -> NoReturn:

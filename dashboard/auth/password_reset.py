@@ -18,7 +18,7 @@ from dashboard.auth.account_emails import send_password_reset, send_security_not
 from dashboard.auth.passwords import add_password_errors, new_password_field
 from dashboard.auth.rendering import PageRenderer
 from dashboard.auth.throttle import RESET, remember_browser, throttle_account, throttle_network, throttled_message
-from workspaces.models import User
+from workspaces.models import User, normalize_identity
 
 SESSION_KEY = "new_password"
 
@@ -31,7 +31,7 @@ class ResetForm(forms.Form):
     )
 
     def clean_email(self) -> str:
-        return str(self.cleaned_data["email"]).lower()
+        return normalize_identity(self.cleaned_data["email"])
 
 
 class NewPasswordForm(forms.Form):

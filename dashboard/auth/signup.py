@@ -18,7 +18,7 @@ from dashboard.auth.rendering import PageRenderer
 from dashboard.auth.throttle import SIGN_UP, remember_browser, throttle_network, throttled_message
 from dashboard.ui.current_workspace import workspaces_of
 from workspaces.account_status import must_confirm_address
-from workspaces.models import User
+from workspaces.models import User, normalize_identity
 from workspaces.services import create_account
 
 IN_USE = gettext_lazy("An account with this address already exists. Sign in instead.")
@@ -39,7 +39,7 @@ class SignUpForm(forms.Form):
     )
 
     def clean_email(self) -> str:
-        email = str(self.cleaned_data["email"]).lower()
+        email = normalize_identity(self.cleaned_data["email"])
         if User.objects.filter(email=email).exists():
             raise forms.ValidationError(IN_USE)
         return email

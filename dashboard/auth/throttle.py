@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from lib.client_address import client_address, client_network
 from lib.token_bucket import RateLimit, take_token
 from lib.tokens import InvalidToken, make_token, read_token
-from workspaces.models import User
+from workspaces.models import User, normalize_identity
 
 PREFIX = "door:"
 PURPOSE = "known-browser"
@@ -52,10 +52,11 @@ def throttle_network(request: HttpRequest, throttle: Throttle) -> int:
 def throttle_account(request: HttpRequest, throttle: Throttle, *, account: str) -> int:
     """Take a token from an account's bucket; return the seconds to wait, 0 if allowed.
 
-    account: an email address, or a workspace id.
+    account: an email address as entered, or a workspace id. All spellings of one account share a bucket.
     """
     assert throttle.by_account
-    name = _known_browser(request, account) or hashlib.sha256(account.lower().encode("utf-8", "replace")).hexdigest()
+    identity = normalize_identity(account)
+    name = _known_browser(request, identity) or hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
     return _take(f"{throttle.name}:for:{name}", throttle.by_account)
 
 
@@ -67,12 +68,12 @@ def remember_browser(response: HttpResponse, user: User) -> None:
     )
 
 
-def _known_browser(request: HttpRequest, account: str) -> str | None:
+def _known_browser(request: HttpRequest, identity: str) -> str | None:
     try:
         user_id, browser = BROWSER.unpack(read_token(request.COOKIES.get(COOKIE, ""), purpose=PURPOSE))
     except (InvalidToken, struct.error):
         return None
-    if not User.objects.filter(pk=user_id, email=account.strip().lower()).exists():
+    if not User.objects.filter(pk=user_id, email=identity).exists():
         return None
     return f"{user_id}:{browser.hex()}"
 

@@ -16,7 +16,8 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
 from dashboard.ui.scoping import ScopedAdmin
 from lib.datetimes import parse_datetime
-from webhooks.models import PendingDelivery, PendingDeliveryStage, WebhookDelivery
+from lib.worker.lease_queue import Stage
+from webhooks.models import PendingDelivery, WebhookDelivery
 from webhooks.services import replay_delivery
 
 
@@ -41,7 +42,7 @@ class DeliverySection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
-        pending = PendingDelivery.objects.filter(delivery=delivery).exclude(stage=PendingDeliveryStage.LEASED).first()
+        pending = PendingDelivery.objects.filter(delivery=delivery).exclude(stage=Stage.LEASED).first()
         return self.page(
             request,
             "dashboard/webhooks/delivery.html",

@@ -95,8 +95,7 @@ class DomainSection(ScopedAdmin):
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
         if try_action(request, lambda: verify_domain(domain)):
-            domain.refresh_from_db()
-            self._report_status(request, domain)
+            self._report_check(request, self.find(request, object_id), before=domain)
         return redirect(self.url("change", domain.id))
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -127,7 +126,10 @@ class DomainSection(ScopedAdmin):
             messages.success(request, _("%(name)s was deleted.") % {"name": name})
         return redirect(self.list_url)
 
-    def _report_status(self, request: HttpRequest, domain: Domain) -> None:
+    def _report_check(self, request: HttpRequest, domain: Domain, *, before: Domain) -> None:
+        if domain.last_checked_at == before.last_checked_at:
+            messages.info(request, _("The check is still running. Reload this page in a few seconds."))
+            return
         if domain.status == Domain.DomainStatus.VERIFIED:
             messages.success(request, _("%(name)s is verified.") % {"name": domain.name})
             return

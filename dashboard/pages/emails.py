@@ -20,7 +20,6 @@ from dashboard.pages.email_timeline import MAX_EVENTS, timeline_of
 from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
-from dashboard.ui.listing import refuse_unknown_parameters
 from dashboard.ui.preview import preview_response
 from dashboard.ui.reasons import explain_reason
 from dashboard.ui.scoping import ScopedAdmin
@@ -72,10 +71,10 @@ class EmailSection(ScopedAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        refuse_unknown_parameters(request, FILTERS)
-        serializer = EmailFilters(data=request.GET.dict())
-        filters: dict[str, Any] = serializer.validated_data if serializer.is_valid() else {}
-        listing = find_emails(request, self.get_queryset(request).defer(*LONG_FIELDS), filters=filters)
+        emails = self.get_queryset(request).defer(*LONG_FIELDS)
+        form = EmailFilters(request.GET, emails).form
+        filters = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+        listing = find_emails(request, emails, filters=filters)
         return self.page(
             request,
             "dashboard/emails/list.html",
@@ -83,7 +82,7 @@ class EmailSection(ScopedAdmin):
             listing=listing,
             total=count_emails(current_workspace(request).id, filters),
             query=request.GET,
-            errors=_error_texts(serializer.errors),
+            errors=_error_texts(form.errors),
             is_filtered=any(request.GET.get(name) for name in FILTERS),
             tones=EMAIL_TONES,
         )

@@ -19,12 +19,13 @@ from dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
-from dashboard.ui.listing import list_page, refuse_unknown_parameters
+from dashboard.ui.listing import list_page
 from dashboard.ui.scoping import ScopedAdmin
 from emails.api.export import safe_cell
 from lib.datetimes import format_datetime
+from suppressions.filters import MAX_SEARCH_LENGTH
 from suppressions.models import Suppression, SuppressionQuerySet
-from suppressions.serializers import MAX_ADDRESSES, MAX_SEARCH_LENGTH, SuppressionInput
+from suppressions.serializers import MAX_ADDRESSES, SuppressionInput
 from suppressions.services import delete_suppression, suppress_addresses
 from workspaces.models import Workspace
 
@@ -83,7 +84,6 @@ class SuppressionSection(ScopedAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        refuse_unknown_parameters(request, {"reason", "search"})
         reason, search = request.GET.get("reason", ""), request.GET.get("search", "")[:MAX_SEARCH_LENGTH]
         rows = Suppression.objects.filter(workspace=current_workspace(request)).order_by(*self.ordering)
         return self.page(
@@ -151,7 +151,7 @@ def suppress_all(workspace: Workspace, addresses: tuple[str, ...]) -> int:
 
 def csv_lines(suppressions: SuppressionQuerySet) -> Iterator[str]:
     """Yield CSV lines: a header, then the newest suppressions, at most EXPORT_ROWS."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)
     yield writer.writerow(["email", "reason", "createdAt"])
     for row in itertools.islice(_newest_first(suppressions.order_by("-created_at", "-id")), EXPORT_ROWS):
         yield writer.writerow([safe_cell(row.email), row.reason, format_datetime(row.created_at)])

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
@@ -49,10 +48,3 @@ def query_without_page(request: HttpRequest) -> str:
     query.pop(PAGE_PARAMETER, None)
     text = query.urlencode()
     return f"{text}&" if text else ""
-
-
-def refuse_unknown_parameters(request: HttpRequest, known: set[str]) -> None:
-    """Raise SuspiciousOperation, which returns 400, for an unknown query parameter."""
-    unknown = set(request.GET) - known - {PAGE_PARAMETER}
-    if unknown:
-        raise SuspiciousOperation(f"unknown parameter {min(unknown)[:40]!r}")

@@ -14,7 +14,13 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
+from api.exception_handler import too_large
+
 API_PREFIX = "/v1/"
+# The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
+# The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028).
+UNSUBSCRIBE_PREFIX = "/u/"
+MAX_PAGE_BODY_BYTES = 2 * 1024 * 1024
 SITE_PREFIXES = ("/dashboard/", "/admin/")
 
 # 'unsafe-eval': Alpine 3 evaluates the attributes of unfold's templates. 'unsafe-inline' for styles only:
@@ -23,6 +29,27 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+class _Middleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+
+class PageBodyMiddleware(_Middleware):
+    """Refuses large bodies before the CSRF check reads them, and drops NUL from queries.
+
+    /v1 has limits for each operation (api.parser). PostgreSQL cannot compare a text with NUL.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith((API_PREFIX, UNSUBSCRIBE_PREFIX)):
+            return self.get_response(request)
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > MAX_PAGE_BODY_BYTES:
+            return too_large(request)
+        request.META["QUERY_STRING"] = request.META.get("QUERY_STRING", "").replace("%00", "")
+        return self.get_response(request)
 
 
 class _PagesOnly(MiddlewareMixin):
@@ -46,11 +73,8 @@ class PageMessageMiddleware(_PagesOnly, MessageMiddleware):
     pass
 
 
-class PageHeadersMiddleware:
+class PageHeadersMiddleware(_Middleware):
     """Sets the Content-Security-Policy of both sites, unless the response already has one."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -18,7 +18,7 @@ from unfold.admin import ModelAdmin
 
 from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.listing import list_page, refuse_unknown_parameters
+from dashboard.ui.listing import list_page
 from workspaces.models import Workspace
 
 
@@ -90,7 +90,6 @@ class ScopedAdmin(ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Return a page of the list; the section's ordering follows an index."""
-        refuse_unknown_parameters(request, set())
         listing = list_page(request, self.get_queryset(request))
         return self.page(request, f"dashboard/{self.slug}/list.html", title=self.title, listing=listing)
 

@@ -1,27 +1,21 @@
 """OpenAPI descriptions of authenticated operations and of `GET /v1/me`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import extend_schema_view
 
-from api.schema import INTEGER, RATE_LIMIT_EXCEEDED, TEXT, ProblemDescription, describe_problem, operation, response
-from api.schema_fields import refine_schema
+from api.schema import RATE_LIMIT_EXCEEDED, Access, Operation, V, describe_problem, describe_view, http_method, response
 from workspaces import errors
-from workspaces.api.serializers import KeySerializer, MeSerializer, WorkspaceSerializer
-from workspaces.models import ApiKey
-from workspaces.plans import PLANS
+from workspaces.api.scopes import Scope, action_scopes
+from workspaces.api.serializers import MeSerializer
 
 CHALLENGE = ("WWW-Authenticate",)
-Scope = ApiKey.Scope
 
 UNAUTHENTICATED = (
     describe_problem(errors.MissingApiKey, "Send your API key as Authorization: Bearer pr_….", headers=CHALLENGE),
     describe_problem(
-        errors.InvalidApiKey,
-        "This API key does not exist. Check that you copied the complete key.",
-        headers=CHALLENGE,
+        errors.InvalidApiKey, "This API key does not exist. Check that you copied the complete key.", headers=CHALLENGE
     ),
     describe_problem(
         errors.RevokedApiKey, "This API key was revoked. Create a new one in the dashboard.", headers=CHALLENGE
@@ -35,50 +29,36 @@ UNAUTHENTICATED = (
 INSUFFICIENT_SCOPE = describe_problem(
     errors.InsufficientScope,
     "This request requires an API key with scope full_access.",
-    members={"requiredScope": {"enum": Scope.values}},
-    example={"requiredScope": "full_access"},
+    example={"requiredScope": Scope.FULL_ACCESS},
 )
 WORKSPACE_SUSPENDED = describe_problem(
-    errors.WorkspaceSuspended,
-    "This workspace is suspended and cannot send email. Contact the operator of this server.",
+    errors.WorkspaceSuspended, "This workspace is suspended and cannot send email. Contact the operator of this server."
 )
 PLAN_LIMIT_REACHED = describe_problem(
     errors.PlanLimitReached,
     "The domain limit of the free plan (1) is reached. Delete a domain or change the plan.",
-    members={"resource": TEXT, "limit": INTEGER},
     example={"resource": "domains", "limit": 1},
 )
 QUOTA_EXCEEDED = describe_problem(
     errors.QuotaExceeded,
     "The plan allows 500 emails per month; 499 are used and this request needs 2 more.",
-    members={
-        "limit": INTEGER,
-        "used": INTEGER,
-        "requested": INTEGER,
-        "resetsAt": {"type": "string", "format": "date-time"},
-    },
     example={"limit": 500, "used": 499, "requested": 2, "resetsAt": "2026-12-01T00:00:00.000Z"},
 )
 
-# The scopes that an operation accepts, appended to its description.
-READING = "Requires an API key with scope `read_only` or `full_access`."
-SENDING = "Requires an API key with scope `sending_access` or `full_access`."
-FULL = "Requires an API key with scope `full_access`."
-ANY = "Accepts an API key with any scope."
+
+def keyed_view(**operations: Operation) -> Callable[[V], V]:
+    """Describe the methods of a view that requires an API key; see api.schema.describe_view."""
+    return describe_view(_access, **operations)
 
 
-def keyed_operation(
-    operation_id: str,
-    summary: str,
-    description: str,
-    *,
-    scope: str,
-    problems: Iterable[ProblemDescription] = (),
-    **options: Any,
-) -> Callable[[Any], Any]:
-    """Describe an operation that requires an API key; see api.schema.operation."""
-    of_key = (*UNAUTHENTICATED, RATE_LIMIT_EXCEEDED, *((INSUFFICIENT_SCOPE,) if scope != ANY else ()))
-    return operation(operation_id, summary, f"{description}\n\n{scope}", problems=[*problems, *of_key], **options)
+def _access(view: Any, name: str) -> Access:
+    """Return the scopes that a view method accepts, as a sentence, and the problems of its authentication."""
+    scopes = action_scopes(view, getattr(view, "action", name), is_reading=http_method(view, name) == "get")
+    problems = (*UNAUTHENTICATED, RATE_LIMIT_EXCEEDED)
+    if len(scopes) == len(Scope):
+        return Access("Accepts an API key with any scope.", problems)
+    names = " or ".join(f"`{scope.value}`" for scope in scopes)
+    return Access(f"Requires an API key with scope {names}.", (*problems, INSUFFICIENT_SCOPE))
 
 
 class ApiKeyExtension(OpenApiAuthenticationExtension):
@@ -90,22 +70,18 @@ class ApiKeyExtension(OpenApiAuthenticationExtension):
         return {"type": "http", "scheme": "bearer", "bearerFormat": "pr_…", "description": description}
 
 
-refine_schema(KeySerializer, properties={"scope": {"enum": Scope.values}})
-refine_schema(WorkspaceSerializer, properties={"plan": {"enum": list(PLANS)}})
-
 ME = {
     "workspace": {"id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA", "name": "Demo", "plan": "pro"},
     "key": {"id": "key_0Uf7kWRb3nC5xZaLs9DfGh", "name": "Website", "scope": "sending_access"},
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
 }
 
-me_schema = extend_schema_view(
-    get=keyed_operation(
+me_schema = keyed_view(
+    get=Operation(
         "getMe",
         "Get the workspace and the key",
         "Returns the workspace and API key of the request, and the remaining monthly quota. `limit` and `remaining` "
         "are null on an unlimited plan. Use it to test a key.",
-        scope=ANY,
-        responses=[response(200, MeSerializer, "The workspace, the key and the quota.", example=ME)],
+        response(MeSerializer, "The workspace, the key and the quota.", ME),
     )
 )

@@ -25,9 +25,13 @@ class HasScope(BasePermission):
 
 def allowed_scopes(view: Any, request: Request) -> list[Scope]:
     """Return the scopes that allow this request, the smallest first."""
-    action = getattr(view, "action", None)
+    return action_scopes(view, getattr(view, "action", None), is_reading=request.method in SAFE_METHODS)
+
+
+def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Scope]:
+    """Return the scopes that allow an action of a view, the smallest first."""
     scopes = [Scope.FULL_ACCESS]
-    if request.method in SAFE_METHODS or action in getattr(view, "reading_actions", ()):
+    if is_reading or action in getattr(view, "reading_actions", ()):
         scopes.insert(0, Scope.READ_ONLY)
     if action in getattr(view, "sending_actions", ()):
         scopes.insert(0, Scope.SENDING_ACCESS)

@@ -5,18 +5,20 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import UtcDateTimeField
+from workspaces.models import ApiKey
+from workspaces.plans import PLANS
 
 
 class WorkspaceSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
-    plan = serializers.CharField()
+    plan = serializers.ChoiceField(list(PLANS))
 
 
 class KeySerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
-    scope = serializers.CharField()
+    scope = serializers.ChoiceField(ApiKey.Scope.choices)
 
 
 class QuotaSerializer(serializers.Serializer[Any]):

@@ -1,6 +1,7 @@
 """Base views of the /v1 API, and the only place that scopes rows to the caller's workspace."""
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
 from rest_framework.request import Request
@@ -10,7 +11,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from api.errors import InvalidJson
-from api.parser import check_body_headers
+from api.parser import DEFAULT_BODY_BYTES, check_body_headers
 from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_unconfirmed
 from workspaces.api.authentication import workspace_of
@@ -24,11 +25,14 @@ class WorkspaceView(APIView):
     """A view with the workspace of the API key."""
 
     throttle_classes = (WorkspaceThrottle,)
+    # Sizes of bodies by action, where they differ from the default.
+    body_bytes: ClassVar[Mapping[str, int]] = {}
     level: BucketState | None = None
 
     # Checked before authentication (docs/specification.md, Order of checks).
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        check_body_headers(request)
+        action = getattr(self, "action", None) or ""
+        check_body_headers(request, max_bytes=self.body_bytes.get(action, DEFAULT_BODY_BYTES))
         super().initial(request, *args, **kwargs)
 
     # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
