@@ -4,7 +4,7 @@
     .venv/bin/python -m benchmarks accept sending  # some; the others keep their earlier results
 
 Each benchmark is a separate process with a time limit; its section is written when it ends.
-Requires DATABASE_URL of a server on which databases may be created, wrk, and Debian's postfix package.
+Requires wrk, Debian's postfix package, and a DATABASE_URL whose user may create databases.
 Exits with 1 when a benchmark failed or missed a target.
 """
 
@@ -35,12 +35,13 @@ TIME_LIMITS_MINUTES = {
     "retention": 60,
     "dashboard": 40,
     "load": 60,
+    "footprint": 10,
 }
 HEADER = """# Figures
 
-Benchmark results, written by `python -m benchmarks`. Each section is one run on one machine, which runs the service,
-PostgreSQL, Redis, the load generator and any software it is compared with. A ratio compares two results of the same
-run. No test depends on these figures. [benchmarks/](../benchmarks/README.md) describes each benchmark.
+Benchmark results, written by `python -m benchmarks`. Each section is one run on one machine, which also runs
+PostgreSQL, Redis, the load generator and any software used for comparison. Each ratio is between two results of the
+same run. No test depends on these figures. [benchmarks/](../benchmarks/README.md) describes the benchmarks.
 """
 
 
@@ -119,7 +120,8 @@ def format_section(run: BenchmarkRun) -> str:
     lines = [
         run.name,
         "",
-        f"{describe_machine()}. {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {describe_commit()}.",
+        f"{describe_machine()}.",
+        f"Measured on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC, commit {describe_commit()}.",
     ]
     lines += ["", run.failure] if run.failure else []
     lines += ["", "| measurement | result | target | |", "|---|---|---|---|"] if run.figures else []
@@ -134,7 +136,7 @@ def describe_machine() -> str:
     return (
         f"{os.cpu_count()} cores ({names[0] if names else platform.machine()}), {memory:.0f} GiB, "
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}, "
-        f"load average afterwards {os.getloadavg()[2]:.1f}"
+        f"load average {os.getloadavg()[2]:.1f} afterwards"
     )
 
 

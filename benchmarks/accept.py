@@ -36,10 +36,13 @@ def main() -> None:
         report("plain DRF", plain)
         ratio = statistics.median(one["rate"] / other["rate"] for one, other in zip(ours, plain, strict=True))
         print(f"ratio {ratio:.2f} (at least 2)")
-        record_figure("sends at concurrency 32", statistics.median(one["rate"] for one in ours), "/s")
-        record_figure("sends at concurrency 32, ratio to a plain DRF view", ratio, at_least=2)
+        record_figure("send requests at concurrency 32", statistics.median(one["rate"] for one in ours), "/s")
+        record_figure("send requests at concurrency 32, ratio to a plain DRF view", ratio, at_least=2)
         record_figure(
-            "p99 of a send at concurrency 32", statistics.median(one["p99_ms"] for one in ours), "ms", at_most=60
+            "p99 of a send request at concurrency 32",
+            statistics.median(one["p99_ms"] for one in ours),
+            "ms",
+            at_most=60,
         )
 
 

@@ -163,8 +163,8 @@ def measure(stack: Stack, received_log: Path, *, minutes: float) -> None:
     delivery_seconds = wait_until_delivered(stack)
     total_seconds = recovery_seconds + delivery_seconds
     print(f"response times are normal after {recovery_seconds:.1f} s; all is delivered after {total_seconds:.0f} s")
-    record_figure("load: seconds until response times are normal again", recovery_seconds, "s", at_most=60)
-    record_figure("load: seconds until all accepted emails are delivered", total_seconds, "s")
+    record_figure("seconds until response times are normal again", recovery_seconds, "s", at_most=60)
+    record_figure("seconds until all accepted emails are delivered", total_seconds, "s")
     check_deliveries(stack, received_log, {**baseline.accepted, **overload.accepted, **after.accepted})
 
 
@@ -183,9 +183,9 @@ def report(client: LoadClient, *, rate: float, minutes: float) -> None:
         p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
         print(f"  {status}: {times:,}, p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms", flush=True)
     other = sum(times for status, times in client.responses.items() if status not in EXPECTED_STATUSES)
-    record_figure("load: sustainable requests", rate, "/s")
-    record_figure("load: accepted at twice that rate", client.responses["202"] / (minutes * 60), "/s")
-    record_figure("load: responses other than 202, 429 and 503, or none", other, "", at_most=0)
+    record_figure("sustainable request rate", rate, "/s")
+    record_figure("requests accepted at twice that rate", client.responses["202"] / (minutes * 60), "/s")
+    record_figure("requests without a 202, 429 or 503 response", other, "", at_most=0)
 
 
 def wait_until_delivered(stack: Stack) -> float:
@@ -208,10 +208,8 @@ def check_deliveries(stack: Stack, received_log: Path, accepted: dict[str, str])
         f"{len(accepted):,} accepted, {sum(received.values()):,} received:"
         f" {len(missing)} missing, {len(duplicated)} twice"
     )
-    record_figure(
-        "load: accepted emails that were lost", len({*missing, *(str(id_) for (id_,) in unsent)}), "", at_most=0
-    )
-    record_figure("load: emails delivered twice", len(duplicated), "", at_most=0)
+    record_figure("accepted emails that were lost", len({*missing, *(str(id_) for (id_,) in unsent)}), "", at_most=0)
+    record_figure("emails delivered twice", len(duplicated), "", at_most=0)
 
 
 if __name__ == "__main__":

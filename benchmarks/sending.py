@@ -85,7 +85,9 @@ def main() -> None:
     ours_single, theirs_single = (statistics.median(column) for column in zip(*single, strict=True))
     print(f"accepted over HTTP and delivered: {ours_single:.0f}/s, by Postfix over SMTP {theirs_single:.0f}/s")
     record_figure(
-        "accepted over HTTP and delivered, ratio to Postfix over SMTP", ours_single / theirs_single, at_least=1
+        "single emails accepted over HTTP and delivered, ratio to Postfix over SMTP",
+        ours_single / theirs_single,
+        at_least=1,
     )
 
 

@@ -4,6 +4,7 @@ Tasks carry wake-ups, never emails: a lost or repeated task changes nothing (doc
 """
 
 import os
+import sys
 
 from celery import Celery
 
@@ -15,8 +16,13 @@ app.config_from_object(
         "broker_url": os.environ.get("REDIS_URL", ""),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        # A publisher must not hang when Redis hangs; a worker's blocking read polls well within this timeout.
-        "broker_transport_options": {"socket_connect_timeout": 1, "socket_timeout": 5, "max_retries": 0},
+        # A publisher must not hang when Redis hangs; a worker's blocking read (polling_interval) ends before that.
+        "broker_transport_options": {
+            "socket_connect_timeout": 1,
+            "socket_timeout": 5,
+            "polling_interval": 4,
+            "max_retries": 0,
+        },
         "task_publish_retry": False,
         "task_ignore_result": True,
         "task_acks_late": False,
@@ -25,10 +31,10 @@ app.config_from_object(
         "worker_redirect_stdouts": False,
         "worker_send_task_events": False,
         "worker_enable_remote_control": False,
+        # Celery would close the database connection after every task; config.worker closes only broken ones.
+        "CELERY_DB_REUSE_MAX": sys.maxsize,
         "timezone": "UTC",
         "beat_schedule": {
-            "emails": {"task": "emails.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
-            "webhooks": {"task": "webhooks.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
             "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
@@ -36,7 +42,6 @@ app.config_from_object(
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
             "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},
             "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
-            "system mail": {"task": "system_mail.tasks.drain", "schedule": 5.0, "options": {"expires": 5}},
             "expire-system-mail": {
                 "task": "system_mail.tasks.expire",
                 "schedule": 3600.0,

@@ -131,5 +131,7 @@ def _failpoints() -> Iterator[str]:
 def _production_settings() -> Iterator[str]:
     if not settings.ALLOWED_HOSTS:
         yield "ALLOWED_HOSTS is missing. Set it to the host names of this service, such as mail.example.com."
+    if "*" in settings.ALLOWED_HOSTS:
+        yield "ALLOWED_HOSTS must not contain *. Set it to the host names of this service, such as mail.example.com."
     if settings.PUBLIC_URL.startswith("http://") and env.is_set("PUBLIC_URL"):
         yield "PUBLIC_URL must begin with https:// in production: unsubscribe links and sign-ins use it."

@@ -1,18 +1,50 @@
-"""gunicorn settings: sync workers, each with a persistent database connection (docs/decisions/0006, 0068)."""
+"""gunicorn settings: one process per core, and a few threads in each for requests that wait (docs/decisions/0075)."""
 
 import gc
+import multiprocessing
 import os
 import shutil
+import socket
+import struct
 import tempfile
+from contextlib import suppress
 from typing import Any
 
-from config.standby import SERVING, STANDBY, StandbyWorker, claim_slot, release_slot
+from gunicorn import util
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
+# A client that sends or reads nothing for this long is disconnected; the reverse proxy handles slow clients.
+STALLED_SECONDS = 20
+
+
+class WebWorker(ThreadWorker):  # type: ignore[misc]
+    """A threaded worker whose main thread never waits for a client, so that it always accepts connections."""
+
+    def handle_request(self, req: Any, conn: TConn) -> Any:
+        is_kept = super().handle_request(req, conn)
+        # Only an unread rest of the body could make the kernel discard the response, so nothing else is waited for.
+        if getattr(req.body.reader, "length", None) == 0:
+            conn.sock.shutdown(socket.SHUT_RD)
+        return is_kept
+
+    def handle(self, conn: TConn) -> Any:
+        is_kept = super().handle(conn)
+        if is_kept is False:
+            # The main thread closes the connection afterwards, and would wait up to two seconds for the client.
+            with suppress(OSError):
+                util.close_graceful(conn.sock.dup())
+                conn.sock.shutdown(socket.SHUT_RD)
+        return is_kept
+
 
 bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
-workers = SERVING + STANDBY
-worker_class = StandbyWorker
+workers = int(os.environ.get("WEB_CONCURRENCY") or 0) or multiprocessing.cpu_count()
+threads = 4
+worker_class = WebWorker
+# Connections beyond these wait in the kernel's queue, for whichever process is free first.
+worker_connections = threads
+keepalive = 0
 preload_app = True
 # Large enough for the connections of WEB_MAX_WAIT_MS: only accepted connections can get a 503. Linux' default maximum.
 backlog = 4096
@@ -31,17 +63,20 @@ if OWN_DIRECTORY:
 
 
 def when_ready(server: Any) -> None:
+    for listener in server.LISTENERS:
+        limit_stalls(listener.sock)
     # Objects loaded before the fork are permanent: collecting them took a quarter of the time to accept a batch.
     gc.collect()
     gc.freeze()
 
 
-def pre_fork(server: Any, worker: Any) -> None:
-    worker.slot = claim_slot({other.slot for other in server.WORKERS.values()})
-
-
-def child_exit(server: Any, worker: Any) -> None:
-    release_slot(worker.slot)
+def limit_stalls(listener: socket.socket) -> None:
+    """Accept a connection when its first bytes arrive, and end its reads and writes after STALLED_SECONDS."""
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, STALLED_SECONDS)
+    # Accepted connections inherit these.
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STALLED_SECONDS, 0))
 
 
 def on_exit(server: Any) -> None:

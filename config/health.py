@@ -1,7 +1,7 @@
 """Health checks `/healthz` and `/readyz`. Details are shown only to internal access.
 
-The service is not ready if the database is unavailable, recipients are overdue or a transport is paused
-(docs/decisions/0046). Redis does not matter: emails are accepted and sent without it.
+The service is not ready if the database is unavailable, recipients are overdue or a transport is paused; in embedded
+mode also if no worker is running (docs/decisions/0046). Redis does not matter: emails are accepted and sent without it.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,15 @@ def check_transport() -> str | None:
     return next((worker.trouble for worker in live_workers() if worker.trouble), None)
 
 
+def check_worker() -> str | None:
+    """Return a complaint if no worker takes wake-ups, in embedded mode; in production email waits for the next one."""
+    if not settings.EMBEDDED or live_workers() or not has_broker():
+        return None
+    return "No worker is running."
+
+
 # Each returns a complaint that makes the service not ready, or None.
-READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport)
+READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport, check_worker)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -1,33 +1,66 @@
 """Worker process setup around Celery: timers, heartbeat, and a shutdown that lets jobs in flight finish."""
 
 import gc
+import importlib
+import multiprocessing
 import os
-import signal
+import socket
 import sys
 import threading
+from functools import partial
 from typing import Any
 
-from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
+from celery.signals import celeryd_after_setup, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
+from django.conf import settings
+from django.db import close_old_connections
 
+from config.beat import run_beat
+from config.celery import app
 from config.checks import refuse_unsafe_start
 from config.heartbeats import start_heartbeat
+from domains.check_processor import domain_checks_processor
 from emails.sending.sending import emails_processor, emails_transport
+from lib.forking import Program
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
 from lib.worker.timer import start_timer
 from system_mail.sending import system_mail_processor
 from webhooks.sending.sending import webhooks_processor
 
-# The process id of manage.py worker, passed to the processes that it starts.
-PARENT = "POSTRIDER_WORKER_PARENT"
-PARENT_EVERY_SECONDS = 1.0
+# The threads of a process share its sessions and its queue processors; two threads stay free for scheduled tasks.
+OPTIONS = {"pool_cls": "threads", "concurrency": 4, "without_gossip": True, "without_mingle": True, "quiet": True}
+# Modules that Celery loads when a worker starts.
+PRELOADED = ("celery.apps.worker", "celery.concurrency.thread", "celery.worker.consumer", "kombu.transport.redis")
 # How soon the thread that composes messages yields to the thread that waits for the database. With the default of 5 ms,
 # each of about twenty database replies per batch would wait that long.
 SWITCH_SECONDS = 0.0002
 
 
+def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
+    """Load the code that worker processes share; return the programs of WORKER_CONCURRENCY processes by name."""
+    count = settings.WORKER_CONCURRENCY or multiprocessing.cpu_count()
+    # manage.py has run the system checks; in each process again, they would copy shared memory.
+    os.environ["CELERY_SKIP_CHECKS"] = "1"
+    for name in PRELOADED:
+        importlib.import_module(name)
+    app.loader.import_default_modules()
+    app.finalize()
+    return {
+        f"worker{number}": partial(run_worker, number, with_beat=with_beat and number == 0) for number in range(count)
+    }
+
+
+def run_worker(number: int, *, with_beat: bool) -> None:
+    """Run a Celery worker, and beat in a thread of it, until a signal stops the process."""
+    if with_beat:
+        threading.Thread(target=run_beat, name="beat", daemon=True).start()
+    worker = app.Worker(hostname=f"worker{number}@{socket.gethostname()}", **OPTIONS)
+    worker.start()
+    sys.exit(worker.exitcode)
+
+
 def queue_processors() -> list[QueueProcessor[Any, Any]]:
-    return [emails_processor(), webhooks_processor(), system_mail_processor()]
+    return [emails_processor(), webhooks_processor(), system_mail_processor(), domain_checks_processor()]
 
 
 @celeryd_after_setup.connect
@@ -37,25 +70,21 @@ def start(**_: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)
-    start_heartbeat(lambda: emails_transport().trouble)
     # Objects loaded so far are permanent, and each garbage collection over them delays sending.
     gc.collect()
     gc.freeze()
 
 
-@celeryd_after_setup.connect
-def follow_parent(**_: Any) -> None:
-    """Stop when `manage.py worker` is gone: after SIGKILL it cannot notify its processes."""
-    parent = os.environ.get(PARENT)
-    if parent:
-        threading.Thread(target=_follow, args=[int(parent)], name="parent", daemon=True).start()
+@worker_ready.connect
+def announce(**_: Any) -> None:
+    """Send heartbeats once wake-ups arrive, so that `/readyz` finds a worker that sends an email at once."""
+    start_heartbeat(lambda: emails_transport().trouble)
 
 
-def _follow(parent: int) -> None:
-    while not shutdown.wait_for_stop(PARENT_EVERY_SECONDS):
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGTERM)
-            return
+@task_prerun.connect
+def check_connection(**_: Any) -> None:
+    """Replace a database connection that broke during an earlier task."""
+    close_old_connections()
 
 
 @worker_shutting_down.connect

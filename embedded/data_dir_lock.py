@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from embedded.errors import CannotStart
 from embedded.locations import DataDirectory, write_private
-from embedded.processes.processes import has_exited
-from embedded.processes.waiting import wait_until
+from embedded.processes.processes import has_exited, wait_until
 from embedded.terminal import print_status
 
 # A stopping worker may take a minute.

@@ -45,6 +45,11 @@ class DataDirectory:
         """The runtime of the running launcher, read by `bin/manage`."""
         return self.private / "runtime.json"
 
+    @property
+    def metrics(self) -> Path:
+        """The request latencies of the web processes, emptied at each start."""
+        return self.private / "metrics"
+
     def create(self) -> None:
         """Create the directories, without access for other users."""
         # Servers started by root run as another user, who must be able to enter their directory.

@@ -12,3 +12,12 @@ def open_log(path: Path) -> IO[bytes]:
         path.rename(path.with_name(f"{path.name}.1"))
     path.touch(mode=0o600)  # logs contain email addresses
     return path.open("ab")
+
+
+def read_log_tail(log: Path, *, lines: int = 3) -> str:
+    """Return the last lines of a log, for an error message."""
+    try:
+        text = log.read_text(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.strip().splitlines()[-lines:])

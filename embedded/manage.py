@@ -52,7 +52,7 @@ def _exec_manage(command: list[str], runtime: LauncherRuntime) -> None:
 def _run_with_temporary_servers(command: list[str], settings: LauncherSettings, lock: int) -> int:
     raise_on_signals()
     watchdog = Watchdog(lock=lock)
-    watchdog.remove_file_at_end(settings.data.runtime)
+    watchdog.remove_at_end(settings.data.runtime)
     supervisor = Supervisor(watchdog)
     try:
         urls = start_servers(settings.data, os.environ, supervisor)

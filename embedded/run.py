@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,13 +24,12 @@ from embedded.demo import DemoAccount, prepare_demo
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory
-from embedded.logs import open_log
+from embedded.logs import open_log, read_log_tail
 from embedded.processes.processes import start_in_session
 from embedded.processes.programs import MIGRATE, PROGRAMS, Program
 from embedded.processes.signals import StopRequested, raise_on_signals
 from embedded.processes.supervisor import PROGRAM_STAGE, SupervisedProcess, Supervisor
 from embedded.processes.watchdog import Watchdog
-from embedded.servers.server import read_log_tail
 from embedded.servers.server_directories import find_orphaned_directories
 from embedded.servers.startup import start_servers
 from embedded.settings import (
@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> int:
     lock = acquire_lock(settings.data)
     _refuse_busy_port(settings)
     watchdog = Watchdog(lock=lock)
-    watchdog.remove_file_at_end(settings.data.runtime)
+    watchdog.remove_at_end(settings.data.runtime)
     supervisor = Supervisor(watchdog)
     try:
         _serve(settings, supervisor)
@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
 def _refuse_busy_port(settings: LauncherSettings) -> None:
     killed = read_runtime(settings.data)  # a launcher that stops normally removes it
     may_be_killed_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
-    (_, stop_seconds), *_ = next(program for program in PROGRAMS if program.name == "web").stop_sequence
+    (_, stop_seconds), *_ = PROGRAMS[0].stop_sequence
     refuse_busy_port(settings.port, timeout_seconds=stop_seconds if may_be_killed_web else 0)
 
 
@@ -108,6 +108,8 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     write_runtime(data, LauncherRuntime("run", os.getpid(), settings_of_service(environment), servers))
     print_status("Applying database migrations …")
     run_command(MIGRATE, environment=environment, failure="Database migrations failed:")
+    shutil.rmtree(data.metrics, ignore_errors=True)
+    data.metrics.mkdir()
     demo = prepare_demo(data, settings.public_url, environment)
     print_status(f"Starting {', '.join(program.name for program in PROGRAMS)} …")
     for program in PROGRAMS:
@@ -116,7 +118,7 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     print_output(_welcome(demo, data))
     while True:
         supervisor.check()
-        time.sleep(0.2)
+        time.sleep(1)
 
 
 def _supervised(program: Program, environment: Mapping[str, str], data: DataDirectory) -> SupervisedProcess:

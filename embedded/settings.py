@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory, data_directory
-from embedded.processes.waiting import wait_until
+from embedded.processes.processes import wait_until
 from embedded.secret_keys import load_secrets
 from embedded.servers.ports import choose_ports, is_free
 from embedded.terminal import print_status
@@ -64,6 +64,10 @@ def service_environment(
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
+        # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
+        "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
+        "WORKER_CONCURRENCY": given.get("WORKER_CONCURRENCY") or "1",
+        "PROMETHEUS_MULTIPROC_DIR": str(settings.data.metrics),
         "PYTHONUNBUFFERED": "1",  # logs are written without delay
     }
     return {name: value for name, value in given.items() if name != "POSTRIDER_CALLED_FROM"} | overrides

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from embedded.servers.accounts import SystemAccount
 
@@ -31,6 +31,11 @@ class StoppableProcess:
     stop_sequence: StopSequence
     leads_group: bool
     has_exited: Callable[[], bool]
+
+    @classmethod
+    def of_child(cls, process: "subprocess.Popen[bytes]", stop_sequence: StopSequence) -> Self:
+        """Return a child of this process, which leads a process group."""
+        return cls(process.pid, stop_sequence, True, lambda: process.poll() is not None)
 
 
 def start_in_session(
@@ -89,6 +94,16 @@ def has_exited(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return False
+
+
+def wait_until(is_true: Callable[[], bool], *, seconds: float, interval_seconds: float = 0.02) -> bool:
+    """Poll a condition; return whether it became true within the timeout."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(interval_seconds)
+    return True
 
 
 def stop_processes(processes: Iterable[StoppableProcess], *, is_urgent: Callable[[], bool] = lambda: False) -> None:

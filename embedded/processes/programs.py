@@ -12,22 +12,11 @@ class Program:
 
     name: str
     arguments: tuple[str, ...]
-    stop_seconds: float
-
-    @property
-    def stop_sequence(self) -> StopSequence:
-        """SIGTERM, then SIGKILL after `stop_seconds`."""
-        return ((signal.SIGTERM, self.stop_seconds), (signal.SIGKILL, 5))
+    stop_sequence: StopSequence
 
 
-PROGRAMS = (
-    Program("web", ("-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"), 35),
-    # SMTP sessions get 60 s to finish.
-    Program("worker", ("manage.py", "worker"), 65),
-    # Celery's persistent scheduler keeps a file with state that no schedule here needs.
-    Program("beat", ("-m", "celery", "-A", "config", "beat", "--scheduler", "celery.beat:Scheduler"), 10),
-    Program("inbox", ("manage.py", "inbox"), 10),
-)
+# SMTP sessions get 60 s to finish.
+PROGRAMS = (Program("service", ("manage.py", "serve"), ((signal.SIGTERM, 65), (signal.SIGKILL, 5))),)
 
 # Commands that run to completion before these processes start.
 MIGRATE = ("manage.py", "migrate", "--noinput")

@@ -64,7 +64,10 @@ class Supervisor:
         record_signals()
         for stage in (PROGRAM_STAGE, SERVER_STAGE):
             running = [(s, s.process) for s in self.processes if s.stage == stage and s.process]
-            stop_processes((_stoppable(*pair) for pair in running), is_urgent=was_signalled_again)
+            stop_processes(
+                [StoppableProcess.of_child(process, s.stop_sequence) for s, process in running],
+                is_urgent=was_signalled_again,
+            )
             for _, process in running:
                 self._watchdog.unwatch(process.pid)
 
@@ -84,7 +87,7 @@ class Supervisor:
 
     def _handle_exit(self, supervised: SupervisedProcess, process: subprocess.Popen[bytes]) -> None:
         # Leftover processes in its group would conflict with the new process.
-        stop_processes([_stoppable(supervised, process)])
+        stop_processes([StoppableProcess.of_child(process, supervised.stop_sequence)])
         self._watchdog.unwatch(process.pid)
         supervised.process = None
         if time.monotonic() - supervised.started_at > STABLE_SECONDS:
@@ -96,7 +99,3 @@ class Supervisor:
         seconds = restart_delay_seconds(supervised.failures)
         supervised.restart_at = time.monotonic() + seconds
         print_status(f"{reason}; restarting in {seconds:.0f} s (see {supervised.log}).")
-
-
-def _stoppable(supervised: SupervisedProcess, process: subprocess.Popen[bytes]) -> StoppableProcess:
-    return StoppableProcess(process.pid, supervised.stop_sequence, True, lambda: process.poll() is not None)

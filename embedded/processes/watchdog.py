@@ -47,13 +47,9 @@ class Watchdog:
         """Unregister a process that has exited."""
         self._send(action="unwatch", pid=pid)
 
-    def remove_file_at_end(self, path: Path) -> None:
-        """Register the runtime file, which is removed before the servers stop."""
-        self._send(action="remove_file", path=str(path))
-
-    def remove_directory_at_end(self, directory: Path) -> None:
-        """Register a directory to remove after all processes have stopped."""
-        self._send(action="remove_directory", path=str(directory))
+    def remove_at_end(self, path: Path) -> None:
+        """Register a file or directory to remove after all processes have stopped."""
+        self._send(action="remove", path=str(path))
 
     def close(self) -> None:
         """Close the pipe and wait until the watchdog has finished its clean-up."""
@@ -75,8 +71,7 @@ class Cleanup:
     """The processes to stop and the paths to remove when the launcher has exited."""
 
     processes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
-    directories: list[Path] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
 
     def register(self, message: dict[str, Any]) -> None:
         """Apply one message from the launcher."""
@@ -84,20 +79,16 @@ class Cleanup:
             self.processes[message["pid"]] = message
         elif message["action"] == "unwatch":
             self.processes.pop(message["pid"], None)
-        elif message["action"] == "remove_file":
-            self.files.append(Path(message["path"]))
         else:
-            self.directories.append(Path(message["path"]))
+            self.paths.append(Path(message["path"]))
 
     def run(self) -> None:
         """Stop all processes, stage by stage, and remove the registered paths."""
-        for path in self.files:
-            path.unlink(missing_ok=True)
         for stage in sorted({message["stage"] for message in self.processes.values()}):
             in_stage = [message for message in self.processes.values() if message["stage"] == stage]
             stop_processes(_stoppable(message) for message in in_stage)
-        for directory in self.directories:
-            remove_temporary_directory(directory)
+        for path in self.paths:
+            remove_temporary_directory(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _stoppable(message: dict[str, Any]) -> StoppableProcess:

@@ -4,26 +4,25 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from embedded.errors import CannotStart
 from embedded.logs import open_log
-from embedded.processes.processes import StoppableProcess, StopSequence, start_in_session, stop_processes
-from embedded.processes.waiting import wait_until
+from embedded.processes.processes import start_in_session
 from embedded.servers import cluster as clusters
 from embedded.servers.accounts import SystemAccount, account_for
 from embedded.servers.binaries import PostgresBinaries, find_postgres
-from embedded.servers.ports import choose_ports
-from embedded.servers.server import ManagedServer, read_log_tail
-from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
+from embedded.servers.server import ManagedServer, ServerKind, start_in_temporary_directory
 
-# Fast shutdown; then immediate shutdown, from which the next start recovers.
-STOP_SEQUENCE: StopSequence = ((signal.SIGINT, 20), (signal.SIGQUIT, 5), (signal.SIGKILL, 5))
-START_SECONDS = 60
+POSTGRES = ServerKind(
+    name="PostgreSQL",
+    # Fast shutdown; then immediate shutdown, from which the next start recovers.
+    stop_sequence=((signal.SIGINT, 20), (signal.SIGQUIT, 5), (signal.SIGKILL, 5)),
+    start_seconds=60,
+)
 
 # fsync stays on, so that accepted email survives a crash.
-# Each web process uses one connection, and there are two processes per core.
+# Each thread of a web process uses one connection, and there are four threads per core.
 DURABLE: Mapping[str, str] = {"max_connections": str(100 + 10 * (os.cpu_count() or 1))}
 # For tests: a crash of the machine may lose all data.
 THROW_AWAY: Mapping[str, str] = {
@@ -63,23 +62,19 @@ def start(
         clusters.create_cluster(cluster, binaries=binaries, account=account, durable=durable)
     clusters.refuse_running_cluster(cluster)
     log = log or server_directory / "postgres.log"
-    for chosen in [port] if port else choose_ports(3):
-        process = _launch(cluster, binaries, account, {**settings, "port": str(chosen)}, log)
-        if _wait_until_ready(cluster, process):
-            return _managed_server(cluster, process, chosen)
-        if "Address already in use" not in read_log_tail(log, lines=8):
-            break
-    raise CannotStart(f"PostgreSQL failed to start on {cluster}. Last lines of {log}:\n{read_log_tail(log)}")
+    password = clusters.read_password(cluster)
+    return POSTGRES.start(
+        lambda chosen: _launch(cluster, binaries, account, {**settings, "port": str(chosen)}, log),
+        is_ready=lambda process, _: clusters.is_ready(cluster, process.pid),
+        url=f"postgresql://{clusters.ROLE}:{password}@127.0.0.1:{{port}}/{clusters.DATABASE}",
+        port=port,
+        log=log,
+    )
 
 
 def start_throw_away(*, settings: Mapping[str, str] = THROW_AWAY) -> ManagedServer:
     """Start PostgreSQL in a new temporary directory, which `stop()` removes."""
-    server_directory = make_temporary_directory()
-    try:
-        return replace(start(server_directory, settings=settings), temporary_directory=server_directory)
-    except BaseException:
-        remove_temporary_directory(server_directory)
-        raise
+    return start_in_temporary_directory(partial(start, settings=settings))
 
 
 def _launch(
@@ -96,21 +91,3 @@ def _launch(
             output=output,
             account=account,
         )
-
-
-def _wait_until_ready(cluster: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the server accepts connections or has exited."""
-    wait_until(
-        lambda: process.poll() is not None or clusters.is_ready(cluster, process.pid),
-        seconds=START_SECONDS,
-    )
-    if process.poll() is None and clusters.is_ready(cluster, process.pid):
-        return True
-    stop_processes([StoppableProcess(process.pid, STOP_SEQUENCE, True, lambda: process.poll() is not None)])
-    return False
-
-
-def _managed_server(cluster: Path, process: subprocess.Popen[bytes], port: int) -> ManagedServer:
-    password = clusters.read_password(cluster)
-    url = f"postgresql://{clusters.ROLE}:{password}@127.0.0.1:{port}/{clusters.DATABASE}"
-    return ManagedServer("postgres", url, port, process, STOP_SEQUENCE)

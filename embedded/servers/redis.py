@@ -5,22 +5,16 @@ import signal
 import socket
 import subprocess
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from embedded.errors import CannotStart
 from embedded.logs import open_log
-from embedded.processes.processes import StoppableProcess, StopSequence, start_in_session, stop_processes
-from embedded.processes.waiting import wait_until
+from embedded.processes.processes import start_in_session
 from embedded.servers.accounts import SystemAccount, account_for
 from embedded.servers.binaries import find_redis
 from embedded.servers.cluster import cluster_in, server_environment
-from embedded.servers.ports import choose_ports
-from embedded.servers.server import ManagedServer, read_log_tail
-from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
+from embedded.servers.server import ManagedServer, ServerKind, start_in_temporary_directory
 
-STOP_SEQUENCE: StopSequence = ((signal.SIGTERM, 5), (signal.SIGKILL, 5))
-START_SECONDS = 20
+REDIS = ServerKind(name="Redis", stop_sequence=((signal.SIGTERM, 5), (signal.SIGKILL, 5)), start_seconds=20)
 
 CONFIGURATION = """\
 bind 127.0.0.1
@@ -30,6 +24,8 @@ dir {server_directory}
 save ""
 appendonly no
 daemonize no
+# Fewer wake-ups of an idle server; it notices SIGTERM only at these.
+hz 4
 """
 
 
@@ -45,25 +41,19 @@ def start(
     program = find_redis(account=account, server_directory=server_directory)
     log = log or server_directory / "redis.log"
     password = password or secrets.token_hex(24)
-    for chosen in [port] if port else choose_ports(3):
-        text = CONFIGURATION.format(port=chosen, password=password, server_directory=server_directory)
-        process = _launch(program, text, account=account, log=log)
-        if _wait_until_ready(process, chosen, password):
-            url = f"redis://:{password}@127.0.0.1:{chosen}/0"
-            return ManagedServer("redis", url, chosen, process, STOP_SEQUENCE)
-        if "ddress already in use" not in read_log_tail(log, lines=8):
-            break
-    raise CannotStart(f"Redis failed to start. Last lines of {log}:\n{read_log_tail(log)}")
+    text = CONFIGURATION.format(port="{port}", password=password, server_directory=server_directory)
+    return REDIS.start(
+        lambda chosen: _launch(program, text.replace("{port}", str(chosen)), account=account, log=log),
+        is_ready=lambda _, chosen: _answers(chosen, password),
+        url=f"redis://:{password}@127.0.0.1:{{port}}/0",
+        port=port,
+        log=log,
+    )
 
 
 def start_throw_away() -> ManagedServer:
     """Start Redis in a new temporary directory, which `stop()` removes."""
-    server_directory = make_temporary_directory()
-    try:
-        return replace(start(server_directory), temporary_directory=server_directory)
-    except BaseException:
-        remove_temporary_directory(server_directory)
-        raise
+    return start_in_temporary_directory(start)
 
 
 def _launch(program: str, configuration: str, *, account: SystemAccount, log: Path) -> subprocess.Popen[bytes]:
@@ -81,15 +71,6 @@ def _launch(program: str, configuration: str, *, account: SystemAccount, log: Pa
         with suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(configuration.encode())
     return process
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int, password: str) -> bool:
-    """Wait until the server answers or has exited."""
-    answered = wait_until(lambda: process.poll() is not None or _answers(port, password), seconds=START_SECONDS)
-    if answered and process.poll() is None:
-        return True
-    stop_processes([StoppableProcess(process.pid, STOP_SEQUENCE, True, lambda: process.poll() is not None)])
-    return False
 
 
 def _answers(port: int, password: str) -> bool:

@@ -60,7 +60,7 @@ def _supervise(
         first.append(server)
         return server
 
-    stop_sequence = postgres.STOP_SEQUENCE if name == "postgres" else redis.STOP_SEQUENCE
+    stop_sequence = {"postgres": postgres.POSTGRES, "redis": redis.REDIS}[name].stop_sequence
     supervisor.start(SupervisedProcess(name, lambda: launch().process, stop_sequence, SERVER_STAGE, str(log)))
     return first[0]
 
@@ -71,5 +71,5 @@ def _stop_leftover_postgres(data: DataDirectory, server_directory: Path) -> None
     pid = runtime.servers.get("postgres") if runtime else None
     if pid and is_served_by(cluster_in(server_directory), pid):
         print_status(f"Stopping PostgreSQL (process {pid}), left running by an earlier start …")
-        stop_processes([StoppableProcess(pid, postgres.STOP_SEQUENCE, True, partial(has_exited, pid))])
+        stop_processes([StoppableProcess(pid, postgres.POSTGRES.stop_sequence, True, partial(has_exited, pid))])
     data.runtime.unlink(missing_ok=True)

@@ -1,0 +1,128 @@
+"""Benchmark of the idle footprint: memory and processor time of `bin/run`, and of web, worker and beat alone.
+
+    .venv/bin/python -m benchmarks.footprint [seconds]
+
+Prints a row for each process, then for all. Memory is the sum of PSS, in which a page shared by two processes counts
+half for each. Requires Linux, and DATABASE_URL of a server on which databases may be created (it is not counted).
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.figures import record_figure
+from embedded.locations import REPOSITORY
+from tests.stack.stack import free_port, running_stack, wait_for
+
+# Start-up work, such as the first run of each periodic task, is over.
+SETTLE_SECONDS = 40
+PRODUCTION = ("web", "worker", "beat")
+SET_BY_BIN_RUN = ("DATABASE_URL", "REDIS_URL", "MODE", "SECRET_KEY", "APP_KEYS", "DATA_DIR", "PORT", "PUBLIC_URL")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class ProcessUsage:
+    """One process: its memory and its processor time so far, which includes that of its exited children."""
+
+    command: str
+    pss_mb: float
+    cpu_seconds: float
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 120
+    with running_service() as pid:
+        record_idle("bin/run", [pid], seconds=seconds, max_mb=450)
+    with running_production() as pids:
+        record_idle("web, worker and beat", pids, seconds=seconds, max_mb=300)
+
+
+def record_idle(name: str, roots: list[int], *, seconds: float, max_mb: int) -> None:
+    """Measure the processes and their descendants over the given time, print a table and record the figures."""
+    time.sleep(SETTLE_SECONDS)
+    before = read_usage(roots)
+    time.sleep(seconds)
+    after = read_usage(roots)
+    used = {pid: one.cpu_seconds - before[pid].cpu_seconds for pid, one in after.items() if pid in before}
+    print(f"\n{name}, idle for {seconds:.0f} s\n\n  PSS/MB  CPU/s  process")
+    for pid, one in sorted(after.items()):
+        print(f"{one.pss_mb:8.1f}  {used.get(pid, 0):5.2f}  {one.command[:90]}")
+    total_mb = sum(one.pss_mb for one in after.values())
+    percent = 100 * (total(after) - total(before)) / seconds
+    print(f"{total_mb:8.1f}  {percent * seconds / 100:5.2f}  total, {len(after)} processes", flush=True)
+    record_figure(f"idle memory of {name} (PSS)", total_mb, unit="MB", at_most=max_mb)
+    record_figure(f"idle processor time of {name}", percent, unit="% of a core", at_most=1)
+
+
+def total(usage: dict[int, ProcessUsage]) -> float:
+    return sum(one.cpu_seconds for one in usage.values())
+
+
+@contextmanager
+def running_service() -> Iterator[int]:
+    """Run `bin/run` with a new database; yield its process id once it has printed its example request."""
+    environment = {name: text for name, text in os.environ.items() if name not in SET_BY_BIN_RUN}
+    with tempfile.TemporaryDirectory() as folder:
+        environment |= {"DATA_DIR": folder, "PORT": str(free_port())}
+        with subprocess.Popen([REPOSITORY / "bin" / "run"], env=environment, stdout=subprocess.PIPE, text=True) as run:
+            try:
+                wait_for(lambda: "Ctrl-C" in (run.stdout.readline() if run.stdout else ""), seconds=600, what="a start")
+                yield run.pid
+            finally:
+                run.terminate()
+                run.wait()
+
+
+@contextmanager
+def running_production() -> Iterator[list[int]]:
+    """Run web, worker and beat as in the Procfile; yield their process ids."""
+    procfile = dict(line.split(": ", 1) for line in (REPOSITORY / "Procfile").read_text().splitlines())
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, ExitStack() as cleanup:
+        environment = {name: text for name, text in stack.environment.items() if name != "WEB_CONCURRENCY"}
+        # The programs of the environment, as for a command in a shell that has activated it.
+        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        processes = [
+            cleanup.enter_context(subprocess.Popen(shlex.split(procfile[name]), cwd=REPOSITORY, env=environment))
+            for name in PRODUCTION
+        ]
+        for process in processes:
+            cleanup.callback(process.terminate)
+        yield [process.pid for process in processes]
+
+
+def read_usage(roots: list[int]) -> dict[int, ProcessUsage]:
+    """Return the usage of the processes and all their descendants, by process id."""
+    parents = {int(entry.name): _stat(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    found = set(roots)
+    while more := {pid for pid, fields in parents.items() if fields and int(fields[1]) in found} - found:
+        found |= more
+    return {pid: usage for pid in found if (usage := _read_one(pid, parents.get(pid, [])))}
+
+
+def _read_one(pid: int, fields: list[str]) -> ProcessUsage | None:
+    with suppress(OSError):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        pss_kb = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+        # utime, stime, cutime and cstime.
+        return ProcessUsage(command, pss_kb / 1024, sum(map(int, fields[11:15])) / TICKS_PER_SECOND)
+    return None
+
+
+def _stat(entry: Path) -> list[str]:
+    """Return the fields of /proc/PID/stat from the third on, the state; empty when the process has exited."""
+    with suppress(OSError):
+        return (entry / "stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+if __name__ == "__main__":
+    main()
