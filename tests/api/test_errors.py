@@ -1,5 +1,7 @@
 """Errors under /v1: one format, for errors of views, DRF, Django and the database."""
 
+import io
+
 import pytest
 from django.db import OperationalError
 
@@ -69,6 +71,15 @@ def test_an_unavailable_database_is_503_with_retry_after(api: Api, monkeypatch):
     response = api.post("/emails/send", mail())
     assert is_problem(response, 503, "service_unavailable")
     assert int(response["Retry-After"]) > 0
+
+
+def test_a_body_that_stops_arriving_is_400(api: Api):
+    class StalledStream(io.BytesIO):
+        def read(self, *_: int) -> bytes:
+            raise BlockingIOError("nothing arrived for 20 seconds")
+
+    stalled = {"wsgi.input": StalledStream(), "CONTENT_LENGTH": "100"}
+    assert is_problem(api.raw("POST", "/emails/send", b"{", **stalled), 400, "invalid_json")
 
 
 def test_an_unknown_host_is_400(api: Api):

@@ -17,7 +17,6 @@ from api.docs import all_problems
 from api.errors import MethodNotAllowed, Problem
 from api.openapi import openapi_document
 from api.schema import PROBLEM_DESCRIPTIONS
-from workspaces.api.schema import ANY, FULL, READING, SENDING
 from workspaces.api.scopes import Scope, allowed_scopes
 
 DOCUMENT = json.loads(openapi_document())
@@ -161,10 +160,10 @@ def bodies_of(operation: dict[str, Any]) -> list[str]:
 
 def test_documented_scopes_match_the_views():
     scopes = {
-        ANY: set(Scope),
-        READING: {Scope.READ_ONLY, Scope.FULL_ACCESS},
-        SENDING: {Scope.SENDING_ACCESS, Scope.FULL_ACCESS},
-        FULL: {Scope.FULL_ACCESS},
+        "Accepts an API key with any scope.": set(Scope),
+        "with scope `read_only` or `full_access`.": {Scope.READ_ONLY, Scope.FULL_ACCESS},
+        "with scope `sending_access` or `full_access`.": {Scope.SENDING_ACCESS, Scope.FULL_ACCESS},
+        "with scope `full_access`.": {Scope.FULL_ACCESS},
     }
     patterns = {path_of(route): pattern for route, pattern in routes(get_resolver().url_patterns)}
     for path, method, operation in OPERATIONS:

@@ -8,12 +8,14 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
+from redis import Redis
 
-from config.heartbeats import send_heartbeat
+from config.heartbeats import PREFIX, send_heartbeat
 from config.metrics import METRIC_READERS
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import QueueEntry
-from tests.emails.test_stats import BOUNCED, LATER, OK, claim, deliver, later, send
+from tests.emails.builders import claim_entries
+from tests.emails.test_stats import BOUNCED, LATER, OK, deliver, later, send
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +23,11 @@ pytestmark = pytest.mark.django_db
 TOKEN = "a-token-of-twenty-characters"
 EXTERNAL = {"REMOTE_ADDR": "203.0.113.9"}
 UNREACHABLE_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(autouse=True)
+def _worker():
+    send_heartbeat(None)
 
 
 def readyz(**meta):
@@ -80,11 +87,17 @@ class TestReadyz:
         make_due(hours=1)
         assert readyz()[0] == 503
 
+    @pytest.mark.parametrize(("is_embedded", "status"), [(True, 503), (False, 200)])
+    def test_a_missing_worker_matters_in_embedded_mode_only(self, settings, is_embedded, status):
+        settings.EMBEDDED = is_embedded
+        Redis.from_url(settings.REDIS_URL).delete(*Redis.from_url(settings.REDIS_URL).keys(f"{PREFIX}*"))
+        assert readyz()[0] == status
+
     def test_it_is_200_while_a_worker_processes_a_long_queue(self, api):
         for _ in range(2):
             send(api)
         make_due(hours=1)
-        claim(1)
+        claim_entries(1)
         assert readyz()[0] == 200
 
     def test_suspended_workspaces_do_not_count(self, api):
@@ -105,7 +118,7 @@ class TestMetrics:
             send(api)
         send(api, scheduledFor=later(hours=1))
         deliver(LATER)
-        claim(1)
+        claim_entries(1)
         values = metrics()
         stages = {stage: values["postrider_queue_recipients", stage] for stage in ("ready", "leased", "waiting")}
         assert stages == {"ready": 2, "leased": 1, "waiting": 1}

@@ -50,6 +50,8 @@ INVALID = [
     ({"PUBLIC_URL": "http://mail.example.com"}, "PUBLIC_URL must begin with https:// in production"),
     ({"PUBLIC_URL": "https://mail.example.com/x"}, "PUBLIC_URL must be https://host without a path"),
     ({"ALLOWED_HOSTS": None}, "ALLOWED_HOSTS is missing. Set it"),
+    ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS must not contain *"),
+    ({"ALLOWED_HOSTS": "mail.example.com,*"}, "ALLOWED_HOSTS must not contain *"),
     ({"DELIVERY_TRANSPORT": None}, "DELIVERY_TRANSPORT must be one of inbox, smtp, direct, anymail"),
     ({"DELIVERY_TRANSPORT": "smtp"}, "SMTP_URL: The URL must begin with smtp:// or smtps://"),
     ({"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": "smtp://u:secret-password@h?tls=none"}, "never sent without TLS"),
@@ -129,3 +131,9 @@ def test_the_example_file_lists_every_setting():
     assert read - {"ANYMAIL_"} <= example
     # Read by gunicorn and by the failpoints.
     assert example - read == {"PORT", "FAULT_PLAN", "FAULT_PLAN_IN_PRODUCTION"}
+
+
+def test_the_deployment_check_reports_nothing():
+    result = start("manage.py", "check", "--deploy")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("System check identified no issues")

@@ -4,7 +4,6 @@ import base64
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -14,10 +13,10 @@ from django.utils import timezone
 from api.errors import Problem
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.api.views import EmailViewSet
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
+from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import ApiKey, Usage, Workspace
 
@@ -136,7 +135,7 @@ def _(caller: Caller):
 @row(409, "email_already_sent")
 def _(caller: Caller):
     email_id = caller.sent()
-    claims = queue.claim(10, after=UUID(int=0))
+    claims = claim_entries(10)
     record_results(
         [SendResult(claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))) for claim in claims]
     )

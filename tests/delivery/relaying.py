@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from delivery.message.delivery_request import DeliveryRequest, Envelope
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.relay import RelayTransport
 from delivery.transports.smtp.mail_host import Timeouts
@@ -19,18 +19,17 @@ T = TypeVar("T")
 SHORT = Timeouts(
     connect=2.0, banner=0.15, ehlo=0.15, tls=2.0, login=0.15, envelope=0.15, data=0.15, block=0.15, dot=0.15, total=5.0
 )
-ENVELOPE = Envelope("bounce+1@example.org", "ada@example.com")
-REQUEST = DeliveryRequest(ENVELOPE, outgoing_message())
+MESSAGE = outgoing_message()
 
 
-class Bytes(DeliveryRequest):
-    """A delivery request with the given bytes as its message."""
+class Bytes(OutgoingMessage):
+    """An outgoing message with the given bytes."""
 
-    def __init__(self, data: bytes, envelope: Envelope = ENVELOPE) -> None:
-        super().__init__(envelope, outgoing_message())
+    def __init__(self, data: bytes) -> None:
+        super().__init__(**vars(MESSAGE))
         object.__setattr__(self, "data", data)
 
-    def message(self) -> bytes:
+    def to_bytes(self) -> bytes:
         data: bytes = self.data  # type: ignore[attr-defined]
         return data
 
@@ -56,14 +55,14 @@ def relay(server: ScriptedServer, **options: Any) -> RelayTransport:
     return RelayTransport(url, **{**given, **options})
 
 
-def deliver(script: Script | None = None, request: DeliveryRequest = REQUEST, **options: Any) -> DeliveryOutcome:
+def deliver(script: Script | None = None, message: OutgoingMessage = MESSAGE, **options: Any) -> DeliveryOutcome:
     """Deliver one message to a server with the given script."""
 
     async def work() -> DeliveryOutcome:
         async with ScriptedServer(script, extensions=options.pop("extensions", ("PIPELINING",))) as server:
             transport = relay(server, **options)
             try:
-                return await transport.deliver(request, lease=StubLease())
+                return await transport.deliver(message, lease=StubLease())
             finally:
                 transport.close()
 

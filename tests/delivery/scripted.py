@@ -263,12 +263,12 @@ class StubLease:
 def outgoing_message(**fields: Any) -> OutgoingMessage:
     """Return a small outgoing message with the given fields replaced."""
     values: dict[str, Any] = {
+        "return_path": "bounce+1@example.org",
+        "recipient": "ada@example.com",
         "message_id": "<1@example.org>",
         "date": datetime(2026, 11, 21, 6, tzinfo=UTC),
         "sender": Mailbox("Alice", "alice@example.org"),
         "to": (Mailbox("", "ada@example.com"),),
-        "cc": (),
-        "reply_to": None,
         "subject": "Hello",
         "html": "<p>Hi</p>",
         "text": "Hi",

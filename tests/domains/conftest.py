@@ -2,16 +2,21 @@
 
 import functools
 import itertools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from django.db import connection
 
-from domains import services
+from domains import services, verify
+from domains.check_processor import DomainCheckQueueWork
 from domains.models import DkimKey, Domain
 from domains.record_checks import dns_cache
 from domains.services import KEY_BITS
+from lib.worker.processor import QueueProcessor
 from tests.conftest import Account, Api, make_key
 from tests.lib.nameserver import NameServer
 
@@ -22,6 +27,40 @@ def quoted(text: str) -> str:
     """Return a TXT record in zone file syntax: strings of at most 255 bytes."""
     escaped = [text[start : start + 255] for start in range(0, len(text), 255)] or [""]
     return " ".join('"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"' for part in escaped)
+
+
+def check_due_domains() -> None:
+    """Check the due domains as a worker process does."""
+    QueueProcessor(DomainCheckQueueWork()).run()
+
+
+def in_thread(act: Callable[[], Any]) -> threading.Thread:
+    def run() -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+@contextmanager
+def running_worker() -> Iterator[None]:
+    """Check due domains in a thread; for tests that commit."""
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.wait(0.01):
+            check_due_domains()
+
+    thread = in_thread(work)
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
 
 
 class Zone:
@@ -56,9 +95,11 @@ class Owner:
         return self
 
     def verify(self) -> dict[str, Any]:
+        """Request a check, let a worker perform it, and return the domain."""
         response = self.api.post(f"{self.path}/verify")
         assert response.status_code == 200, response.content
-        self.body = response.json()
+        check_due_domains()
+        self.body = self.api.get(self.path).json()
         return self.body
 
     def record(self, kind: str, position: int = 0) -> dict[str, Any]:
@@ -68,6 +109,20 @@ class Owner:
         """Verify the domain and return one record with its check."""
         self.verify()
         return self.record(kind)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait_for_the_worker(monkeypatch: Any) -> None:
+    # A worker in another thread would not see the test's transaction.
+    monkeypatch.setattr(verify, "MAX_WAIT_SECONDS", 0.0)
+
+
+@pytest.fixture
+def worker(monkeypatch: Any) -> Iterator[None]:
+    """A worker, and requests that wait for it."""
+    monkeypatch.setattr(verify, "MAX_WAIT_SECONDS", 5.0)
+    with running_worker():
+        yield
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
-"""Periodic checks: intervals, batches, claims, and concurrent checks of one domain."""
+"""Periodic and requested checks: intervals, sessions, claims, and concurrent checks of one domain."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,17 +13,18 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from domains import verify
-from domains.check_claims import MAX_CHECKS_PER_WORKSPACE, claim_check, claim_due_checks, record_check
+from domains import check_processor, verify
+from domains.check_claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
+from domains.check_processor import DomainCheckQueueWork, domain_checks_processor, expected_records
 from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
 from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import verify_due
-from domains.verify import verify_domain, verify_due_domains
+from domains.verify import verify_domain
 from lib.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
-from tests.domains.conftest import NAME, Owner
+from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 
 pytestmark = pytest.mark.django_db
@@ -37,18 +37,6 @@ def due_in(domain: Domain) -> timedelta:
 
 def make_due(*domains: Domain) -> None:
     Domain.objects.filter(id__in=[domain.id for domain in domains]).update(check_due_at=Now())
-
-
-def in_thread(act: Callable[[], Any]) -> threading.Thread:
-    def run() -> None:
-        try:
-            act()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -79,18 +67,19 @@ def test_the_interval_until_the_next_check(status, outcome, watched_for, is_wait
 def test_a_new_domain_is_checked_at_the_next_run_and_then_every_minute(owner: Owner):
     domain = Domain.objects.get(name=NAME)
     assert due_in(domain) <= timedelta(0)
+    domain_checks_processor.cache_clear()
     verify_due()
     assert Domain.objects.get(name=NAME).last_checked_at
     assert timedelta(seconds=50) < due_in(domain) < timedelta(seconds=70)
 
 
 def test_a_periodic_check_verifies_published_records(owner: Owner):
-    verify_due_domains()
+    check_due_domains()
     owner.publish()
-    verify_due_domains()
+    check_due_domains()
     assert Domain.objects.get(name=NAME).status == "pending"
     make_due(Domain.objects.get(name=NAME))
-    verify_due_domains()
+    check_due_domains()
     assert Domain.objects.get(name=NAME).status == "verified"
 
 
@@ -101,18 +90,18 @@ def test_a_verified_domain_is_checked_daily(owner: Owner):
 
 def test_requesting_a_check_restarts_the_watch(owner: Owner):
     Domain.objects.update(watched_since=Now() - timedelta(days=10), check_due_at=Now())
-    verify_due_domains()
+    check_due_domains()
     domain = Domain.objects.get(name=NAME)
     assert due_in(domain) > timedelta(hours=20)
     owner.verify()
     assert due_in(domain) < timedelta(seconds=70)
 
 
-def test_due_domains_are_checked_in_batches(alice: Account, dns: NameServer, monkeypatch):
-    monkeypatch.setattr(verify, "BATCH_SIZE", 3)
+def test_more_domains_than_sessions_are_checked(alice: Account, dns: NameServer, monkeypatch):
+    monkeypatch.setattr(DomainCheckQueueWork, "sessions", 3)
     for number in range(8):
         make_domain(alice.workspace, f"d{number}.example")
-    verify_due_domains()
+    check_due_domains()
     assert Domain.objects.filter(checks_recorded=1).count() == 8
     assert claim_due_checks(100) == []
 
@@ -135,8 +124,8 @@ def test_an_exception_for_one_domain_does_not_affect_the_others(alice: Account, 
             raise RuntimeError("boom")
         return await check_domain_records(expected, resolver)
 
-    monkeypatch.setattr(verify, "check_domain_records", fail)
-    verify_due_domains()
+    monkeypatch.setattr(check_processor, "check_domain_records", fail)
+    check_due_domains()
     assert Domain.objects.get(id=whole.id).last_checked_at
     assert Domain.objects.get(id=broken.id).last_checked_at is None
     assert "a domain check failed" in caplog.text
@@ -145,7 +134,7 @@ def test_an_exception_for_one_domain_does_not_affect_the_others(alice: Account, 
 def test_a_result_for_a_deleted_domain_is_ignored(alice: Account, dns: NameServer):
     domain = make_domain(alice.workspace, "a.example")
     (claim,) = claim_due_checks(1)
-    result = asyncio.run(check_domain_records(verify.expected_records(domain), Resolver([dns.address])))
+    result = asyncio.run(check_domain_records(expected_records(domain), Resolver([dns.address])))
     domain.delete()
     record_check(claim, result)
     assert not Domain.objects.exists()
@@ -153,10 +142,9 @@ def test_a_result_for_a_deleted_domain_is_ignored(alice: Account, dns: NameServe
 
 def test_a_late_result_changes_nothing(owner: Owner):
     domain = Domain.objects.get(name=NAME)
-    late = claim_check(domain)
+    (late,) = claim_due_checks(1)
     resolver = Resolver([owner.zone.server.address])
-    before = asyncio.run(check_domain_records(verify.expected_records(domain), resolver))
-    Domain.objects.update(checking_until=None)
+    before = asyncio.run(check_domain_records(expected_records(domain), resolver))
     owner.publish().verify()
     record_check(late, before)
     assert owner.api.get(owner.path).json() == owner.body
@@ -166,22 +154,24 @@ def test_a_late_result_changes_nothing(owner: Owner):
 def test_an_earlier_check_is_recorded_while_a_newer_one_is_running(owner: Owner):
     domain = Domain.objects.get(name=NAME)
     (first,) = claim_due_checks(1)
-    second = claim_check(domain)
+    request_check(domain)
+    (second,) = claim_due_checks(1)
     resolver = Resolver([owner.zone.server.address])
-    empty = asyncio.run(check_domain_records(verify.expected_records(domain), resolver))
+    empty = asyncio.run(check_domain_records(expected_records(domain), resolver))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).checks_recorded == 1
+    assert Domain.objects.get(name=NAME).checking_until
     owner.publish()
-    record_check(second, asyncio.run(check_domain_records(verify.expected_records(domain), resolver)))
+    record_check(second, asyncio.run(check_domain_records(expected_records(domain), resolver)))
     record_check(first, empty)
     assert Domain.objects.get(name=NAME).status == "verified"
 
 
 @committed
-def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns: NameServer, settings, monkeypatch):
-    monkeypatch.setattr(verify, "BATCH_SIZE", 2)
+def test_workers_at_the_same_time_never_check_a_domain_twice(alice: Account, dns: NameServer, settings, monkeypatch):
+    monkeypatch.setattr(DomainCheckQueueWork, "sessions", 2)
     domains = [make_domain(alice.workspace, f"d{number}.example") for number in range(12)]
-    threads = [in_thread(verify_due_domains) for _ in range(4)]
+    threads = [in_thread(check_due_domains) for _ in range(4)]
     for thread in threads:
         thread.join()
     assert {domain.checks_begun for domain in Domain.objects.all()} == {1}
@@ -189,24 +179,75 @@ def test_sweeps_at_the_same_time_never_check_a_domain_twice(alice: Account, dns:
 
 
 @committed
-@pytest.mark.usefixtures("_short_dns_timeouts")
+@pytest.mark.usefixtures("worker")
+def test_the_response_has_the_result_of_the_worker(alice: Account, zone):
+    owner = Owner(Api(make_key(alice.workspace)), zone, NAME).publish()
+    started = time.monotonic()
+    body = owner.api.post(f"{owner.path}/verify").json()
+    assert time.monotonic() - started < 2
+    assert (body["status"], {record["status"] for record in body["records"]}) == ("verified", {"verified"})
+
+
+@committed
+def test_without_a_worker_the_response_is_the_last_state_and_the_domain_stays_due(alice: Account, zone, monkeypatch):
+    monkeypatch.setattr(verify, "MAX_WAIT_SECONDS", 0.2)
+    owner = Owner(Api(make_key(alice.workspace)), zone, NAME).publish()
+    assert owner.api.post(f"{owner.path}/verify").json() == owner.body
+    assert owner.body["lastCheckedAt"] is None
+    check_due_domains()
+    assert owner.api.get(owner.path).json()["status"] == "verified"
+
+
+@committed
+@pytest.mark.usefixtures("_short_dns_timeouts", "worker")
 def test_while_a_domain_is_being_checked_the_response_is_its_last_state(alice: Account, zone, dns: NameServer):
     owner = Owner(Api(make_key(alice.workspace)), zone, NAME)
+    check_due_domains()
     dns.put(NAME, SILENCE)
-    first = in_thread(lambda: verify_domain(Domain.objects.get(name=NAME)))
+    before = Domain.objects.get(name=NAME)
+    first = in_thread(lambda: verify_domain(before))
     wait_until(lambda: Domain.objects.get(name=NAME).checking_until)
     started = time.monotonic()
-    assert owner.verify()["lastCheckedAt"] is None
-    assert time.monotonic() - started < 2
+    assert owner.api.post(f"{owner.path}/verify").status_code == 200
+    assert time.monotonic() - started < 0.5
     first.join()
-    assert Domain.objects.get(name=NAME).checks_begun == 1
+    assert Domain.objects.get(name=NAME).checks_recorded == before.checks_begun + 2
+
+
+def test_an_older_check_does_not_end_a_request(owner: Owner):
+    (older,) = claim_due_checks(1)
+    domain = Domain.objects.get(name=NAME)
+    request_check(domain)
+    resolver = Resolver([owner.zone.server.address])
+    record_check(older, asyncio.run(check_domain_records(expected_records(domain), resolver)))
+    assert due_in(domain) < timedelta(0)
+    owner.publish()
+    check_due_domains()
+    assert Domain.objects.get(name=NAME).status == "verified"
+
+
+def test_a_requested_check_is_claimed_before_late_periodic_ones(alice: Account):
+    late = make_domain(alice.workspace, "late.example")
+    Domain.objects.update(check_due_at=Now() - timedelta(hours=20))
+    requested = make_domain(alice.workspace, "requested.example")
+    request_check(requested)
+    assert [claim.domain_id for claim in claim_due_checks(1) + claim_due_checks(1)] == [requested.id, late.id]
+
+
+@committed
+def test_a_request_wakes_a_worker(alice: Account, api: Api, monkeypatch):
+    woken = []
+    monkeypatch.setattr("lib.worker.wakeup.notify", woken.append)
+    domain = make_domain(alice.workspace, "a.example")
+    api.post(f"/domains/{domain.id}/verify")
+    assert woken == ["domains"]
 
 
 @committed
 def test_a_domain_can_be_deleted_while_a_check_is_recorded(alice: Account, dns: NameServer):
     for number in range(5):
         domain = make_domain(alice.workspace, f"d{number}.example")
-        checking_it = in_thread(verify_due_domains)
+        checking_it = in_thread(check_due_domains)
         wait_until(lambda name=domain.name: dns.count(name, "MX"))
         delete_domain(domain)
         checking_it.join()
@@ -218,7 +259,8 @@ def test_a_domain_can_be_deleted_while_a_check_is_recorded(alice: Account, dns: 
 def test_no_transaction_is_open_during_dns_lookups(alice: Account, dns: NameServer):
     domain = make_domain(alice.workspace, NAME)
     dns.put(NAME, SILENCE)
-    thread = in_thread(lambda: verify_domain(domain))
+    request_check(domain)
+    thread = in_thread(check_due_domains)
     wait_until(lambda: dns.questions)
     options = connection.get_connection_params()
     known = {name: options[name] for name in ("host", "port", "user", "password", "dbname") if options.get(name)}
@@ -231,12 +273,12 @@ def test_no_transaction_is_open_during_dns_lookups(alice: Account, dns: NameServ
 
 def test_a_workspace_can_check_a_limited_number_of_domains_at_once(alice: Account, bob: Account):
     for number in range(MAX_CHECKS_PER_WORKSPACE):
-        assert claim_check(make_domain(alice.workspace, f"d{number}.example"))
+        assert request_check(make_domain(alice.workspace, f"d{number}.example"))
     api = Api(make_key(alice.workspace))
     response = api.post(f"/domains/{make_domain(alice.workspace, 'last.example').id}/verify")
     assert (response.status_code, response.json()["code"]) == (429, "rate_limit_exceeded")
     assert response["Retry-After"] == "5"
-    assert claim_check(make_domain(bob.workspace, "bobs.example"))
+    assert request_check(make_domain(bob.workspace, "bobs.example"))
     Domain.objects.update(checking_until=Now())
     assert api.post(f"/domains/{Domain.objects.get(name='last.example').id}/verify").status_code == 200
 

@@ -83,6 +83,7 @@ def test_dkimpy_verifies_a_signature(signed: bytes, dns: NameServer):
     assert not verifies(signed.replace(b"Subject: Hello", b"Subject: Help"), dns)
 
 
+@pytest.mark.full
 def test_opendkim_verifies_a_signature(signed: bytes, dns: NameServer, tmp_path: Path, owner: Owner):
     mail = tmp_path / "mail.eml"
     mail.write_bytes(signed)
@@ -92,6 +93,7 @@ def test_opendkim_verifies_a_signature(signed: bytes, dns: NameServer, tmp_path:
     assert "dkim=pass" in run.stdout
 
 
+@pytest.mark.full
 def test_opendkim_matches_the_private_key_with_the_record(owner: Owner, dns: NameServer, tmp_path: Path):
     owner.publish()
     key = DkimKey.objects.get(domain__name=NAME)

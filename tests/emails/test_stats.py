@@ -12,10 +12,10 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.models import QueueEntry
 from emails.queue_stats import QueueStats, read_queue_stats
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from tests.conftest import mail
+from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import Workspace
 
@@ -39,13 +39,12 @@ def get_stats(api):
     return {name: count for name, count in response.json().items() if count}
 
 
-def claim(limit=100):
-    return queue.claim(limit, after=UUID(int=0))
-
-
 def deliver(*outcomes):
     record_results(
-        [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim(len(outcomes)), outcomes, strict=True)]
+        [
+            SendResult(email_claim, outcome)
+            for email_claim, outcome in zip(claim_entries(len(outcomes)), outcomes, strict=True)
+        ]
     )
 
 
@@ -70,7 +69,7 @@ def test_recipients_are_counted_not_emails(api):
 
 def test_claimed_recipients_are_active(api):
     send(api, **THREE)
-    claim(2)
+    claim_entries(2)
     assert get_stats(api) == {"waiting": 1, "active": 2}
 
 
@@ -120,7 +119,7 @@ def test_cancelled_recipients_are_not_counted(api):
 
 def test_recipients_of_a_lost_worker_are_waiting(api):
     send(api)
-    claim()
+    claim_entries()
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
     assert get_stats(api) == {"waiting": 1}
@@ -129,7 +128,7 @@ def test_recipients_of_a_lost_worker_are_waiting(api):
 def test_in_a_suspended_workspace_waiting_and_delayed_recipients_are_paused(api, alice):
     send(api, **THREE)
     send(api, **THREE, scheduledFor=later(hours=1))
-    claim(1)
+    claim_entries(1)
     Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
     authentication.cache.clear()
     assert get_stats(api) == {"paused": 5, "active": 1}

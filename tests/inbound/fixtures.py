@@ -7,15 +7,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import UUID
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Recipient
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
 from inbound.protocol import SessionLimits
 from inbound.receiver import serve
+from tests.emails.builders import claim_entries
 from tests.emails.sending.test_queue import accept
 from tests.stack.stack import free_port, wait_for
 
@@ -27,7 +26,7 @@ DOMAIN = "bounce.localhost"
 def claimed_recipient(workspace, address="ada@example.com"):
     """Accept an email and claim it; return the recipient and the claim."""
     accept(workspace, address)
-    (claim,) = queue.claim(100, after=UUID(int=0))
+    (claim,) = claim_entries(100)
     return Recipient.objects.get(id=claim.recipient_id), claim
 
 

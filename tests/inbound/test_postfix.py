@@ -11,7 +11,7 @@ from suppressions.models import Suppression
 from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient
 from tests.stack.stack import free_port, wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.full, pytest.mark.django_db(transaction=True)]
 
 postfix = pytest.importorskip("tests.standards.postfix")
 

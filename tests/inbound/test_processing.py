@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from emails.models import Email, Event, Recipient
 from inbound import matching, processing, queue
 from inbound.models import MailReport, ProviderReport
 from inbound.processing import process_reports, purge_reports
+from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import sent_recipient
 
@@ -147,6 +149,24 @@ def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(work
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
+@pytest.mark.parametrize(
+    ("address", "text", "reason"),
+    [
+        ("ada@example.com", "User unknown", "unknown_user"),
+        ("ada@example.com", "User hi@alice.example unknown", "policy"),
+        ("ada@example.com", "mail.alice.example: unknown user", "policy"),
+        ("ada@example.com", "User unknown, see https://mx.example.com/?from=alice.example", "unknown_user"),
+        ("ada@example.com", "malice.example: unknown user", "unknown_user"),
+        ("ada@alice.example", "User ada@alice.example unknown", "unknown_user"),
+    ],
+)
+def test_a_report_that_names_the_senders_domain_does_not_suppress(workspace, address, text, reason):
+    stored(sent_recipient(workspace, address), dsn(address, text=text))
+    process_reports()
+    assert Event.objects.get(kind="bounced").payload["reason"] == reason
+    assert Suppression.objects.exists() is (reason == "unknown_user")
+
+
 def test_a_delay_is_recorded_without_changing_the_email(workspace):
     stored(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
     process_reports()
@@ -176,11 +196,11 @@ def test_claim_and_purge_use_their_indexes(db):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         for kind in (MailReport, ProviderReport):
-            name = kind._meta.db_table
-            for statement, values in [
-                (queue.CLAIM, [120, False, 100]),
-                (queue.PURGE, [30, 100]),
-            ]:
-                cursor.execute("EXPLAIN " + statement.format(table=name), values)
+            with CaptureQueriesContext(connection) as queries:
+                queue.claim(kind)
+                queue.purge(kind)
+            assert len(queries) == 3
+            for query in queries.captured_queries:
+                cursor.execute("EXPLAIN " + query["sql"])
                 plan = "\n".join(row[0] for row in cursor.fetchall())
                 assert f"{kind._meta.model_name}_" in plan, plan

@@ -12,6 +12,7 @@ from inbound.reports.classification import classify_bounce
 from inbound.reports.dsn import reply_code, status_code
 from inbound.reports.mime import MAX_BYTES
 from inbound.reports.reading import read_report
+from tests.conftest import examples
 from tests.inbound.samples import FOLDER, samples
 
 SAMPLES = samples()
@@ -71,6 +72,32 @@ def test_the_returned_message_does_not_affect_the_result():
         report = read_report(head + b"Subject: x\r\n\r\n" + text + b"\r\n")
         assert report.recipients == ("ada@example.com",)
         assert report.reason == "unknown_user"
+
+
+def test_each_recipient_of_a_dsn_gets_the_lines_about_it():
+    source = b"""From: MAILER-DAEMON@mx.example.com
+Subject: Delivery status notification: error
+Content-Type: multipart/mixed; boundary=b
+
+--b
+
+ada@example.com: 550 5.1.1 <ada@example.com>: User unknown
+grace@example.com: 552 5.2.2 <grace@example.com>: Mailbox full
+--b
+Content-Type: message/delivery-status
+
+Final-Recipient: rfc822; ada@example.com
+Action: failed
+Status: 5.0.0
+
+Final-Recipient: rfc822; grace@example.com
+Action: failed
+Status: 5.0.0
+--b--
+"""
+    ada, grace = read_report(source).recipient_statuses
+    assert (ada.reason, ada.is_hard) == ("unknown_user", True)
+    assert (grace.reason, grace.is_hard) == ("mailbox_full", False)
 
 
 SAMPLES_BY_NAME = {sample.name: sample for sample in SAMPLES}
@@ -175,7 +202,7 @@ def _graft(source, place, piece):
     return source[:place] + other[place // 2 :]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_no_input_raises_or_takes_long(source):
     report = read_report(source)
@@ -185,7 +212,7 @@ def test_no_input_raises_or_takes_long(source):
     assert all("@" in address for address in report.recipients)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=2_000))
 def test_random_bytes_are_no_hard_bounce(source):
     assert not read_report(source).is_hard

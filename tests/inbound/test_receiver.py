@@ -113,6 +113,7 @@ Version: 1
 --b
 Content-Type: message/rfc822
 
+Return-Path: <{return_path_of(recipient)}>
 Message-ID: <{recipient.id}@alice.example>
 Subject: Hello
 

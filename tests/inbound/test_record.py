@@ -11,6 +11,7 @@ from emails.events.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
+from lib.worker.lease_queue import Stage
 from suppressions.models import Suppression
 from tests.inbound.fixtures import DELIVERED, SENT, claimed_recipient, sent_recipient
 
@@ -84,7 +85,7 @@ def test_a_bounce_recorded_before_the_250_has_the_same_result(workspace):
 
 def test_a_delivery_report_ends_the_retries_of_a_delivered_message(workspace):
     recipient, _ = claimed_recipient(workspace)
-    QueueEntry.objects.update(stage=QueueEntry.QueueStage.WAITING)
+    QueueEntry.objects.update(stage=Stage.WAITING)
     report_event(recipient, Kind.DELIVERED)
     recipient.refresh_from_db()
     assert recipient.state == "delivered"

@@ -13,7 +13,7 @@ import pytest
 
 from lib import guarded_http
 from lib.address_guard import AddressRefused, Guard, HostRefused, TargetRefused, unwrap
-from lib.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, check_url, parse_target
+from lib.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, parse_target
 from lib.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib import targets
 from tests.lib.nameserver import SERVFAIL, NameServer
@@ -311,21 +311,6 @@ def test_on_a_trial_http_and_any_port_are_allowed():
         parse_target("http://localhost:0/", rules=TRIAL)
     with pytest.raises(HostRefused):
         parse_target("http://metadata.google.internal/", rules=TRIAL)
-
-
-def test_a_url_is_checked_with_its_current_addresses():
-    def check(zones) -> None:
-        with NameServer(zones) as server:
-            resolver = Resolver([server.address], lifetime_seconds=0.5)
-            asyncio.run(check_url(f"https://{NAME}/", rules=RULES, resolver=resolver))
-
-    check({NAME: {"A": ["8.8.8.8"]}})
-    check({})
-    check({NAME: SERVFAIL})
-    with pytest.raises(AddressRefused):
-        check({NAME: {"A": ["8.8.8.8"], "AAAA": ["::1"]}})
-    with pytest.raises(AddressRefused):
-        check({NAME: {"CNAME": ["inside.example."]}, "inside.example": {"A": ["10.0.0.1"]}})
 
 
 def test_the_resolver_returns_numeric_addresses_only():

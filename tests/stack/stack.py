@@ -32,7 +32,8 @@ COMMANDS = {
     "worker": WORKER,
     "inbox": ["manage.py", "inbox"],
     "inbound": ["manage.py", "inbound"],
-    "beat": ["-m", "celery", "-A", "config", "-q", "beat", "--scheduler", "celery.beat:Scheduler"],
+    "beat": ["-m", "config.beat"],
+    "service": ["manage.py", "serve"],
 }
 
 
@@ -96,13 +97,21 @@ class Stack:
                     start_new_session=True,
                 )
             if kind == "web":
-                wait_for(self.is_ready, seconds=30, what="web is ready")
+                wait_for(self.is_healthy, seconds=30, what="web answers")
+            if kind == "service":
+                wait_for(self.is_ready, seconds=30, what="the service is ready")
             if kind == "inbox":
                 wait_for(self.has_inbox, seconds=30, what="the inbox listens")
 
+    def is_healthy(self) -> bool:
+        return self._answers_200("/healthz")
+
     def is_ready(self) -> bool:
+        return self._answers_200("/readyz")
+
+    def _answers_200(self, path: str) -> bool:
         with suppress(OSError):
-            return urllib.request.urlopen(f"{self.url}/readyz", timeout=2).status == 200  # type: ignore[no-any-return]
+            return urllib.request.urlopen(self.url + path, timeout=2).status == 200  # type: ignore[no-any-return]
         return False
 
     def has_inbox(self) -> bool:

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lib.worker.lease_queue import Stage
+from tests.stack.entries import EMAILS, count_entries, expire_leases
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -18,18 +20,13 @@ def send_many(stack, count):
     return answers
 
 
-def expire_leases(stack):
-    """Expire all leases by moving their rows into the past; the clock is not changed."""
-    stack.query("UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
-
-
 def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(stack):
     stack.start("inbox", "web")
     send_many(stack, 200)
     stack.start("worker-1", DELIVERY_CONNECTIONS="8")
     wait_for(lambda: 20 <= len(stack.caught()) < 190, seconds=30, what="the middle of the sends")
     stack.kill("worker-1")
-    leased = stack.query("SELECT count(*) FROM emails_pending WHERE stage = 2")[0][0]
+    leased = count_entries(stack, EMAILS, Stage.LEASED)
     assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0
     expire_leases(stack)
     stack.start("worker-2")
@@ -87,7 +84,7 @@ def test_sigterm_under_load_stops_within_a_minute_without_duplicates(stack):
     stack.processes["worker-1"].send_signal(signal.SIGTERM)
     assert stack.processes["worker-1"].wait(60) == 0
     assert time.monotonic() - started < 60
-    assert stack.query("SELECT count(*) FROM emails_pending WHERE stage = 2") == [(0,)], "no entry is leased"
+    assert count_entries(stack, EMAILS, Stage.LEASED) == 0
     stack.start("worker-2")
     wait_for(stack.all_delivered, seconds=30, what="every email is delivered")
     assert set(stack.caught().values()) == {1}

@@ -28,6 +28,21 @@ def delivered(stack, email_id):
     return stack.call("GET", f"/emails/{email_id}").body["status"] == "delivered"
 
 
+def test_the_first_email_is_delivered_within_a_second_of_readiness(stack):
+    stack.start("service", WORKER_CONCURRENCY="1")
+    started = time.monotonic()
+    email_id = stack.send().body["id"]
+    wait_for(lambda: delivered(stack, email_id), seconds=10, what="the delivery")
+    assert time.monotonic() - started < 1
+
+
+def test_the_service_is_not_ready_without_a_worker(stack):
+    stack.start("web")
+    assert not stack.is_ready()
+    stack.start("worker")
+    wait_for(stack.is_ready, seconds=20, what="the worker takes mail")
+
+
 def test_an_email_is_delivered_within_two_seconds(full_stack):
     full_stack.send()
     wait_for(full_stack.all_delivered, seconds=20, what="a warm worker")

@@ -31,7 +31,7 @@ def test_a_health_check_is_answered_under_overload(stack):
     with ThreadPoolExecutor(1) as pool:
         queue = pool.submit(send_concurrently, stack, 8)
         time.sleep(0.1)
-        assert stack.is_ready()
+        assert stack.is_healthy()
     statuses = Counter(answer.status for answer in queue.result())
     assert statuses[503]
     assert statuses[202]

@@ -17,6 +17,7 @@ import pytest
 
 from tests.delivery.scripted import ScriptedServer, after, silence
 from tests.lib.nameserver import NameServer
+from tests.stack.entries import expire_leases
 from tests.stack.stack import free_port, running_stack, wait_for
 
 pytestmark = pytest.mark.stack
@@ -49,10 +50,6 @@ def mail_hosts(*servers: ScriptedServer) -> Iterator[None]:
 
 def relay_settings(server):
     return {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=none"}
-
-
-def expire_leases(stack):
-    stack.query("UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
 
 
 def message_ids(server):

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import standardwebhooks
 
+from lib.worker.lease_queue import Stage
+from tests.stack.entries import WEBHOOKS, count_entries, expire_leases
 from tests.stack.stack import wait_for
 from tests.webhooks.receiver import Receiver, silence, status
 
@@ -72,9 +74,7 @@ def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
     stack.redis.stop()
     wait_for(lambda: unfinished(stack) > 0, seconds=5, what="unfinished deliveries")
     receiver.answer = status(200)
-    # Expire all leases by moving their rows into the past; the clock is not changed.
-    for table in ("emails_pending", "webhooks_pending"):
-        stack.query(f"UPDATE {table} SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1")
+    expire_leases(stack)
     stack.start("worker-2", "worker-3")
     wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=40, what="every event")
     assert stack.query("SELECT status, count(*) FROM webhooks_webhookdelivery GROUP BY 1") == [("succeeded", 60)]
@@ -93,7 +93,7 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(stack, receiver):
     wait_for(lambda: len(ids_of(receiver)) == 20, seconds=20, what="the first attempts")
     for round_number in range(2, 5):
         wait_for(
-            lambda: stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 0") == [(20,)],
+            lambda: count_entries(stack, WEBHOOKS, Stage.WAITING) == 20,
             seconds=10,
             what="all deliveries to wait",
         )
@@ -114,7 +114,7 @@ def test_sigterm_finishes_requests_in_flight_and_starts_no_others(stack, receive
     wait_for(lambda: len(receiver.received) > 10, seconds=30, what="webhook requests")
     stack.processes["worker-1"].send_signal(signal.SIGTERM)
     assert stack.processes["worker-1"].wait(60) == 0
-    assert stack.query("SELECT count(*) FROM webhooks_pending WHERE stage = 2") == [(0,)], "no entry is leased"
+    assert count_entries(stack, WEBHOOKS, Stage.LEASED) == 0
     stack.start("worker-2", **FAST)
     wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
     assert len(ids_of(receiver)) == len(receiver.received) == 100

@@ -2,13 +2,13 @@
 
 import base64
 import functools
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from delivery.message.compose import File, Mailbox, OutgoingMessage
-from delivery.message.delivery_request import DeliveryRequest, Envelope
 from delivery.message.dkim import SigningKey
 from delivery.message.footer import html_footer, text_footer
 from tests.conftest import _private_key
@@ -40,12 +40,12 @@ FIFTY = tuple(Mailbox(f"Empfänger {number}" if number % 2 else "", f"r{number}@
 
 def outgoing_message(**fields: Any) -> OutgoingMessage:
     values: dict[str, Any] = {
+        "return_path": "bounces@alice.example",
+        "recipient": "ada@example.com",
         "message_id": "<0192f0c4-6b1e-7cc3-98c4-dc0c0c07398f@alice.example>",
         "date": datetime(2025, 11, 21, 6, 20, tzinfo=UTC),
         "sender": Mailbox("Alice's Shop", "hi@alice.example"),
         "to": (Mailbox("Ada Lovelace", "ada@example.com"),),
-        "cc": (),
-        "reply_to": None,
         "subject": "Your order has left our house",
         "html": HTML.replace("</body>", html_footer(UNSUBSCRIBE) + "</body>"),
         "text": TEXT + text_footer(UNSUBSCRIBE),
@@ -104,8 +104,7 @@ def outgoing_messages() -> dict[str, OutgoingMessage]:
 @functools.cache
 def signed() -> dict[str, bytes]:
     key = SigningKey(DOMAIN, SELECTOR, _private_key())
-    envelope = Envelope("bounces@alice.example", "ada@example.com")
-    return {name: DeliveryRequest(envelope, shape, key).message() for name, shape in outgoing_messages().items()}
+    return {name: replace(message, key=key).to_bytes() for name, message in outgoing_messages().items()}
 
 
 @functools.cache

@@ -8,14 +8,13 @@ from django.db import connection
 
 from suppressions.models import Suppression
 from suppressions.services import (
-    FIND_SUPPRESSED,
     SuppressionMatch,
     delete_suppression,
     find_suppressed,
     find_suppressed_pairs,
     suppress_address,
     suppress_addresses,
-    suppressed_values,
+    suppressed_fragment,
 )
 from tests.conftest import Api, make_account, make_key
 
@@ -297,7 +296,8 @@ class TestLookup:
         suppress_addresses(alice.workspace, addresses=many(5000), reason=Reason.BOUNCE)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE suppressions_suppression")
-            cursor.execute(f"EXPLAIN {FIND_SUPPRESSED}", suppressed_values(alice.workspace.id, many(10)))
+            find = suppressed_fragment(alice.workspace.id, many(10))
+            cursor.execute(f"EXPLAIN {find.sql}", find.params)
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "one_suppression_an_address" in plan
 

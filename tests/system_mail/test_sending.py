@@ -81,8 +81,8 @@ class ScriptedTransport:
     def __init__(self, *statuses: DeliveryStatus) -> None:
         self.statuses, self.messages = list(statuses), []
 
-    async def deliver(self, request, *, lease):
-        self.messages.append(request.message())
+    async def deliver(self, message, *, lease):
+        self.messages.append(message.to_bytes())
         return DeliveryOutcome(self.statuses.pop(0), Reply(450, "4.2.0 Later"), "x")
 
 
@@ -115,7 +115,7 @@ class TestDeliveryToTheInbox:
 
     def test_a_system_email_of_a_dead_worker_is_sent_by_another(self, inbox):
         queue_reset()
-        assert len(SystemMailQueueWork(configured_transport()).claim(5)) == 1
+        assert len(SystemMailQueueWork(configured_transport()).claim(5).jobs) == 1
         run_processor()
         assert not CaughtMail.objects.exists()
 
@@ -168,9 +168,9 @@ class TestQueue:
 
     def test_a_worker_that_lost_its_lease_changes_nothing(self, db):
         mail = queue_reset()
-        (old,) = SystemMailQueueWork(ScriptedTransport()).claim(5)
+        (old,) = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
         make_due()
-        (new,) = SystemMailQueueWork(ScriptedTransport()).claim(5)
+        (new,) = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
 
         SystemMailQueueWork(ScriptedTransport()).record(
             [SystemMailResult(old.claim, DeliveryOutcome(DeliveryStatus.FAILED, Reply(550, "No")))]
@@ -181,7 +181,7 @@ class TestQueue:
 
     def test_renewing_extends_a_lease(self, db):
         mail = queue_reset()
-        (job,) = SystemMailQueueWork(ScriptedTransport()).claim(5)
+        (job,) = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
         make_due()
 
         SystemMailQueueWork(ScriptedTransport()).renew([job])
@@ -195,9 +195,9 @@ class TestQueue:
         SystemMail.objects.update(sealed_text="gone.AAAA")
         queue_reset(to="grace@example.com")
 
-        jobs = SystemMailQueueWork(ScriptedTransport()).claim(5)
+        jobs = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
 
-        assert [job.request.envelope.recipient for job in jobs] == ["grace@example.com"]
+        assert [job.message.recipient for job in jobs] == ["grace@example.com"]
         assert SystemMail.objects.get(recipient="ada@example.com").state == "failed"
 
     def test_a_pretended_system_email_is_never_sent(self, db):

@@ -58,7 +58,7 @@ SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
         ("{{#each a}}{{@index.a}}{{/each}}", 1, 12, "@index"),
         ("{{> partial}}", 1, 1, "Partials"),
         ("{{&x}}", 1, 1, "{{{name}}}"),
-        ("{{=<% %>=}}", 1, 1, "delimiters"),
+        ("{{=<% %>=}}", 1, 1, "Delimiters"),
         ("{{^x}}", 1, 1, "{{#unless name}}"),
         ("{{~x}}", 1, 1, "~"),
         ("{{#foo}}", 1, 1, "'foo' is not a section"),
@@ -137,7 +137,7 @@ def test_each_branch_has_a_separate_cost_and_size():
 
 def test_sections_nest_at_most_fifty_deep():
     compile_template("{{#if x}}" * 50 + "{{/if}}" * 50)
-    with pytest.raises(TemplateSyntaxError, match="at most 50 deep") as caught:
+    with pytest.raises(TemplateSyntaxError, match="at most 50 levels deep") as caught:
         compile_template("{{#if x}}" * 51 + "{{/if}}" * 51)
     assert caught.value.column == 50 * len("{{#if x}}") + 1
 

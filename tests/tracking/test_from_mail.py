@@ -10,11 +10,11 @@ from django.test import Client
 from selectolax.lexbor import LexborHTMLParser
 
 from emails.models import Email, Recipient
-from emails.sending import queue
 from emails.sending.jobs import load_jobs
 from emails.sending.outgoing_messages import build_message
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
+from tests.emails.builders import claim_entries
 from tests.tracking.conftest import BROWSER, path_of
 from tracking.recorder import recorder
 
@@ -29,8 +29,8 @@ HTML = (
 def send_and_build(api: Api, **fields: Any) -> list[EmailMessage]:
     """Send an email and return the message of each recipient."""
     assert api.post("/emails/send", mail(html=HTML, **fields)).status_code == 202
-    jobs = sorted(load_jobs(queue.EmailQueueCursor().claim(10), memory_bytes=1_000_000), key=lambda job: job.address)
-    return [message_from_bytes(build_message(job).message(), policy=default) for job in jobs]
+    jobs = sorted(load_jobs(claim_entries(10), memory_bytes=1_000_000), key=lambda job: job.address)
+    return [message_from_bytes(build_message(job).to_bytes(), policy=default) for job in jobs]
 
 
 def html_of(message: EmailMessage) -> LexborHTMLParser:

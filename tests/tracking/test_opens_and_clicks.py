@@ -14,10 +14,10 @@ from analytics import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.opens_and_clicks import EVENTS_PER_LINK, Hit, record_hits
 from emails.models import Email, Event, HitCount, QueueEntry, Recipient
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
 from tests.conftest import Account, Api, mail
+from tests.emails.builders import claim_entries
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from workspaces.models import Workspace
 
@@ -151,7 +151,7 @@ def test_the_hits_of_a_deleted_email_leave_no_trace(reader: Reader):
 
 def test_a_click_while_the_message_is_being_sent_survives_the_outcome(api: Api, alice: Account):
     api.post("/emails/send", mail())
-    (claim,) = queue.EmailQueueCursor().claim(10)
+    (claim,) = claim_entries(10)
     reader = Reader(Recipient.objects.get(), alice.workspace)
     reader.clicks()
     assert [payload["machine"] for kind, payload in reader.events() if kind == "clicked"] == [True]
@@ -254,7 +254,7 @@ def test_hits_lock_the_queue_entry_before_the_recipient(alice: Account):
 def test_hits_and_outcomes_at_once_lose_nothing(alice: Account):
     readers = queued_readers(alice.workspace, 30)
     ids = [reader.recipient.id for reader in readers]
-    claims = queue.EmailQueueCursor().claim(30)
+    claims = claim_entries(30)
     delivered = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "OK"))
     outcomes = functools.partial(record_results, [SendResult(claim, delivered) for claim in reversed(claims)])
     clicks = functools.partial(record_hits, [Hit(id_, url=TARGET) for id_ in ids])

@@ -122,20 +122,23 @@ class TestCreating:
 
 class TestForbiddenTargets:
     @pytest.fixture(autouse=True)
-    def _private_networks_forbidden(self, settings):
+    def names(self, settings):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
-        with NameServer({"inside.example": {"A": ["10.1.2.3"]}, "hooks.example": {"A": ["8.8.8.8"]}}) as names:
+        with NameServer({"inside.example": {"A": ["10.1.2.3"]}}) as names:
             settings.DNS_SERVERS = [names.address]
-            yield
+            yield names
 
     FORBIDDEN = (
         "http://hooks.example/",
         "https://localhost/",
+        "https://intranet/",
+        "https://printer.local/",
+        "https://vault.internal/",
         "https://127.0.0.1/",
+        "https://10.1.2.3/",
         "https://2130706433/",
         "https://[::1]/",
         "https://169.254.169.254/latest/meta-data/",
-        "https://inside.example/",
         "https://hooks.example:8443/",
         "https://user@hooks.example/",
         "not a url",
@@ -145,7 +148,6 @@ class TestForbiddenTargets:
     def test_they_are_rejected_at_creation(self, api: Api, url):
         response = api.post("/webhooks", BODY | {"url": url})
         assert field_codes(response) == {"url": "forbidden_target"}
-        assert "10.1.2.3" not in response.content.decode()
 
     @pytest.mark.parametrize("url", FORBIDDEN)
     def test_they_are_rejected_when_the_url_is_changed(self, api: Api, url):
@@ -159,18 +161,19 @@ class TestForbiddenTargets:
         Webhook.objects.update(url=url)
         response = api.post(f"/webhooks/{webhook['id']}/test")
         assert field_codes(response) == {"url": "forbidden_target"}
-        assert "10.1.2.3" not in response.content.decode()
         assert not WebhookDelivery.objects.exists()
 
     def test_services_reject_them_too(self, alice):
         from api.errors import InvalidFields
 
         with pytest.raises(InvalidFields):
-            create_webhook(alice.workspace, url="https://inside.example/", events=["sent"])
+            create_webhook(alice.workspace, url="https://vault.internal/", events=["sent"])
 
-    def test_public_names_and_names_that_do_not_exist_yet_are_accepted(self, api: Api):
-        created(api, url="https://hooks.example/")
-        created(api, url="https://later.example/")
+    def test_a_request_looks_up_no_name(self, api: Api, names):
+        webhook = created(api, url="https://inside.example/")
+        assert api.patch(f"/webhooks/{webhook['id']}", {"url": "https://inside.example/x"}).status_code == 200
+        assert api.post(f"/webhooks/{webhook['id']}/test").status_code == 202
+        assert names.questions == []
 
     def test_another_port_can_be_allowed(self, api: Api, settings):
         settings.WEBHOOK_PORTS = [443, 8443]

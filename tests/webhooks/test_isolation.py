@@ -9,11 +9,12 @@ from django.db import connection
 from lib.address_guard import Guard
 from lib.guarded_http import UrlRules
 from lib.worker import shutdown
+from lib.worker.lease_queue import Stage
 from lib.worker.processor import QueueProcessor
 from tests.stack.stack import wait_for
 from tests.webhooks.conftest import NO_DNS, make_endpoint, publish_event, publish_many, submit
 from tests.webhooks.receiver import Receiver, drip, silence
-from webhooks.models import PendingDelivery, PendingDeliveryStage, Webhook, WebhookDelivery
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
 from webhooks.sending import post
 from webhooks.sending.post import Poster
 from webhooks.sending.sending import WebhookQueueWork
@@ -85,9 +86,7 @@ def deliver(alice, bob, receiver: Receiver, *, pending: int, events: int) -> flo
 def test_another_endpoint_is_posted_to_within_two_seconds(alice, bob, receiver, worker, monkeypatch):
     monkeypatch.setattr(post, "ATTEMPT_SECONDS", 3.0)
     assert deliver(alice, bob, receiver, pending=2000, events=150) < 2
-    assert PendingDelivery.objects.filter(stage=PendingDeliveryStage.READY).count() > 1900, (
-        "deliveries over the pace use no attempt"
-    )
+    assert PendingDelivery.objects.filter(stage=Stage.READY).count() > 1900, "deliveries over the pace use no attempt"
 
 
 @pytest.mark.long

@@ -9,9 +9,9 @@ from django.utils import timezone
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Email, Event
-from emails.sending import queue as email_queue
 from emails.sending.outcomes import SendResult, record_results
 from tests.conftest import Api, mail
+from tests.emails.builders import claim_entries
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
 from webhooks.event_types import EVENT_TYPES
@@ -32,7 +32,7 @@ def send(api: Api, **fields) -> str:
 
 def finish(outcome: DeliveryOutcome = OK) -> None:
     """Record one outcome for every queued recipient."""
-    record_results([SendResult(claimed, outcome) for claimed in email_queue.claim(1000, after=email_queue.FIRST)])
+    record_results([SendResult(claimed, outcome) for claimed in claim_entries(1000)])
 
 
 def bodies() -> dict[str, dict]:
@@ -151,7 +151,7 @@ def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, r
     make_endpoint(alice, receiver.url("/2"), events=EVENT_TYPES)
     for _ in range(30):
         send(api)
-    claims = email_queue.claim(1000, after=email_queue.FIRST)
+    claims = claim_entries(1000)
     # Two more than without subscribers: the query for subscribers and the insert.
     with django_assert_max_num_queries(13):
         record_results([SendResult(claimed, OK) for claimed in claims])

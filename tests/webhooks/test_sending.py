@@ -8,14 +8,16 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from lib.worker.lease_queue import FIRST, Cursor, Stage
 from tests.conftest import make_account
 from tests.webhooks.conftest import make_endpoint, pass_time, publish_event, publish_many
 from tests.webhooks.receiver import status
-from webhooks.models import PendingDelivery, PendingDeliveryStage, Webhook, WebhookDelivery, WebhookEvent
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE
 from webhooks.sending.outcomes import FAILING_REASON, GONE_REASON, AttemptResult, record
 from webhooks.sending.post import PostAttempt
+from webhooks.sending.queue import EndpointShares
 from webhooks.services import delete_webhook, replay_delivery, send_test, update_webhook
 from webhooks.tasks import expire
 from workspaces.models import Workspace
@@ -24,11 +26,10 @@ pytestmark = pytest.mark.django_db
 
 OK = PostAttempt(200, "", "ok", 0.01)
 DOWN = PostAttempt(503, "status", "no", 0.01)
-START = queue.BEFORE_ALL
 
 
 def claim(limit=100):
-    return queue.EndpointCursor().claim(limit, slow_limit=100)
+    return Cursor().claim(limit, EndpointShares(100))
 
 
 def seconds_until_due() -> float:
@@ -296,9 +297,7 @@ def test_a_claimed_delivery_cannot_be_claimed_again(alice, endpoint):
     publish_event(alice)
     assert len(claim()) == 1
     assert claim() == []
-    assert list(PendingDelivery.objects.values_list("stage", "fence", "attempts")) == [
-        (PendingDeliveryStage.LEASED, 1, 1)
-    ]
+    assert list(PendingDelivery.objects.values_list("stage", "fence", "attempts")) == [(Stage.LEASED, 1, 1)]
 
 
 def test_a_worker_that_lost_its_lease_changes_nothing(alice, endpoint):
@@ -366,8 +365,8 @@ def test_the_cursor_serves_all_endpoints_in_turn(receiver):
         account = make_account(f"w{number}")
         make_endpoint(account, receiver.url())
         publish_many(account, 4)
-    cursor = queue.EndpointCursor()
-    served = [claimed.webhook_id for _ in range(10) for claimed in cursor.claim(2, slow_limit=2)]
+    cursor = Cursor()
+    served = [claimed.webhook_id for _ in range(10) for claimed in cursor.claim(2, EndpointShares(2))]
     assert sorted(served) == sorted(list(Webhook.objects.values_list("id", flat=True)) * 4)
 
 
@@ -376,9 +375,9 @@ def test_slow_endpoints_share_half_of_the_sessions(alice, bob, receiver, queue_w
     Webhook.objects.filter(id=slow.webhook.id).update(pace=SLOW_PACE)
     queue_work.sessions = 2
     publish_many(alice, 10)
-    assert [job.claim.webhook_id for job in queue_work.claim(2)] == [slow.webhook.id]
+    assert [job.claim.webhook_id for job in queue_work.claim(2).jobs] == [slow.webhook.id]
     publish_many(bob, 10)
-    assert {job.claim.webhook_id for job in queue_work.claim(2)} == {quick.webhook.id}
+    assert {job.claim.webhook_id for job in queue_work.claim(2).jobs} == {quick.webhook.id}
 
 
 def test_an_endpoint_is_found_behind_any_number_of_full_ones(alice, receiver, monkeypatch):
@@ -389,7 +388,7 @@ def test_an_endpoint_is_found_behind_any_number_of_full_ones(alice, receiver, mo
     last = Webhook.objects.order_by("id").last()
     Webhook.objects.filter(id=last.id).update(pace=FULL_PACE)
     publish_many(alice, 3)
-    claims = queue.EndpointCursor().claim(100, slow_limit=0)
+    claims = Cursor().claim(100, EndpointShares(0))
     assert {claimed.webhook_id for claimed in claims} == {last.id}
     assert len(claims) == 3
 
@@ -446,9 +445,9 @@ def test_the_claim_reads_the_indexes(alice, endpoint):
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.FIND_ENDPOINTS, {"after": START, "least_pace": 2, "max_endpoints": 200})
+        cursor.execute("EXPLAIN " + queue.FIND_ENDPOINTS, {"after": FIRST, "least_pace": 2, "max_endpoints": 200})
         find = "\n".join(row[0] for row in cursor.fetchall())
-        cursor.execute("EXPLAIN " + queue.LEASE, [[], [], 60])
+        cursor.execute("EXPLAIN " + queue.LEASE, {"webhooks": [], "shares": [], "limit": 100})
         lease = "\n".join(row[0] for row in cursor.fetchall())
     for plan in (find, lease):
         assert "webhook_pending_turn" in plan

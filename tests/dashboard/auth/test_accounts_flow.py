@@ -78,7 +78,7 @@ class TestInvitation:
         path = path_of(last_link("invitation"))
         page = other_user.post(path)
 
-        assert b"another address" in page.content
+        assert b"a different address" in page.content
         assert other_user.post("/dashboard/logout/", {"next": path}).url == path
         assert alice.workspace.memberships.count() == 1
 

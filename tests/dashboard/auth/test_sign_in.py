@@ -1,5 +1,9 @@
 import pytest
+from django.contrib.sessions.models import Session
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
+from system_mail.models import SystemMail
 from tests.conftest import PASSWORD
 from workspaces.models import User
 
@@ -29,6 +33,58 @@ def test_creates_a_new_session(client, alice):
     sign_in(client, alice.owner.email)
 
     assert client.session.session_key != before
+
+
+def test_the_database_has_no_session_key(owner):
+    key = owner.cookies["session"].value
+    stored = Session.objects.get()
+    assert key not in (stored.session_key, stored.session_data)
+    # The stored value signs nobody in.
+    owner.cookies["session"] = stored.session_key
+    assert not is_signed_in(owner)
+    owner.cookies["session"] = key
+    assert is_signed_in(owner)
+
+
+def test_signing_out_deletes_the_session(owner):
+    owner.post("/dashboard/logout/")
+    assert not Session.objects.exists()
+
+
+SPELLINGS = ["{} ", "  {}", "\t{}", "\u3000{}", "\xa0{}", "ALICE@alice.example", "ａｌｉｃｅ＠alice.example"]  # noqa: RUF001
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_of_an_account_shares_one_throttle(client, alice, settings, spelling):
+    # Argon2 takes so long that the bucket refills.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    for _ in range(10):
+        sign_in(client, alice.owner.email, "wrong")
+    assert sign_in(client, spelling.format(alice.owner.email), PASSWORD).status_code == 429
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_identifies_the_account(client, alice, spelling):
+    assert sign_in(client, spelling.format(alice.owner.email)).status_code == 302
+
+
+def test_a_reset_is_throttled_by_account_in_every_spelling(client, alice):
+    for spelling in ("alice@alice.example", " alice@alice.example", "ALICE@alice.example", "\u3000alice@alice.example"):
+        assert client.post("/dashboard/reset/", {"email": spelling}).status_code == 200
+    assert SystemMail.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dashboard/login/", "/dashboard/signup/", "/dashboard/reset/", "/admin/login/", "/dashboard/code/", "/u/x"],
+)
+def test_a_large_form_is_refused_before_it_is_read(path):
+    browser = Client(enforce_csrf_checks=True)
+    part = SimpleUploadedFile("x", b"x" * 2 * 1024 * 1024)
+    response = browser.post(path, {"file": part})
+    assert response.status_code == 413
+    assert b"Content Too Large" in response.content or b"Entity Too Large" in response.content
+    assert browser.post(path, {"file": SimpleUploadedFile("x", b"x" * 2_000_000)}).status_code != 413
 
 
 def test_signing_out_ends_it(owner):

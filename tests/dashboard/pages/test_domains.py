@@ -7,8 +7,10 @@ from api.errors import RateLimitExceeded
 from domains.models import Domain
 from domains.records import list_records
 from tests.conftest import make_domain
-from tests.domains.conftest import Zone
+from tests.domains.conftest import Zone, running_worker
 from tests.lib.nameserver import NameServer
+
+committed = pytest.mark.django_db(transaction=True)
 
 
 def test_adds_a_domain_and_shows_its_record(owner, alice):
@@ -63,9 +65,10 @@ def domain(alice, settings):
     return make_domain(alice.workspace, "mail.example.com")
 
 
+@committed
 def test_verifying_shows_found_and_expected_values(owner, domain, settings):
     settings.SPF_MECHANISMS = "ip4:192.0.2.1"
-    with NameServer({domain.name: {"TXT": ['"v=spf1 -all"']}}) as server:
+    with NameServer({domain.name: {"TXT": ['"v=spf1 -all"']}}) as server, running_worker():
         settings.DNS_SERVERS = [server.address]
         response = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True)
 
@@ -76,8 +79,9 @@ def test_verifying_shows_found_and_expected_values(owner, domain, settings):
     assert [record.record for record in response.context["records"] if record.error]
 
 
+@committed
 def test_verifying_finds_published_records(owner, domain, settings):
-    with NameServer() as server:
+    with NameServer() as server, running_worker():
         settings.DNS_SERVERS = [server.address]
         zone = Zone(server)
         for record in list_records(domain):
@@ -86,6 +90,14 @@ def test_verifying_finds_published_records(owner, domain, settings):
 
     assert "mail.example.com is verified." in page
     assert Domain.objects.get().status == "verified"
+
+
+def test_a_check_without_a_result_in_time_is_a_message(owner, domain, monkeypatch):
+    monkeypatch.setattr("domains.verify.MAX_WAIT_SECONDS", 0.0)
+
+    page = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
+
+    assert "The check is still running." in page
 
 
 def test_too_many_checks_are_a_message(owner, domain, monkeypatch):

@@ -45,7 +45,7 @@ def test_the_list_has_a_maximum_number_of_pages(owner, alice, monkeypatch):
 
     assert [len(page.context["listing"].rows) for page in (first, last, beyond)] == [25, 25, 25]
     assert "Older" in first.content.decode()
-    assert "Page 2; use the API for older entries" in last.content.decode()
+    assert "Page 2; use the API to get older entries" in last.content.decode()
     assert "Older" not in last.content.decode()
     assert beyond.context["listing"].number == 2
 

@@ -158,7 +158,7 @@ def test_the_audit_log_is_scoped(owner, bob):
     record_action(bob.workspace, AuditAction.PLAN_CHANGED, about="to-the-moon")
 
     assert b"to-the-moon" not in owner.get("/dashboard/audit/").content
-    assert owner.get("/dashboard/audit/?workspace__name=bob").status_code == 400
+    assert b"to-the-moon" not in owner.get("/dashboard/audit/?workspace__name=bob").content
 
 
 def test_staff_are_not_identified_to_owners(owner, alice, staff):

@@ -102,7 +102,7 @@ def test_invalid_lines_are_skipped_and_listed(owner):
         (b"a@b.example\n" * 10_001, "10,000 rows"),
         (b"\xff\xfea", "UTF-8"),
         (b"a\0b", "not a text file"),
-        (b'"' + b"a" * 200_000, "not CSV"),
+        (b'"' + b"a" * 200_000, "not valid CSV"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_form_error(owner, data, text):
@@ -129,6 +129,13 @@ def test_an_export_contains_no_formula_and_can_be_imported_again(owner, alice):
     Suppression.objects.all().delete()
     upload(owner, data)
     assert emails() == set(given)
+
+
+def test_an_export_quotes_every_cell(owner, alice):
+    suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
+    header, line = b"".join(owner.get(f"{LIST}export/")).decode().splitlines()
+    assert header == '"email","reason","createdAt"'
+    assert line.startswith('"ada@example.com","bounce","')
 
 
 def test_an_export_reads_all_pages(owner, alice, monkeypatch):

@@ -133,7 +133,7 @@ def test_the_log_is_filtered_and_has_pages(owner, webhook):
 
 def test_deleting_requires_confirmation_and_deletes_the_log(owner, webhook):
     delivery = send_test(webhook)
-    assert "delivery log is deleted" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
+    assert "delivery log will be deleted" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
     assert Webhook.objects.exists()
 
     owner.post(f"/dashboard/webhooks/{webhook.id}/delete/")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from delivery.message.html import fill, find_slots
 from delivery.message.html_segments import PLACEHOLDER, TemplateSegments, slots_of_skeleton
+from tests.conftest import examples
 from tests.delivery.message.test_html import CORPUS, FOOTER, PIXEL, tracked
 from tests.delivery.message.test_html_hostile import UNITS
 
@@ -59,7 +60,7 @@ def by_pattern(given, link):
 
 
 @given(PIECES, st.lists(VALUES, min_size=12, max_size=12), st.sampled_from([tracked, None]))
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @example(["<a ", 'href="', VALUE, '">x</a>'], ["https://b.example/"] * 12, tracked)
 @example(['<!--[if mso]><a href="', VALUE, '"><![endif]-->'], ["https://b.example/"] * 12, tracked)
 @example(["<!--[if mso", VALUE, ">", '<a href="https://a.example/">', "-->"], ["--"] * 12, tracked)

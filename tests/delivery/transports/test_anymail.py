@@ -4,6 +4,7 @@ import base64
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,7 @@ from anymail.backends.test import EmailBackend
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from delivery.message.compose import File, Mailbox
-from delivery.message.delivery_request import DeliveryRequest, Envelope
+from delivery.message.compose import File, Mailbox, OutgoingMessage
 from delivery.transports.anymail import AnymailTransport
 from delivery.transports.interface import LeaseLost
 from delivery.transports.provider_messages import BackendUnsuitable, Features, check_backend
@@ -33,10 +33,6 @@ OUTGOING_MESSAGE = outgoing_message(
 )
 
 
-def make_request(recipient: str = "ada@example.com", **fields: Any) -> DeliveryRequest:
-    return DeliveryRequest(Envelope("bounce@example.org", recipient), OUTGOING_MESSAGE, **fields)
-
-
 @contextmanager
 def transport_to(provider: Provider, **options: Any) -> Iterator[AnymailTransport]:
     with provider:
@@ -48,14 +44,14 @@ def transport_to(provider: Provider, **options: Any) -> Iterator[AnymailTranspor
             transport.close()
 
 
-def deliver(provider: Provider, request: DeliveryRequest | None = None, **options: Any) -> DeliveryOutcome:
+def deliver(provider: Provider, message: OutgoingMessage = OUTGOING_MESSAGE, **options: Any) -> DeliveryOutcome:
     with transport_to(provider, **options) as transport:
-        return run(transport.deliver(request or make_request(), lease=StubLease()))
+        return run(transport.deliver(message, lease=StubLease()))
 
 
 def test_the_provider_gets_the_message_and_its_id_is_kept():
     provider = Provider()
-    outcome = deliver(provider, make_request(tags=("welcome", "second"), metadata={"recipient": "r1"}))
+    outcome = deliver(provider, replace(OUTGOING_MESSAGE, tags=("welcome", "second"), metadata={"recipient": "r1"}))
     assert (outcome.status, outcome.reason, outcome.provider_id) == (DeliveryStatus.SENT, "", "b7bc2f4a")
     (asked,) = provider.asked
     assert provider.keys == ["secret"]
@@ -82,7 +78,7 @@ def test_the_provider_gets_the_message_and_its_id_is_kept():
 )
 def test_a_message_names_only_its_recipient(recipient, shown):
     provider = Provider()
-    deliver(provider, make_request(recipient))
+    deliver(provider, replace(OUTGOING_MESSAGE, recipient=recipient))
     (asked,) = provider.asked
     assert asked["To"] == shown
     assert "Cc" not in asked
@@ -145,7 +141,7 @@ def test_an_unreachable_provider_did_not_get_the_message():
         valid.bind(("127.0.0.1", 0))
         options = {"server_token": "secret", "api_url": f"http://127.0.0.1:{valid.getsockname()[1]}/"}
         transport = AnymailTransport(POSTMARK, options=options)
-        outcome = run(transport.deliver(make_request(), lease=StubLease()))
+        outcome = run(transport.deliver(OUTGOING_MESSAGE, lease=StubLease()))
         transport.close()
     assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
         DeliveryStatus.DEFERRED,
@@ -159,21 +155,21 @@ def test_three_rejected_keys_pause_the_transport_until_one_is_accepted():
     with transport_to(provider) as transport:
 
         async def work() -> list[DeliveryOutcome]:
-            return [await transport.deliver(make_request(), lease=StubLease()) for _ in range(5)]
+            return [await transport.deliver(OUTGOING_MESSAGE, lease=StubLease()) for _ in range(5)]
 
         outcomes = run(work())
         assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 3 + [DeliveryStatus.PARKED] * 2
         assert transport.trouble
         assert len(provider.asked) == 3
         transport._credentials._open_until = 0.0
-        assert run(transport.deliver(make_request(), lease=StubLease())).status is DeliveryStatus.SENT
+        assert run(transport.deliver(OUTGOING_MESSAGE, lease=StubLease())).status is DeliveryStatus.SENT
         assert transport.trouble is None
 
 
 def test_a_lost_lease_prevents_the_call():
     provider = Provider()
     with transport_to(provider) as transport, pytest.raises(LeaseLost):
-        run(transport.deliver(make_request(), lease=StubLease(valid=False)))
+        run(transport.deliver(OUTGOING_MESSAGE, lease=StubLease(valid=False)))
     assert provider.asked == []
 
 

@@ -12,7 +12,7 @@ from delivery.transports.destinations import Destination, DestinationBusy, Desti
 from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.relay import RelayTransport
 from delivery.transports.smtp.mail_host import Timeouts
-from tests.delivery.relaying import REQUEST, relay, run
+from tests.delivery.relaying import MESSAGE, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, silence
 
 LEASE = StubLease()
@@ -28,7 +28,7 @@ class FakeClock:
 
 
 async def together(transport: RelayTransport, count: int) -> list[DeliveryOutcome]:
-    return await asyncio.gather(*[transport.deliver(REQUEST, lease=LEASE) for _ in range(count)])
+    return await asyncio.gather(*[transport.deliver(MESSAGE, lease=LEASE) for _ in range(count)])
 
 
 class TestLimits:
@@ -47,10 +47,10 @@ class TestLimits:
         async def work() -> None:
             async with ScriptedServer({"dot": silence}) as server:
                 transport = relay(server, limits=DestinationLimits(max_connections=1), timeouts=PATIENT)
-                busy = asyncio.create_task(transport.deliver(REQUEST, lease=LEASE))
+                busy = asyncio.create_task(transport.deliver(MESSAGE, lease=LEASE))
                 while not server.messages:
                     await asyncio.sleep(0.01)
-                outcome = await transport.deliver(REQUEST, lease=LEASE)
+                outcome = await transport.deliver(MESSAGE, lease=LEASE)
                 assert (outcome.status, outcome.reason) == (DeliveryStatus.PARKED, FailureReason.DESTINATION_FULL)
                 assert server.connections == 1
                 busy.cancel()
@@ -161,11 +161,11 @@ class TestCircuitBreaker:
             breaker_policy = BreakerPolicy(failure_threshold=2, initial_open_seconds=0.1, max_open_seconds=1)
             async with ScriptedServer({"banner": [disconnect, disconnect, b"220 Hi\r\n"]}) as server:
                 transport = relay(server, limits=DestinationLimits(breaker_policy=breaker_policy))
-                outcomes = [await transport.deliver(REQUEST, lease=LEASE) for _ in range(4)]
+                outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(4)]
                 assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
                 assert (outcomes[3].reason, server.connections) == (FailureReason.DESTINATION_SHUT, 2)
                 await asyncio.sleep(0.15)
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
@@ -174,7 +174,7 @@ class TestCircuitBreaker:
             async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n"}) as server:
                 transport = relay(server, limits=DestinationLimits(breaker_policy=BreakerPolicy(failure_threshold=1)))
                 for _ in range(3):
-                    assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.BOUNCED
+                    assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.BOUNCED
 
         run(work())
 

@@ -11,7 +11,7 @@ import pytest
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryStatus, SuppressOn
-from delivery.message.delivery_request import FIRST_ATTEMPT, AttemptHistory, DeliveryRequest, Envelope
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.smtp.mail_host import Timeouts
@@ -32,8 +32,8 @@ def _script_id(value: object) -> str:
     return re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", str(value))
 
 
-def mail(domain: str = "example.com", history: AttemptHistory = FIRST_ATTEMPT) -> DeliveryRequest:
-    return DeliveryRequest(Envelope("b@example.org", f"ada@{domain}"), outgoing_message(), history=history)
+def mail(domain: str = "example.com", **fields: Any) -> OutgoingMessage:
+    return outgoing_message(recipient=f"ada@{domain}", **fields)
 
 
 def zones(*addresses: str) -> dict[str, Any]:
@@ -227,12 +227,10 @@ class TestConnections:
 
 
 class TestDns:
-    def deliver(self, records: dict[str, Any], domain: str = "example.com", **options: Any) -> Any:
-        history = options.pop("history", FIRST_ATTEMPT)
-
+    def deliver(self, records: dict[str, Any], message: OutgoingMessage | None = None, **options: Any) -> Any:
         async def work() -> Any:
             async with transport_for(records, 9, **options) as transport:
-                return await transport.deliver(mail(domain, history), lease=LEASE)
+                return await transport.deliver(message or mail(), lease=LEASE)
 
         return run(work())
 
@@ -243,13 +241,13 @@ class TestDns:
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT)
 
     @pytest.mark.parametrize(
-        ("history", "is_bounced"),
+        ("last_reason", "last_reply_age", "is_bounced"),
         [
-            (FIRST_ATTEMPT, False),
-            (AttemptHistory(2, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=4, seconds=59)), False),
-            (AttemptHistory(2, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=5)), True),
-            (AttemptHistory(2, FailureReason.DNS, timedelta(hours=1)), False),
-            (AttemptHistory(3, FailureReason.GREYLISTED, timedelta(hours=1)), False),
+            ("", timedelta(), False),
+            (FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=4, seconds=59), False),
+            (FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(minutes=5), True),
+            (FailureReason.DNS, timedelta(hours=1), False),
+            (FailureReason.GREYLISTED, timedelta(hours=1), False),
         ],
     )
     @pytest.mark.parametrize(
@@ -257,8 +255,10 @@ class TestDns:
         [{}, {"example.com": {"TXT": ['"x"']}}, {"example.com": {"MX": ["1 gone.example.com."]}}],
         ids=["NXDOMAIN", "no address", "missing hosts"],
     )
-    def test_a_missing_domain_bounces_when_confirmed_after_five_minutes(self, records, history, is_bounced):
-        outcome = self.deliver(records, history=history)
+    def test_a_missing_domain_bounces_when_confirmed_after_five_minutes(
+        self, records, last_reason, last_reply_age, is_bounced
+    ):
+        outcome = self.deliver(records, mail(last_reason=last_reason, last_reply_age=last_reply_age))
         assert outcome.reply.enhanced_code == "5.1.2"
         assert outcome.suppresses(SuppressOn.RECIPIENT_FAULT) is is_bounced
         wanted = (DeliveryStatus.BOUNCED, FailureReason.BAD_DOMAIN) if is_bounced else (
@@ -275,9 +275,8 @@ class TestDns:
         ids=["MX", "addresses"],
     )
     def test_a_failed_lookup_is_deferred(self, records):
-        outcome = self.deliver(
-            records, history=AttemptHistory(9, FailureReason.BAD_DOMAIN_UNCONFIRMED, timedelta(days=1))
-        )
+        repeated = mail(last_reason=FailureReason.BAD_DOMAIN_UNCONFIRMED, last_reply_age=timedelta(days=1))
+        outcome = self.deliver(records, repeated)
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.DNS)
 
     def test_a_domain_whose_mail_host_is_this_server_bounces(self):

@@ -1,12 +1,9 @@
 """Simulated recipients."""
 
-from datetime import timedelta
-
 import pytest
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from delivery.message.delivery_request import AttemptHistory, DeliveryRequest, Envelope
 from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.simulator import SimulatorTransport
@@ -16,11 +13,8 @@ from tests.delivery.scripted import ScriptedServer, StubLease, outgoing_message
 
 def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None) -> DeliveryOutcome:
     simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain="simulator.test")
-    envelope = Envelope("bounce@example.org", f"{local}@Simulator.TEST")
-    request = DeliveryRequest(
-        envelope, outgoing_message(), history=AttemptHistory(attempt, "greylisted", timedelta(minutes=1))
-    )
-    return run(simulator.deliver(request, lease=lease or StubLease()))
+    message = outgoing_message(recipient=f"{local}@Simulator.TEST", attempt=attempt)
+    return run(simulator.deliver(message, lease=lease or StubLease()))
 
 
 @pytest.mark.parametrize(
@@ -72,9 +66,7 @@ def test_other_domains_get_real_mail():
         async with ScriptedServer() as server:
             simulator = SimulatorTransport(relay(server), domain="simulator.test")
             for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
-                await simulator.deliver(
-                    DeliveryRequest(Envelope("b@example.org", address), outgoing_message()), lease=StubLease()
-                )
+                await simulator.deliver(outgoing_message(recipient=address), lease=StubLease())
             assert len(server.messages) == 3
 
     run(work())

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryStatus, SuppressOn
-from delivery.message.delivery_request import DeliveryRequest, Envelope
+from delivery.message.compose import OutgoingMessage
 from delivery.message.errors import UnsafeAddress
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.interface import LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.smtp.commands import dot_stuffed
 from delivery.transports.smtp.mail_host import Timeouts
-from tests.delivery.relaying import ENVELOPE, REQUEST, SHORT, Bytes, deliver, relay, run
+from tests.conftest import examples
+from tests.delivery.relaying import MESSAGE, SHORT, Bytes, deliver, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, outgoing_message, silence
 
 LEASE = StubLease()
@@ -24,15 +25,15 @@ LEASE = StubLease()
 def test_a_message_arrives_as_it_was_composed():
     async def work() -> None:
         async with ScriptedServer() as server:
-            outcome = await relay(server).deliver(REQUEST, lease=LEASE)
+            outcome = await relay(server).deliver(MESSAGE, lease=LEASE)
             assert (outcome.status, outcome.reply.code, outcome.reply.text) == (
                 DeliveryStatus.SENT,
                 250,
                 "2.0.0 Queued as 1",
             )
-            assert server.messages == [REQUEST.message()]
+            assert server.messages == [MESSAGE.to_bytes()]
             assert server.said("EHLO") == ["EHLO sender.example"]
-            assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(REQUEST.message())}"]
+            assert server.said("MAIL") == [f"MAIL FROM:<bounce+1@example.org> SIZE={len(MESSAGE.to_bytes())}"]
             assert server.said("RCPT") == ["RCPT TO:<ada@example.com>"]
 
     run(work())
@@ -42,7 +43,7 @@ def test_acceptance_by_the_inbox_is_a_delivery():
     async def work() -> None:
         async with ScriptedServer() as server:
             transport = inbox_transport(port=server.port, ehlo_name="localhost")
-            assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.DELIVERED
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.DELIVERED
             transport.close()
 
     run(work())
@@ -53,7 +54,7 @@ class TestConnections:
         async def work() -> None:
             async with ScriptedServer({"rcpt": [b"250 Ok\r\n", b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"]}) as server:
                 transport = relay(server)
-                statuses = [(await transport.deliver(REQUEST, lease=LEASE)).status for _ in range(3)]
+                statuses = [(await transport.deliver(MESSAGE, lease=LEASE)).status for _ in range(3)]
                 assert statuses == [DeliveryStatus.SENT, DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 1
                 assert server.said("RSET"), "a refusal is followed by RSET"
@@ -70,7 +71,7 @@ class TestConnections:
             script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "rset": reply}
             async with ScriptedServer(script) as server:
                 transport = relay(server)
-                statuses = [(await transport.deliver(REQUEST, lease=LEASE)).status for _ in range(2)]
+                statuses = [(await transport.deliver(MESSAGE, lease=LEASE)).status for _ in range(2)]
                 assert statuses == [DeliveryStatus.BOUNCED, DeliveryStatus.SENT]
                 assert server.connections == 2
 
@@ -83,7 +84,7 @@ class TestConnections:
             async with ScriptedServer(script) as server:
                 transport = relay(server)
                 for _ in range(2):
-                    assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                    assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
@@ -97,9 +98,9 @@ class TestConnections:
         async def work() -> None:
             async with ScriptedServer({"dot": chatter}) as server:
                 transport = relay(server)
-                await transport.deliver(REQUEST, lease=LEASE)
+                await transport.deliver(MESSAGE, lease=LEASE)
                 await asyncio.sleep(0.1)
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.connections == 2
 
         run(work())
@@ -109,9 +110,9 @@ class TestConnections:
             async with ScriptedServer() as server:
                 transport = relay(server, limits=DestinationLimits(max_messages=2, idle_seconds=0.05))
                 for _ in range(4):
-                    await transport.deliver(REQUEST, lease=LEASE)
+                    await transport.deliver(MESSAGE, lease=LEASE)
                 assert server.connections == 2
-                await transport.deliver(REQUEST, lease=LEASE)
+                await transport.deliver(MESSAGE, lease=LEASE)
                 assert (server.connections, server.open) == (3, 1)
                 await asyncio.sleep(0.2)
                 assert server.open == 0
@@ -129,10 +130,10 @@ class TestPipelining:
                 await visit.say(b"250 Ok\r\n")
 
             async with ScriptedServer({"mail": watch}) as server:
-                await relay(server).deliver(REQUEST, lease=LEASE)
+                await relay(server).deliver(MESSAGE, lease=LEASE)
                 assert packets[0] > 0, "RCPT and DATA arrive before the reply to MAIL"
             async with ScriptedServer({"mail": watch}, extensions=()) as server:
-                await relay(server).deliver(REQUEST, lease=LEASE)
+                await relay(server).deliver(MESSAGE, lease=LEASE)
                 assert packets[1] == 0
 
         run(work())
@@ -143,15 +144,21 @@ class TestPipelining:
         assert outcome.reply.text == "5.7.1 Sender blocked"
         assert (outcome.status, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
 
+    @pytest.mark.parametrize("stage", ["mail", "rcpt", "dot"])
+    def test_a_refusal_that_names_the_senders_domain_does_not_blame_the_recipient(self, stage):
+        domain = MESSAGE.sender.spec.rpartition("@")[2]
+        outcome = deliver({stage: f"553 5.1.0 {domain} does not exist\r\n".encode()})
+        assert (outcome.status, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
+
     def test_a_host_that_accepts_data_without_a_recipient_gets_no_body(self):
         async def work() -> None:
             script = {"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "data": b"354 Go\r\n"}
             async with ScriptedServer(script) as server:
                 transport = relay(server)
-                outcome = await transport.deliver(REQUEST, lease=LEASE)
+                outcome = await transport.deliver(MESSAGE, lease=LEASE)
                 assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.UNKNOWN_USER)
                 assert server.messages == []
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert len(server.messages) == 1
 
         run(work())
@@ -181,7 +188,7 @@ class TestGreylisting:
             nonlocal server
             async with ScriptedServer({"rcpt": greylist}) as server:
                 transport = relay(server)
-                outcomes = [await transport.deliver(REQUEST, lease=LEASE) for _ in range(2)]
+                outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(2)]
                 assert [(one.status, one.reason) for one in outcomes] == [
                     (DeliveryStatus.DEFERRED, FailureReason.GREYLISTED),
                     (DeliveryStatus.SENT, ""),
@@ -196,7 +203,7 @@ class TestBody:
     BYTES = st.lists(st.sampled_from([b"\r", b"\n", b".", b"a", b"\r\n"]), max_size=40).map(b"".join)
 
     @given(BYTES)
-    @settings(max_examples=500)
+    @settings(max_examples=examples(500))
     def test_only_crlf_and_stuffed_dots_leave(self, body):
         wire = dot_stuffed(body)
         assert wire.endswith(b"\r\n.\r\n") or wire == b".\r\n"
@@ -210,7 +217,7 @@ class TestBody:
         assert unstuffed in (normal, normal + b"\r\n")
 
     @given(st.lists(BYTES, min_size=1, max_size=10))
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_the_host_gets_one_message_each(self, bodies):
         async def work() -> None:
             async with ScriptedServer() as server:
@@ -297,7 +304,7 @@ class TestLease:
                     await transport.deliver(Bytes(b"x" * size), lease=lease)
                 await asyncio.sleep(0.05)
                 assert (lease.asked, server.messages, server.open) == (1, [], 0)
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
@@ -306,14 +313,14 @@ class TestParameters:
     def test_a_success_dsn_is_requested_from_hosts_that_offer_dsn(self):
         async def work() -> None:
             async with ScriptedServer(extensions=("DSN", "PIPELINING")) as server:
-                outcome = await relay(server).deliver(REQUEST, lease=LEASE)
+                outcome = await relay(server).deliver(MESSAGE, lease=LEASE)
                 assert outcome.success_dsn_requested
                 assert server.said("MAIL") == ["MAIL FROM:<bounce+1@example.org> RET=HDRS ENVID=bounce+2B1@example.org"]
                 assert server.said("RCPT") == [
                     "RCPT TO:<ada@example.com> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;ada@example.com"
                 ]
             async with ScriptedServer() as server:
-                assert not (await relay(server).deliver(REQUEST, lease=LEASE)).success_dsn_requested
+                assert not (await relay(server).deliver(MESSAGE, lease=LEASE)).success_dsn_requested
 
         run(work())
 
@@ -323,11 +330,11 @@ class TestParameters:
 
     @pytest.mark.parametrize("extensions", [("SMTPUTF8",), ()])
     def test_a_non_ascii_address_requires_smtputf8(self, extensions):
-        request = DeliveryRequest(Envelope("b@example.org", "jörg@example.com"), outgoing_message())
+        message = outgoing_message(return_path="b@example.org", recipient="jörg@example.com")
 
         async def work() -> None:
             async with ScriptedServer(extensions=extensions) as server:
-                outcome = await relay(server).deliver(request, lease=LEASE)
+                outcome = await relay(server).deliver(message, lease=LEASE)
                 if extensions:
                     assert outcome.status is DeliveryStatus.SENT
                     assert server.said("MAIL")[0].endswith(" SMTPUTF8")
@@ -344,11 +351,11 @@ class TestParameters:
         async def work() -> None:
             async with ScriptedServer() as server:
                 transport = relay(server)
-                for envelope in (Envelope("a@b.example", address), Envelope(address, "a@b.example")):
+                for message in (outgoing_message(recipient=address), outgoing_message(return_path=address)):
                     with pytest.raises(UnsafeAddress):
-                        await transport.deliver(DeliveryRequest(envelope, outgoing_message()), lease=LEASE)
+                        await transport.deliver(message, lease=LEASE)
                 assert server.said("MAIL") == []
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
 
         run(work())
 
@@ -358,7 +365,7 @@ class TestOldHosts:
     def test_helo_follows_a_refused_ehlo(self, code):
         async def work() -> None:
             async with ScriptedServer({"ehlo": f"{code} What?\r\n".encode()}) as server:
-                assert (await relay(server).deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await relay(server).deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.said("HELO") == ["HELO sender.example"]
 
         run(work())
@@ -366,7 +373,7 @@ class TestOldHosts:
     def test_a_4xx_to_ehlo_is_not_followed_by_helo(self):
         async def work() -> None:
             async with ScriptedServer({"ehlo": b"450 Later\r\n"}) as server:
-                assert (await relay(server).deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.DEFERRED
+                assert (await relay(server).deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.DEFERRED
                 assert server.said("HELO") == []
 
         run(work())
@@ -391,7 +398,7 @@ class TestTimeouts:
         async def work() -> None:
             async with ScriptedServer() as server:
                 transport = relay(server, host="127.0.0.1")
-            outcome = await transport.deliver(REQUEST, lease=LEASE)
+            outcome = await transport.deliver(MESSAGE, lease=LEASE)
             assert (outcome.status, outcome.reason, outcome.reply.code) == (
                 DeliveryStatus.DEFERRED,
                 FailureReason.NETWORK,
@@ -404,7 +411,7 @@ class TestTimeouts:
         async def work() -> None:
             async with ScriptedServer({"dot": silence}) as server:
                 transport = relay(server, timeouts=Timeouts())
-                task = asyncio.create_task(transport.deliver(REQUEST, lease=LEASE))
+                task = asyncio.create_task(transport.deliver(MESSAGE, lease=LEASE))
                 while not server.messages:
                     await asyncio.sleep(0.01)
                 task.cancel()
@@ -430,17 +437,17 @@ def test_all_lines_of_a_reply_are_kept():
 
 
 def test_the_message_is_composed_once_and_only_after_the_greeting():
-    class Counted(DeliveryRequest):
+    class Counted(OutgoingMessage):
         composed = 0
 
-        def message(self) -> bytes:
+        def to_bytes(self) -> bytes:
             Counted.composed += 1
-            return super().message()
+            return super().to_bytes()
 
-    request = Counted(ENVELOPE, outgoing_message())
-    deliver({"banner": b"421 Busy\r\n"}, request)
+    message = Counted(**vars(MESSAGE))
+    deliver({"banner": b"421 Busy\r\n"}, message)
     assert Counted.composed == 0
-    deliver({}, request)
+    deliver({}, message)
     assert Counted.composed == 1
 
 
@@ -461,7 +468,7 @@ def test_an_internal_error_after_the_dot_leaves_the_outcome_unknown(monkeypatch)
 
     async def work() -> None:
         async with ScriptedServer() as server:
-            outcome = await relay(server).deliver(REQUEST, lease=LEASE)
+            outcome = await relay(server).deliver(MESSAGE, lease=LEASE)
             assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN)
             assert "RuntimeError" in outcome.reply.text
 

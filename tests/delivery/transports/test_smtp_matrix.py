@@ -11,7 +11,7 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.transports.smtp.login import Login
 from delivery.transports.smtp.tls import TlsMode
-from tests.delivery.relaying import REQUEST, SHORT, relay, run
+from tests.delivery.relaying import MESSAGE, SHORT, relay, run
 from tests.delivery.scripted import (
     Act,
     Script,
@@ -129,7 +129,7 @@ async def attempt(stage: str, act: bytes | Act, contexts: Contexts, extensions: 
             context=contexts.trusting,
             timeouts=PATIENT,
         )
-        outcome = await transport.deliver(REQUEST, lease=StubLease())
+        outcome = await transport.deliver(MESSAGE, lease=StubLease())
         transport.close()
         return outcome
 

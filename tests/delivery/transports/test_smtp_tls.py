@@ -14,7 +14,7 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.tls import TlsMode, opportunistic_context, verifying_context
-from tests.delivery.relaying import REQUEST, relay, run
+from tests.delivery.relaying import MESSAGE, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease
 
 LEASE = StubLease()
@@ -64,7 +64,7 @@ def unwilling() -> ssl.SSLContext:
 def deliver(server: ScriptedServer, **options: Any) -> DeliveryOutcome:
     async def work() -> DeliveryOutcome:
         async with server:
-            return await relay(server, **options).deliver(REQUEST, lease=LEASE)
+            return await relay(server, **options).deliver(MESSAGE, lease=LEASE)
 
     return run(work())
 
@@ -113,10 +113,10 @@ class TestOpportunistic:
         async def work() -> None:
             async with ScriptedServer(tls=unwilling(), script={"quit": b"221 Bye\r\n"}) as server:
                 transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (2, 1)
                 transport._destination.take_session().close()
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert (server.connections, len(server.said("STARTTLS"))) == (3, 1)
 
         run(work())
@@ -196,10 +196,10 @@ class TestLogin:
                 transport = relay(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
                 for number in range(3):
                     assert transport.trouble is None, number
-                    outcome = await transport.deliver(REQUEST, lease=LEASE)
+                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
                     assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
                 assert transport.trouble
-                parked = await transport.deliver(REQUEST, lease=LEASE)
+                parked = await transport.deliver(MESSAGE, lease=LEASE)
                 assert (parked.status, parked.reason, server.connections) == (
                     DeliveryStatus.PARKED,
                     FailureReason.LOGIN_REFUSED,
@@ -207,7 +207,7 @@ class TestLogin:
                 )
                 transport._credentials._open_until = 0.0
                 transport._destination.breaker.record_success()
-                assert (await transport.deliver(REQUEST, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert transport.trouble is None
 
         async def after_all(visit):

@@ -4,7 +4,6 @@ import base64
 import email
 from email import policy
 from email.message import EmailMessage
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,16 +11,15 @@ from hypothesis import strategies as st
 
 from delivery.message.compose import File, compose
 from emails.models import Attachment, Content, Email
-from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, mail
 from tests.delivery.message.test_message import outgoing_message
+from tests.emails.builders import claim_entries
 
 LIMIT = 10_485_760
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff" * 20
-FIRST = UUID(int=0)
 
 
 def file(name: str = "a.txt", data: bytes = b"A", **fields) -> dict:
@@ -47,8 +45,8 @@ def nothing_was_written() -> bool:
 
 def messages_by_address() -> dict[str, bytes]:
     """Return the message sent to each due address."""
-    jobs = load_jobs(queue.claim(100, after=FIRST), memory_bytes=MEMORY_BYTES)
-    return {job.address: compose(build_message(job).outgoing_message) for job in jobs}
+    jobs = load_jobs(claim_entries(100), memory_bytes=MEMORY_BYTES)
+    return {job.address: build_message(job).to_bytes() for job in jobs}
 
 
 def parse_message(source: bytes) -> EmailMessage:

@@ -1,5 +1,6 @@
 """`POST /v1/emails/batch`: one template, up to 500 emails, all of them or none."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
+from lib.worker.lease_queue import Stage
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail
 from workspaces.api import authentication
@@ -92,7 +94,7 @@ class TestAcceptance:
 
     def test_each_email_is_queued_with_an_event_and_uses_a_quota_unit(self, api: Api, template_id):
         ids = api.post("/emails/batch", batch(template_id, many(3))).json()["ids"]
-        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.READY}
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.READY}
         assert QueueEntry.objects.count() == Recipient.objects.count() == Usage.objects.get().used == 3
         assert {(event.kind, event.email_id, event.payload["emailId"]) for event in Event.objects.all()} == {
             ("queued", email_id, email_id) for email_id in ids
@@ -139,9 +141,7 @@ class TestAcceptance:
         body = api.post("/emails/batch", batch(template_id, many(3), scheduledFor=scheduled_for.isoformat())).json()
         assert body["queued"] == 3
         assert set(Email.objects.values_list("status", "scheduled_for")) == {("scheduled", scheduled_for)}
-        assert set(QueueEntry.objects.values_list("stage", "due_at")) == {
-            (QueueEntry.QueueStage.SCHEDULED, scheduled_for)
-        }
+        assert set(QueueEntry.objects.values_list("stage", "due_at")) == {(Stage.SCHEDULED, scheduled_for)}
         assert set(Event.objects.values_list("kind", flat=True)) == {"scheduled"}
 
     def test_500_recipients_pass_and_501_do_not(self, api: Api, template_id):
@@ -348,6 +348,41 @@ class TestVariables:
         assert response.json()["detail"].startswith("recipients[1]")
         assert response.json()["field"] == "recipients[1]"
         assert Email.objects.count() == 3
+
+    def test_rendering_has_one_budget_per_request(self, api: Api):
+        template_id = new_template(api, htmlContent="{{#each a}}{{#each b}}{{/each}}{{/each}}")
+        data = {"a": [0] * 200, "b": [0] * 200}
+        recipients = [{"to": f"a{number}@example.com", "templateData": data} for number in range(500)]
+        started = time.process_time()
+        response = api.post("/emails/batch", batch(template_id, recipients, idempotencyKey="k"))
+        # 500 recipients at 40,000 steps each took 7 s.
+        assert time.process_time() - started < 4
+        assert code_of(response) == (422, "template_output_too_large")
+        assert response.json()["field"] == "recipients[61]"
+        assert response.json()["detail"].startswith("recipients[61]: This request takes more than 2,500,000 steps")
+        assert nothing_was_written()
+
+    def test_five_hundred_recipients_with_large_data_are_accepted(self, api: Api):
+        template_id = new_template(api, htmlContent="{{#each rows}}<p>{{sku}} {{name}} {{price}}</p>{{/each}}")
+        rows = [{"sku": f"s{number}", "name": "A chair, in oak", "price": 12.5} for number in range(60)]
+        recipients = [{"to": f"a{number}@example.com", "templateData": {"rows": rows}} for number in range(500)]
+        assert api.post("/emails/batch", batch(template_id, recipients)).status_code == 202
+
+    def test_templates_are_rendered_before_the_transaction(self, api: Api, template_id):
+        send = {"from": "hi@alice.example", "to": "a@example.com", "templateId": template_id}
+        requests = {
+            "/emails/send": send | {"idempotencyKey": "s"},
+            "/emails/send?": send | {"dryRun": True},
+            "/emails/batch": batch(template_id, many(2), idempotencyKey="b"),
+        }
+        for path, body in requests.items():
+            with CaptureQueriesContext(connection) as queries:
+                assert api.post(path, body).status_code in {200, 202}
+            statements = [query["sql"] for query in queries]
+            reads = [at for at, sql in enumerate(statements) if 'FROM "templates_app_template"' in sql]
+            begins = [at for at, sql in enumerate(statements) if sql.startswith("SAVEPOINT")]
+            assert reads, path
+            assert reads[-1] < begins[0], path
 
 
 class TestRepeating:

@@ -64,7 +64,7 @@ class TestFormat:
         assert response["Content-Type"] == "text/csv; charset=utf-8"
         assert response["Content-Disposition"].startswith("attachment; filename=")
         assert "X-Export-Truncated" not in response
-        assert response.getvalue().decode() == ",".join(NAMES) + "\r\n"
+        assert response.getvalue().decode() == ",".join(f'"{name}"' for name in NAMES) + "\r\n"
         assert list(COLUMNS) == NAMES
 
     def test_a_row_contains_all_fields_of_an_email(self, api: Api):

@@ -91,6 +91,14 @@ class TestShape:
         email_id = send(api)
         assert list_ids(api, status="", search="", tag="", **{"from": "", "to": ""}) == [email_id]
 
+    def test_a_percent_sign_in_an_invalid_value_is_shown_as_it_is(self, api: Api):
+        (error,) = api.get("/emails", {"status": "100%s"}).json()["errors"]
+        assert error["detail"].startswith("Unknown status '100%s'. Use one of: ")
+
+    def test_retrieving_one_ignores_the_filters_of_the_list(self, api: Api):
+        email_id = send(api)
+        assert api.get(f"/emails/{email_id}", {"status": "nonsense", "from": "x"}).status_code == 200
+
     def test_the_last_of_repeated_parameters_counts(self, api: Api):
         email_id = send(api, tags=["b"])
         assert [email["id"] for email in api.get("/emails?tag=a&tag=b").json()["data"]] == [email_id]

@@ -1,7 +1,6 @@
 """`POST /v1/emails/:id/resend`: a new email with the same content, checked again."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -10,11 +9,12 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import sending_domain_cache
 from emails.models import Content, Email, Event, QueueEntry, Recipient
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.states import EmailStatus
+from lib.worker.lease_queue import Stage
 from tests.conftest import Api, mail
 from tests.emails.api.test_attachments import code_of, field_codes
+from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -46,7 +46,7 @@ def resend(api: Api, email_id: str, body=None, **headers):
 def end_with(verdict: DeliveryStatus) -> None:
     reason = "" if verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED} else "rejected"
     outcome = DeliveryOutcome(verdict, Reply(550, "5.1.1 as it is"), reason)
-    record_results([SendResult(email_claim, outcome) for email_claim in queue.claim(100, after=UUID(int=0))])
+    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries(100)])
 
 
 def test_a_copy_is_queued_with_a_new_id(api: Api):
@@ -100,7 +100,7 @@ def test_the_copy_of_a_scheduled_email_is_sent_immediately(api: Api):
     copy = resend(api, email_id).json()
     assert copy["status"] == "queued"
     assert api.get(f"/emails/{copy['id']}").json()["scheduledFor"] is None
-    assert QueueEntry.objects.filter(recipient__email=copy["id"]).get().stage == QueueEntry.QueueStage.READY
+    assert QueueEntry.objects.filter(recipient__email=copy["id"]).get().stage == Stage.READY
     assert api.get(f"/emails/{email_id}").json()["status"] == "scheduled"
 
 

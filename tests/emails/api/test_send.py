@@ -5,6 +5,7 @@ import re
 import pytest
 
 from emails.models import Email, Event, QueueEntry, Recipient
+from lib.worker.lease_queue import Stage
 from tests.conftest import Api, mail, make_key
 from workspaces.models import Usage
 
@@ -70,9 +71,7 @@ def test_omitted_fields_are_empty(api: Api):
 def test_acceptance_creates_recipients_queue_entries_and_events(api: Api):
     api.post("/emails/send", mail(to=["a@example.com", "b@example.com"]))
     assert Recipient.objects.count() == QueueEntry.objects.count() == 2
-    assert set(QueueEntry.objects.values_list("stage", "attempts", "domain")) == {
-        (QueueEntry.QueueStage.READY, 0, "example.com")
-    }
+    assert set(QueueEntry.objects.values_list("stage", "attempts", "domain")) == {(Stage.READY, 0, "example.com")}
     (event,) = Event.objects.all()
     assert (event.kind, event.payload) == ("queued", {"emailId": Email.objects.get().id})
 

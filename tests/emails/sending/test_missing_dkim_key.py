@@ -9,7 +9,9 @@ from delivery.transports.relay import inbox_transport
 from domains.models import DkimKey
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
+from lib.worker.lease_queue import Stage
 from tests.conftest import Api, mail
+from tests.emails.builders import make_ready
 
 pytestmark = pytest.mark.django_db
 
@@ -31,21 +33,21 @@ def original_seal(api: Api, alice) -> str:
 
 def test_an_email_without_a_key_waits_without_using_an_attempt(original_seal: str, sending: EmailQueueWork):
     for _ in range(5):
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
-        assert sending.claim(10) == []
-    assert QueueEntry.objects.get().stage == QueueEntry.QueueStage.WAITING
+        make_ready()
+        assert sending.claim(10).jobs == []
+    assert QueueEntry.objects.get().stage == Stage.WAITING
     assert Recipient.objects.get().attempts == 0
     assert Email.objects.get().status == "queued"
 
     DkimKey.objects.update(sealed_private_key=original_seal)
-    QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
-    (job,) = sending.claim(10)
+    make_ready()
+    (job,) = sending.claim(10).jobs
     assert job.identity.key
 
 
 def test_an_email_without_a_key_fails_after_the_maximum_age(original_seal: str, sending: EmailQueueWork):
     QueueEntry.objects.update(since=F("since") - timedelta(days=8))
-    assert sending.claim(10) == []
+    assert sending.claim(10).jobs == []
     assert not QueueEntry.objects.exists()
     assert Email.objects.get().status == "failed"
     event = Event.objects.get(kind=Event.EventKind.FAILED)

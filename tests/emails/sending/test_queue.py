@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 import time_machine
@@ -21,12 +20,14 @@ from emails.sending.outcomes import SendResult, record_results
 from emails.sending.retries import delay_after
 from emails.sending.scheduling import promote_due
 from lib.email_addresses import parse_address
+from lib.worker.lease_queue import FIRST, Cursor, Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
+from tests.emails.builders import claim_entries, make_ready
 
 pytestmark = pytest.mark.django_db
 
-START = UUID(int=0)
+SHARES = queue.WorkspaceShares(cap=1000, in_flight={})
 OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
@@ -57,10 +58,6 @@ def workspace(alice):
     return alice.workspace
 
 
-def claim(limit=100, after=START):
-    return queue.claim(limit, after=after)
-
-
 def counter_values():
     while counters.fold():
         pass
@@ -70,17 +67,17 @@ def counter_values():
 
 def test_a_claimed_entry_is_not_claimed_again(workspace):
     accept(workspace, count=3)
-    assert len(claim(2)) == 2
-    assert len(claim()) == 1
-    assert claim() == []
-    assert set(QueueEntry.objects.values_list("stage", "fence", "attempts")) == {(QueueEntry.QueueStage.LEASED, 1, 1)}
+    assert len(claim_entries(2)) == 2
+    assert len(claim_entries()) == 1
+    assert claim_entries() == []
+    assert set(QueueEntry.objects.values_list("stage", "fence", "attempts")) == {(Stage.LEASED, 1, 1)}
 
 
 def test_workspaces_share_a_claim_equally(workspace, bob):
     make_domain(bob.workspace, "bob.example")
     accept(workspace, count=50)
     accept(bob.workspace, count=3)
-    claims = claim(10)
+    claims = claim_entries(10)
     assert sum(email_claim.workspace_id == bob.workspace.id for email_claim in claims) == 3
     assert len(claims) <= 10
 
@@ -90,8 +87,8 @@ def test_the_cursor_cycles_through_all_workspaces():
     for workspace in workspaces:
         make_domain(workspace, f"{workspace.name}.example")
         accept(workspace, count=4)
-    cursor = queue.EmailQueueCursor()
-    served = [email_claim.workspace_id for _ in range(10) for email_claim in cursor.claim(2)]
+    cursor = Cursor()
+    served = [email_claim.workspace_id for _ in range(10) for email_claim in cursor.claim(2, SHARES)]
     assert sorted(served) == sorted([workspace.id for workspace in workspaces] * 4)
 
 
@@ -101,8 +98,8 @@ def test_every_workspace_is_served_for_any_limit(limit):
     for workspace in workspaces:
         make_domain(workspace, f"{workspace.name}.example")
         accept(workspace, count=20)
-    cursor = queue.EmailQueueCursor()
-    served = {email_claim.workspace_id for _ in range(2) for email_claim in cursor.claim(limit)}
+    cursor = Cursor()
+    served = {email_claim.workspace_id for _ in range(2) for email_claim in cursor.claim(limit, SHARES)}
     assert served == {workspace.id for workspace in workspaces}
 
 
@@ -112,8 +109,7 @@ def test_a_claim_reads_only_the_workspaces_it_serves():
         make_domain(workspace, f"{workspace.name}.example")
         accept(workspace)
     with connection.cursor() as cursor:
-        values = queue.claim_parameters(2, after=START, cap=None, in_flight={})
-        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + queue.CLAIM, values)
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + queue.CLAIM, SHARES.parameters(2, after=FIRST))
         ((plan,),) = cursor.fetchall()
     (found,) = re.findall(r"'Node Type': 'Recursive Union'.*?'Actual Rows': (\d+)", str(plan))
     assert int(found) <= 3
@@ -121,34 +117,34 @@ def test_a_claim_reads_only_the_workspaces_it_serves():
 
 def test_claiming_from_one_workspace_takes_one_statement(workspace, django_assert_num_queries):
     accept(workspace, count=40)
-    cursor = queue.EmailQueueCursor()
-    assert len(cursor.claim(16)) == 16
+    cursor = Cursor()
+    assert len(cursor.claim(16, SHARES)) == 16
     with django_assert_num_queries(1):
-        assert len(cursor.claim(16)) == 16
+        assert len(cursor.claim(16, SHARES)) == 16
 
 
 def test_a_worker_with_a_wrong_clock_gives_up_nothing_early(workspace):
     accept(workspace)
     with time_machine.travel(timezone.now() + timedelta(days=30), tick=False):
-        (email_claim,) = claim()
+        (email_claim,) = claim_entries()
         record_results([SendResult(email_claim, LATER)])
     assert Recipient.objects.get().state == "queued"
-    assert QueueEntry.objects.get().stage == QueueEntry.QueueStage.WAITING
+    assert QueueEntry.objects.get().stage == Stage.WAITING
 
 
 def test_a_suspended_workspace_is_not_claimed_until_it_is_reinstated(workspace):
     accept(workspace)
     workspace.suspended_at = timezone.now()
     workspace.save(update_fields=["suspended_at"])
-    assert claim() == []
+    assert claim_entries() == []
     workspace.suspended_at = None
     workspace.save(update_fields=["suspended_at"])
-    assert len(claim()) == 1
+    assert len(claim_entries()) == 1
 
 
 def test_a_delivery_deletes_the_queue_entry_and_adds_events(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, OK) for email_claim in claim()])
+    record_results([SendResult(email_claim, OK) for email_claim in claim_entries()])
     email = Email.objects.get()
     assert not QueueEntry.objects.exists()
     assert (email.status, email.error_message, email.retry_count) == ("delivered", None, 0)
@@ -160,7 +156,7 @@ def test_a_delivery_deletes_the_queue_entry_and_adds_events(workspace):
 
 def test_a_permanent_refusal_is_a_bounce_with_a_reason(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, NEVER) for email_claim in claim()])
+    record_results([SendResult(email_claim, NEVER) for email_claim in claim_entries()])
     recipient, event = Recipient.objects.get(), Event.objects.last()
     assert (recipient.state, recipient.reply_code, recipient.enhanced_code) == ("bounced", 550, "5.1.1")
     assert Email.objects.get().error_message == "5.1.1 no such user"
@@ -182,17 +178,17 @@ def test_a_permanent_refusal_is_a_bounce_with_a_reason(workspace):
 
 def test_a_deferral_is_retried_later(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, LATER) for email_claim in claim()])
+    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
     row = QueueEntry.objects.get()
-    assert row.stage == QueueEntry.QueueStage.WAITING
+    assert row.stage == Stage.WAITING
     assert 50 < (row.due_at - timezone.now()).total_seconds() < 70
     assert (Email.objects.get().status, Email.objects.get().error_message) == ("queued", "4.7.1 try again")
     assert Event.objects.last().kind == "deferred"
     promote_due()
-    assert claim() == []
+    assert claim_entries() == []
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
-    (second,) = claim()
+    (second,) = claim_entries()
     assert (second.attempt, second.fence) == (2, 2)
     record_results([SendResult(second, OK)])
     email = Email.objects.get()
@@ -202,7 +198,7 @@ def test_a_deferral_is_retried_later(workspace):
 def test_an_email_past_its_maximum_age_fails(workspace):
     accept(workspace)
     QueueEntry.objects.update(since=F("since") - timedelta(hours=23, minutes=59, seconds=30))
-    record_results([SendResult(email_claim, LATER) for email_claim in claim()])
+    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
     assert Recipient.objects.get().state == "failed"
     assert not QueueEntry.objects.exists()
     assert Event.objects.last().kind == "failed"
@@ -218,13 +214,13 @@ def test_waits_follow_the_documented_schedule():
 
 def test_an_expired_lease_adds_an_event_and_is_retried_immediately(workspace):
     accept(workspace)
-    (lost,) = claim()
+    (lost,) = claim_entries()
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
     event = Event.objects.last()
     assert (event.kind, event.payload["reason"]) == ("deferred", "worker_lost")
     assert "may have been delivered" in event.payload["message"]
-    (again,) = claim()
+    (again,) = claim_entries()
     assert again.fence == lost.fence + 1
 
 
@@ -235,12 +231,12 @@ def expire_leases():
 
 def test_an_email_that_crashes_three_workers_fails(workspace):
     accept(workspace)
-    for stage in (QueueEntry.QueueStage.READY, QueueEntry.QueueStage.WAITING):
-        assert len(claim()) == 1
+    for stage in (Stage.READY, Stage.WAITING):
+        assert len(claim_entries()) == 1
         expire_leases()
         assert QueueEntry.objects.get().stage == stage
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
-    assert len(claim()) == 1
+        make_ready()
+    assert len(claim_entries()) == 1
     expire_leases()
     assert not QueueEntry.objects.exists()
     recipient = Recipient.objects.get()
@@ -251,65 +247,65 @@ def test_an_email_that_crashes_three_workers_fails(workspace):
 def test_an_outcome_resets_the_count_of_lost_workers(workspace):
     accept(workspace)
     for _ in range(4):
-        claim()
+        claim_entries()
         expire_leases()
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
-        record_results([SendResult(email_claim, LATER) for email_claim in claim()])
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
+        make_ready()
+        record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
+        make_ready()
     assert Recipient.objects.get().state == "queued"
 
 
 def test_a_message_that_cannot_be_built_fails_the_third_time(workspace):
     accept(workspace)
     for expected in ("queued", "queued", "failed"):
-        record_results([SendResult(email_claim, BUILD_ERROR) for email_claim in claim()])
+        record_results([SendResult(email_claim, BUILD_ERROR) for email_claim in claim_entries()])
         assert Recipient.objects.get().state == expected
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
+        make_ready()
 
 
 def test_parking_uses_no_attempt_and_backs_off(workspace):
     accept(workspace)
     for expected in (2, 4, 8, 16, 32, 60, 60):
-        record_results([SendResult(email_claim, PARKED) for email_claim in claim()])
+        record_results([SendResult(email_claim, PARKED) for email_claim in claim_entries()])
         row = QueueEntry.objects.get()
-        assert (row.stage, row.attempts) == (QueueEntry.QueueStage.WAITING, 0)
+        assert (row.stage, row.attempts) == (Stage.WAITING, 0)
         assert expected - 2 < (row.due_at - timezone.now()).total_seconds() <= expected
-        QueueEntry.objects.update(stage=QueueEntry.QueueStage.READY)
+        make_ready()
     assert list(Event.objects.values_list("kind", flat=True)) == ["queued"]
-    record_results([SendResult(email_claim, LATER) for email_claim in claim()])
+    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
     assert (QueueEntry.objects.get().attempts, QueueEntry.objects.get().parked) == (1, 0)
 
 
 def test_parking_ends_at_the_maximum_age(workspace):
     accept(workspace)
     QueueEntry.objects.update(since=F("since") - timedelta(hours=24))
-    record_results([SendResult(email_claim, PARKED) for email_claim in claim()])
+    record_results([SendResult(email_claim, PARKED) for email_claim in claim_entries()])
     recipient = Recipient.objects.get()
     assert (recipient.state, recipient.reason) == ("failed", "destination_full")
 
 
 def test_a_released_claim_uses_no_attempt(workspace):
     accept(workspace)
-    queue.release(claim(), seconds=1)
+    queue.release(claim_entries(), seconds=1)
     row = QueueEntry.objects.get()
-    assert (row.stage, row.attempts, row.parked) == (QueueEntry.QueueStage.WAITING, 0, 0)
+    assert (row.stage, row.attempts, row.parked) == (Stage.WAITING, 0, 0)
 
 
 def test_a_workspace_is_limited_to_its_share_of_sessions(workspace, bob):
     make_domain(bob.workspace, "bob.example")
     accept(workspace, count=20)
-    assert len(queue.claim(20, after=START, cap=8)) == 8
-    assert queue.claim(20, after=START, cap=8, in_flight={workspace.id: 8}) == []
-    assert len(queue.claim(20, after=START, cap=8, in_flight={workspace.id: 6})) == 2
+    assert len(claim_entries(20, cap=8)) == 8
+    assert claim_entries(20, cap=8, in_flight={workspace.id: 8}) == []
+    assert len(claim_entries(20, cap=8, in_flight={workspace.id: 6})) == 2
     accept(bob.workspace, count=3)
-    claims = queue.claim(20, after=START, cap=8, in_flight={workspace.id: 8})
+    claims = claim_entries(20, cap=8, in_flight={workspace.id: 8})
     assert {email_claim.workspace_id for email_claim in claims} == {bob.workspace.id}
 
 
 def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
     accept(workspace)
     unsure = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "No such domain."), "bad_domain_unconfirmed")
-    record_results([SendResult(email_claim, unsure) for email_claim in claim()])
+    record_results([SendResult(email_claim, unsure) for email_claim in claim_entries()])
     assert (QueueEntry.objects.get().due_at - timezone.now()).total_seconds() > 300
 
 
@@ -326,17 +322,17 @@ def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
 def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome, is_blocked):
     settings.SUPPRESS_ON = policy
     accept(workspace, "Ada@example.com")
-    record_results([SendResult(email_claim, outcome) for email_claim in claim()])
+    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries()])
     rows = list(Suppression.objects.values_list("workspace_id", "email", "reason"))
     assert rows == ([(workspace.id, "Ada@example.com", "bounce")] if is_blocked else [])
 
 
 def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
     accept(workspace)
-    (lost,) = claim()
+    (lost,) = claim_entries()
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
-    (again,) = claim()
+    (again,) = claim_entries()
     record_results([SendResult(lost, NEVER)])
     assert Recipient.objects.get().state == "queued"
     assert "bounced" not in Event.objects.values_list("kind", flat=True)
@@ -348,15 +344,15 @@ def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
 
 def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace):
     accept(workspace)
-    (email_claim,) = claim()
+    (email_claim,) = claim_entries()
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     queue.renew([email_claim])
     promote_due()
-    assert claim() == []
+    assert claim_entries() == []
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
     queue.renew([email_claim])
-    assert QueueEntry.objects.get().stage == QueueEntry.QueueStage.READY
+    assert QueueEntry.objects.get().stage == Stage.READY
 
 
 @pytest.mark.parametrize(
@@ -371,7 +367,9 @@ def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace
 )
 def test_the_status_of_an_email_is_rolled_up_from_its_recipients(workspace, outcomes, status, error):
     accept(workspace, "a@example.com", "b@example.com")
-    record_results([SendResult(email_claim, outcome) for email_claim, outcome in zip(claim(), outcomes, strict=True)])
+    record_results(
+        [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim_entries(), outcomes, strict=True)]
+    )
     email = Email.objects.get()
     assert (email.status, email.error_message is not None) == (status, error is not None)
 
@@ -379,7 +377,7 @@ def test_the_status_of_an_email_is_rolled_up_from_its_recipients(workspace, outc
 def test_an_open_before_the_result_is_kept(workspace):
     """The pixel may load before the worker has recorded that the message was accepted."""
     accept(workspace)
-    email_claims = claim()
+    email_claims = claim_entries()
     Recipient.objects.update(state="opened", opened_at=timezone.now())
     record_results([SendResult(one, OK) for one in email_claims])
     recipient = Recipient.objects.get()
@@ -389,7 +387,7 @@ def test_an_open_before_the_result_is_kept(workspace):
 
 def test_recording_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max_num_queries):
     accept(workspace, count=50)
-    claims = claim()
+    claims = claim_entries()
     with django_assert_max_num_queries(12):
         record_results(
             [
@@ -404,7 +402,7 @@ def test_the_claim_uses_the_indexes(workspace):
     """A claim neither scans nor sorts the waiting entries."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.CLAIM, queue.claim_parameters(100, after=START, cap=None, in_flight={}))
+        cursor.execute("EXPLAIN " + queue.CLAIM, SHARES.parameters(100, after=FIRST))
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "pending_ready" in plan
     assert "Seq Scan on emails_pending" not in plan

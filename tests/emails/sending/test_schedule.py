@@ -4,7 +4,6 @@ import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
-from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -16,11 +15,12 @@ from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
+from lib.worker.lease_queue import Stage
 from tests.conftest import Api, mail, make_account, make_domain, make_key
+from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
-START = UUID(int=0)
 TWO = ["a@example.com", "b@example.com"]
 PAST = "2020-01-01T00:00:00Z"
 
@@ -40,13 +40,9 @@ def schedule(api: Api, **fields) -> str:
     return response.json()["id"]
 
 
-def claim() -> list:
-    return queue.claim(1000, after=START)
-
-
 def make_due(**emails) -> None:
     """Move scheduled emails into the past; the entry of the first recipient has the time."""
-    leads = QueueEntry.objects.filter(recipient__position=0, stage=QueueEntry.QueueStage.SCHEDULED)
+    leads = QueueEntry.objects.filter(recipient__position=0, stage=Stage.SCHEDULED)
     leads.filter(**{f"recipient__email__{name}": value for name, value in emails.items()}).update(due_at=PAST)
 
 
@@ -93,7 +89,7 @@ class TestAcceptance:
     def test_every_recipient_waits_and_the_email_is_counted_as_scheduled(self, api: Api):
         schedule(api)
         assert states() == {"scheduled"}
-        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.SCHEDULED}
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.SCHEDULED}
         assert QueueEntry.objects.count() == 3
         assert Usage.objects.get().used == 1
         assert counter_values() == {"status.scheduled": 1, "recipients.accepted": 3, "recipients.delayed": 3}
@@ -179,7 +175,7 @@ class TestPromotion:
     def test_nothing_is_claimed_before_its_time(self, api: Api):
         schedule(api)
         promote_due()
-        assert claim() == []
+        assert claim_entries() == []
         assert states() == {"scheduled"}
 
     def test_the_email_and_all_its_recipients_are_queued_together(self, api: Api):
@@ -188,10 +184,10 @@ class TestPromotion:
         promote_due()
         assert Email.objects.get().status == "queued"
         assert states() == {"queued"}
-        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {QueueEntry.QueueStage.READY}
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.READY}
         assert kinds(email_id) == ["scheduled", "queued"]
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
-        assert {email_claim.recipient_id for email_claim in claim()} == set(
+        assert {email_claim.recipient_id for email_claim in claim_entries()} == set(
             Recipient.objects.values_list("id", flat=True)
         )
 
@@ -199,7 +195,7 @@ class TestPromotion:
         first, second = schedule(api), schedule(api)
         make_due(id=first)
         promote_due()
-        assert {email_claim.recipient_id for email_claim in claim()} == set(
+        assert {email_claim.recipient_id for email_claim in claim_entries()} == set(
             Recipient.objects.filter(email=first).values_list("id", flat=True)
         )
         assert Email.objects.get(id=second).status == "scheduled"
@@ -211,7 +207,7 @@ class TestPromotion:
         promote_due()
         promote_due()
         assert kinds(email_id) == ["scheduled", "queued"]
-        assert len(claim()) == 3
+        assert len(claim_entries()) == 3
 
     def test_the_age_counts_from_the_scheduled_time(self, api: Api):
         schedule(api)
@@ -219,7 +215,7 @@ class TestPromotion:
         QueueEntry.objects.update(since=PAST)
         QueueEntry.objects.filter(recipient__position=0).update(due_at=just_now, since=just_now)
         promote_due()
-        assert all(email_claim.since >= just_now for email_claim in claim())
+        assert all(email_claim.since >= just_now for email_claim in claim_entries())
 
     def test_a_scheduled_batch_is_promoted(self, api: Api):
         template = {"name": "t", "subject": "s", "htmlContent": "<p>Hi</p>"}
@@ -228,10 +224,10 @@ class TestPromotion:
         body = {"from": "x@alice.example", "templateId": template_id, "recipients": recipients}
         assert api.post("/emails/batch", body | {"scheduledFor": later()}).json()["queued"] == 2
         assert set(Email.objects.values_list("status", flat=True)) == {"scheduled"}
-        assert claim() == []
+        assert claim_entries() == []
         make_due()
         promote_due()
-        assert len(claim()) == 2
+        assert len(claim_entries()) == 2
 
 
 @pytest.mark.django_db
@@ -253,10 +249,10 @@ class TestRescheduling:
         make_due()
         assert api.patch(f"/emails/{email_id}", {"scheduledFor": later(days=1)}).status_code == 200
         promote_due()
-        assert claim() == []
+        assert claim_entries() == []
         make_due()
         promote_due()
-        assert len(claim()) == 3
+        assert len(claim_entries()) == 3
 
     def test_rescheduling_to_null_sends_immediately(self, api: Api):
         email_id = schedule(api)
@@ -266,7 +262,7 @@ class TestRescheduling:
         assert states() == {"queued"}
         assert kinds(email_id) == ["scheduled", "queued"]
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
-        assert len(claim()) == 3
+        assert len(claim_entries()) == 3
 
     @pytest.mark.parametrize("scheduled_for", [None, "later"])
     @pytest.mark.parametrize("end", ["queued", "promoted", "sent now", "cancelled"])
@@ -325,7 +321,7 @@ class TestCancelling:
         assert not QueueEntry.objects.exists()
         make_due()
         promote_due()
-        assert claim() == []
+        assert claim_entries() == []
 
     def test_a_cancellation_adds_an_event_and_counter_changes(self, api: Api):
         email_id = schedule(api)
@@ -349,7 +345,7 @@ class TestCancelling:
         make_due()
         assert api.delete(f"/emails/{email_id}").status_code == 200
         promote_due()
-        assert claim() == []
+        assert claim_entries() == []
 
     def test_within_the_month_the_quota_is_returned(self, api: Api):
         email_id = schedule(api)
@@ -383,7 +379,7 @@ class TestCancelling:
     def test_a_queued_email_is_not_cancellable(self, api: Api):
         email_id = api.post("/emails/send", mail()).json()["id"]
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_not_cancellable")
-        assert len(claim()) == 1
+        assert len(claim_entries()) == 1
 
     def test_a_promoted_email_is_not_cancellable(self, api: Api):
         email_id = schedule(api)
@@ -413,7 +409,7 @@ class TestCancelling:
             for verdict in verdicts
         ]
         record_results(
-            [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim(), outcomes, strict=True)]
+            [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim_entries(), outcomes, strict=True)]
         )
         before = kinds(email_id)
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, code)
@@ -423,7 +419,10 @@ class TestCancelling:
     def test_an_opened_email_is_already_sent(self, api: Api):
         email_id = api.post("/emails/send", mail()).json()["id"]
         record_results(
-            [SendResult(email_claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok"))) for email_claim in claim()]
+            [
+                SendResult(email_claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok")))
+                for email_claim in claim_entries()
+            ]
         )
         Email.objects.update(status="opened")
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_already_sent")
@@ -472,9 +471,10 @@ class TestConcurrency:
 
         def worker(_) -> None:
             start.wait()
-            while not done.is_set() or QueueEntry.objects.filter(stage=3, due_at__lt=datetime.now(UTC)).exists():
+            due = QueueEntry.objects.filter(stage=Stage.SCHEDULED, due_at__lt=datetime.now(UTC))
+            while not done.is_set() or due.exists():
                 promote_due()
-                claimed.update(email_claim.recipient_id for email_claim in queue.claim(4, after=START))
+                claimed.update(email_claim.recipient_id for email_claim in claim_entries(4))
 
         def own_connection(action):
             def run(argument):
@@ -496,7 +496,7 @@ class TestConcurrency:
                 done.set()
             for future in worked:
                 future.result(timeout=60)
-        claimed.update(email_claim.recipient_id for email_claim in claim())
+        claimed.update(email_claim.recipient_id for email_claim in claim_entries())
         return answers, claimed
 
     def test_an_email_is_cancelled_as_a_whole_or_sent_as_a_whole(self, key, due_ids):

@@ -1,32 +1,26 @@
 """Sending pause: emails are accepted but not sent, as on a restored database."""
 
-from uuid import UUID
-
 import pytest
 from django.core.management import call_command
 
 from config import health
 from emails.models import QueueEntry
-from emails.sending import queue
 from emails.sending.sending_pause import is_sending_paused
 from tests.conftest import mail
+from tests.emails.builders import claim_entries
 from tests.emails.sending.test_queue import accept
 
 pytestmark = pytest.mark.django_db
-
-
-def claim():
-    return queue.claim(10, after=UUID(int=0))
 
 
 def test_nothing_is_claimed_until_sending_is_resumed(api, alice):
     accept(alice.workspace, "ada@example.com")
     call_command("hold")
     assert is_sending_paused()
-    assert claim() == []
+    assert claim_entries() == []
     call_command("release")
     assert not is_sending_paused()
-    assert len(claim()) == 1
+    assert len(claim_entries()) == 1
 
 
 def test_pausing_and_resuming_are_idempotent(api, alice):

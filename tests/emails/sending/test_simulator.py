@@ -7,6 +7,7 @@ import pytest
 from emails.models import QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
 from emails.sending.transports import configured_transport
+from lib.worker.lease_queue import Stage
 from lib.worker.leases import Lease, boot_seconds
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
@@ -21,8 +22,8 @@ def run(settings):
     sending = EmailQueueWork(configured_transport(), sessions=20)
 
     def once() -> None:
-        QueueEntry.objects.filter(stage=QueueEntry.QueueStage.WAITING).update(stage=QueueEntry.QueueStage.READY)
-        for job in sending.claim(20):
+        QueueEntry.objects.filter(stage=Stage.WAITING).update(stage=Stage.READY)
+        for job in sending.claim(20).jobs:
             sending.record([asyncio.run(sending.perform(job, Lease(boot_seconds())))])
 
     return once

@@ -1,18 +1,16 @@
 """Suppressed recipients: refused at acceptance, and checked again when a worker claims them."""
 
-from uuid import UUID
-
 import pytest
 
 from analytics import counters
 from delivery.transports.relay import inbox_transport
 from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
-from emails.sending import queue
 from emails.sending.sending import EmailQueueWork
 from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Api, mail
+from tests.emails.builders import claim_entries
 from tests.emails.sending.test_schedule import later, make_due
 from workspaces.models import Usage
 
@@ -108,7 +106,7 @@ class TestClaim:
         body = mail(to=["a@example.com", "b@example.com"], cc=["c@example.com"])
         email_id = api.post("/emails/send", body).json()["id"]
         api.post("/suppressions", {"emails": ["B@example.com", "c@example.com"]})
-        jobs = sending.claim(100)
+        jobs = sending.claim(100).jobs
         assert [job.address for job in jobs] == ["a@example.com"]
         found = {one["email"]: one for one in api.get(f"/emails/{email_id}").json()["recipients"]}
         assert {name: (one["status"], one["reason"]) for name, one in found.items()} == {
@@ -123,7 +121,7 @@ class TestClaim:
     def test_the_timeline_contains_the_failure_of_the_recipient(self, api: Api, sending):
         email_id = api.post("/emails/send", mail()).json()["id"]
         api.post("/suppressions", {"email": "ada@example.com"})
-        assert sending.claim(100) == []
+        assert sending.claim(100).jobs == []
         *_, event = api.get(f"/emails/{email_id}/events").json()["data"]
         assert (event["eventType"], event["payload"]["to"]) == ("failed", "ada@example.com")
         assert event["payload"]["reason"] == "recipient_suppressed"
@@ -153,9 +151,9 @@ class TestClaim:
     def test_a_scheduled_email_is_checked_when_its_time_comes(self, api: Api, sending):
         api.post("/emails/send", mail(to=["a@example.com", "b@example.com"], scheduledFor=later()))
         api.post("/suppressions", {"email": "a@example.com"})
-        assert sending.claim(100) == []
+        assert sending.claim(100).jobs == []
         make_due()
-        assert [job.address for job in sending.claim(100)] == ["b@example.com"]
+        assert [job.address for job in sending.claim(100).jobs] == ["b@example.com"]
         assert set(Recipient.objects.values_list("address", "state")) == {
             ("a@example.com", "failed"),
             ("b@example.com", "queued"),
@@ -164,17 +162,17 @@ class TestClaim:
     def test_the_claim_ignores_suppressions_of_another_workspace(self, api: Api, bobs_api: Api, sending):
         api.post("/emails/send", mail())
         bobs_api.post("/suppressions", {"email": "ada@example.com"})
-        assert len(sending.claim(100)) == 1
+        assert len(sending.claim(100).jobs) == 1
 
     def test_a_suppression_deleted_before_the_claim_does_not_apply(self, api: Api, sending):
         api.post("/emails/send", mail())
         row = api.post("/suppressions", {"email": "ada@example.com"}).json()
         api.delete(f"/suppressions/{row['id']}")
-        assert len(sending.claim(100)) == 1
+        assert len(sending.claim(100).jobs) == 1
 
     def test_a_suppressed_recipient_is_not_retried(self, api: Api, sending):
         api.post("/emails/send", mail())
         api.post("/suppressions", {"email": "ada@example.com"})
         sending.claim(100)
         Suppression.objects.all().delete()
-        assert queue.claim(100, after=UUID(int=0)) == []
+        assert claim_entries(100) == []

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from uuid import UUID
 
 import pytest
 from django.contrib.postgres.functions import TransactionNow
@@ -36,13 +35,15 @@ from emails.queue_stats import read_queue_stats, stats_cache
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email, promote_due, reschedule_email
-from emails.states import PRECEDENCE, EmailStatus, source_statuses
+from emails.states import TRANSITIONS, EmailStatus
 from emails.upkeep.reconcile import find_differences
 from emails.upkeep.retention import delete_emails, delete_expired_emails
 from lib.email_addresses import parse_address
 from lib.ids import to_uuid
+from lib.worker.lease_queue import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
+from tests.emails.builders import claim_entries
 from workspaces.models import Workspace
 
 OUTCOMES = {
@@ -106,7 +107,7 @@ class History(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 6))
     def claim(self, limit):
-        self.email_claims += queue.claim(limit, after=UUID(int=0))
+        self.email_claims += claim_entries(limit)
 
     @rule(verdicts=st.lists(VERDICTS, min_size=1, max_size=6))
     def record(self, verdicts):
@@ -118,15 +119,11 @@ class History(RuleBasedStateMachine):
         record_results(results)
         self.email_claims = self.email_claims[len(results) :]
 
-    @rule(
-        stage=st.sampled_from(
-            [QueueEntry.QueueStage.WAITING, QueueEntry.QueueStage.LEASED, QueueEntry.QueueStage.SCHEDULED]
-        )
-    )
+    @rule(stage=st.sampled_from([Stage.WAITING, Stage.LEASED, Stage.SCHEDULED]))
     def let_time_pass(self, stage):
         """Let leases expire, and waits and schedules end; only promote_due acts on them."""
         rows = QueueEntry.objects.filter(workspace_id=self.workspace.id, stage=stage)
-        if stage == QueueEntry.QueueStage.SCHEDULED:
+        if stage == Stage.SCHEDULED:
             rows.update(since=Now() - timedelta(seconds=1))
             rows = rows.filter(recipient__position=0)
         rows.update(due_at=Now() - timedelta(seconds=1))
@@ -213,9 +210,9 @@ class History(RuleBasedStateMachine):
         with transaction.atomic():
             stats = read_queue_stats(self.workspace)
             pending = QueueEntry.objects.filter(workspace_id=self.workspace.id)
-            active = pending.filter(stage=QueueEntry.QueueStage.LEASED).count()
-            delayed = pending.filter(stage=QueueEntry.QueueStage.WAITING, due_at__gt=TransactionNow()).count()
-            delayed += pending.filter(stage=QueueEntry.QueueStage.SCHEDULED, since__gt=TransactionNow()).count()
+            active = pending.filter(stage=Stage.LEASED).count()
+            delayed = pending.filter(stage=Stage.WAITING, due_at__gt=TransactionNow()).count()
+            delayed += pending.filter(stage=Stage.SCHEDULED, since__gt=TransactionNow()).count()
         assert stats.active == active
         if Workspace.objects.get(id=self.workspace.id).is_suspended:
             assert (stats.waiting, stats.delayed, stats.paused) == (0, 0, pending.count() - active)
@@ -228,7 +225,7 @@ class History(RuleBasedStateMachine):
         return Email.objects.filter(id=choice.choice(ids)).first() if ids else None
 
     def any_recipient(self, choice, state):
-        recipients = Recipient.objects.filter(email__workspace=self.workspace, state__in=source_statuses(state))
+        recipients = Recipient.objects.filter(email__workspace=self.workspace, state__in=TRANSITIONS[state].sources)
         ids = sorted(recipients.values_list("id", flat=True))
         return choice.choice(ids) if ids else None
 
@@ -243,7 +240,10 @@ class History(RuleBasedStateMachine):
         for email in emails.prefetch_related("recipients"):
             recipients = list(email.recipients.all())
             states = {recipient.state for recipient in recipients}
-            if next(state for state in PRECEDENCE if state in states) in {EmailStatus.CANCELLED, EmailStatus.SCHEDULED}:
+            if next(state for state in TRANSITIONS if state in states) in {
+                EmailStatus.CANCELLED,
+                EmailStatus.SCHEDULED,
+            }:
                 continue
             counts["total"] += 1
             has = {name: any(getattr(one, f"{name}_at") for one in recipients) for name in ("opened", "clicked")}
@@ -256,7 +256,7 @@ class History(RuleBasedStateMachine):
     def work(self, choice):
         for _ in range(3):
             promote_due()
-            email_claims = queue.claim(4, after=UUID(int=0))
+            email_claims = claim_entries(4)
             record_results([SendResult(one, OUTCOMES[choice.choice(list(DeliveryStatus))]) for one in email_claims])
 
     def report_late_events(self, choice):
@@ -279,7 +279,7 @@ class History(RuleBasedStateMachine):
             list(Recipient.objects.filter(email__in=finished).order_by("id").select_for_update())
             emails = Email.objects.filter(id__in=[email.id for email in finished])
             before = self.analytics_of(emails)
-            delete_emails(self.workspace.id, f"{{{','.join(str(to_uuid(email.id)) for email in finished)}}}")
+            delete_emails(self.workspace.id, [to_uuid(email.id) for email in finished])
             self.deleted += before - self.analytics_of(emails)
 
     def accept(self, choice):

@@ -1,7 +1,5 @@
 """Erasure of an address: afterwards no table of the database contains it."""
 
-from uuid import UUID
-
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -9,12 +7,12 @@ from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Acceptance, Email
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from inbound.inbox.models import CaughtMail
 from inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
 from tests.conftest import mail
+from tests.emails.builders import claim_entries
 from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
@@ -30,7 +28,7 @@ def send(api, **fields):
 
 
 def deliver():
-    record_results([SendResult(email_claim, OK) for email_claim in queue.claim(1000, after=UUID(int=0))])
+    record_results([SendResult(email_claim, OK) for email_claim in claim_entries(1000)])
 
 
 def erase(address, capsys):
@@ -131,6 +129,14 @@ def test_inbound_reports_and_inbox_messages_are_erased(alice, capsys):
 def test_an_invalid_address_is_refused():
     with pytest.raises(CommandError, match="is not an email address"):
         call_command("erase_address", "ada")
+
+
+def test_idempotency_keys_that_contain_the_address_are_deleted(api, capsys):
+    for key in ("welcome-Ada@Example.com-1", "ada@example.com", "k"):
+        api.post("/emails/send", mail(to="bo@example.com"), idempotency_key=key)
+    deliver()
+    erase("ada@example.com", capsys)
+    assert list(Acceptance.objects.values_list("key", flat=True)) == ["k"]
 
 
 def test_an_idempotency_key_still_replays_after_erasure(api, alice, capsys):

@@ -13,7 +13,6 @@ from django.utils import timezone
 from api.errors import NotFound
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Attachment, Content, Email, Event, QueueEntry, Recipient
-from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
 from emails.tasks import expire
@@ -21,6 +20,7 @@ from emails.upkeep import retention
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
+from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import Workspace
 from workspaces.retention import sweep
@@ -44,12 +44,8 @@ def send(api, **fields):
     return response.json()["id"]
 
 
-def claim(limit=1000):
-    return queue.claim(limit, after=UUID(int=0))
-
-
 def deliver(outcome=OK):
-    record_results([SendResult(email_claim, outcome) for email_claim in claim()])
+    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries()])
 
 
 def age(by, **filters):
@@ -118,7 +114,7 @@ class TestDeletion:
 
     def test_retention_counts_from_the_last_finished_recipient(self, api: Api):
         send(api, to=["a@example.com", "b@example.com"])
-        first, second = claim()
+        first, second = claim_entries()
         record_results([SendResult(first, OK)])
         assert Email.objects.get().finished_at is None
         age(LONG_AGO)
@@ -144,7 +140,7 @@ class TestKeptRows:
         scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
         email_id = send(api, **({"scheduledFor": scheduled_for} if state == "scheduled" else {}))
         if state in {"claimed", "waiting"}:
-            email_claims = claim()
+            email_claims = claim_entries()
         if state == "waiting":
             record_results(
                 [
@@ -158,7 +154,7 @@ class TestKeptRows:
 
     def test_one_unfinished_recipient_keeps_the_email(self, api: Api):
         send(api, to=["a@example.com", "b@example.com"])
-        record_results([SendResult(claim(1)[0], OK)])
+        record_results([SendResult(claim_entries(1)[0], OK)])
         age(LONG_AGO)
         # Simulates a wrong finished_at: the queue decides.
         Email.objects.update(finished_at=timezone.now() - LONG_AGO)
@@ -367,7 +363,7 @@ class TestConcurrency:
 
         def worker():
             while not done.is_set() or QueueEntry.objects.exists():
-                record_results([SendResult(email_claim, OK) for email_claim in claim(5)])
+                record_results([SendResult(email_claim, OK) for email_claim in claim_entries(5)])
 
         def sender():
             key = make_key(workspace)

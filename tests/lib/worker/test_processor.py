@@ -10,7 +10,7 @@ from django.db import OperationalError
 
 from lib.worker import processor, shutdown, wakeup
 from lib.worker.leases import Lease
-from lib.worker.processor import QueueProcessor
+from lib.worker.processor import ClaimResult, QueueProcessor
 from tests.stack.stack import wait_for
 
 
@@ -23,7 +23,6 @@ class NumberWork:
     """A queue of numbers in memory; results are collected in `recorded`."""
 
     kind = "numbers"
-    has_waiting_entries = False
 
     def __init__(self, count, *, sessions=8, perform=None):
         self.sessions = sessions
@@ -35,8 +34,7 @@ class NumberWork:
     def claim(self, limit):
         taken = [NumberJob(self.waiting.popleft()) for _ in range(min(limit, len(self.waiting)))]
         self.claims.append(len(taken))
-        self.has_claimed = bool(taken)
-        return taken
+        return ClaimResult(taken, has_leased=bool(taken))
 
     async def perform(self, job, lease):
         if self._perform:

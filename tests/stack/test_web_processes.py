@@ -1,0 +1,129 @@
+"""Web processes: requests that wait, clients that stall, and processes that die delay no other request."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lib.nameserver import SILENCE, NameServer
+from tests.stack.stack import Reply, Stack, running_stack, wait_for
+
+pytestmark = pytest.mark.stack
+CORES = multiprocessing.cpu_count()
+CALLERS = 20
+# A check takes about four seconds with a silent name server.
+MAX_SECONDS = 1
+CREATE_WORKSPACES = f"""
+import json
+from tests.conftest import make_account, make_domain, make_key
+workspaces = [make_account(f"w{{number}}").workspace for number in range({CALLERS})]
+print(json.dumps([(make_key(one), make_domain(one, "silent.example").id) for one in workspaces]))
+print(make_domain(workspaces[0], "quick.example").id)
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory) -> Iterator[Stack]:
+    with NameServer({"silent.example": SILENCE}) as names:
+        host, port = names.address
+        folder = tmp_path_factory.mktemp("web")
+        with running_stack(folder, WEB_CONCURRENCY="0", DNS_SERVERS=f"{host}:{port}") as stack:
+            stack.start("worker", "web")
+            yield stack
+
+
+@pytest.fixture(scope="module")
+def callers(stack: Stack) -> tuple[list[tuple[Stack, str]], str]:
+    """Twenty workspaces, each with its domain at a silent name server; and a domain of the first with a quick one."""
+    made, quick = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACES).splitlines()
+    return [(replace(stack, key=key), domain) for key, domain in json.loads(made)], quick
+
+
+@pytest.fixture
+def connections() -> Iterator[list[socket.socket]]:
+    """Connections that stay open during the test."""
+    connections: list[socket.socket] = []
+    yield connections
+    for connection in connections:
+        connection.close()
+
+
+def test_a_check_is_answered_with_its_result(callers):
+    ((caller, _), *_), quick = callers
+    reply = caller.call("POST", f"/domains/{quick}/verify")
+    assert reply.status == 200
+    assert reply.body["lastCheckedAt"]
+    assert reply.seconds < 2
+
+
+def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
+    with ThreadPoolExecutor(CALLERS) as pool:
+        checks = [pool.submit(verify, *caller) for caller in callers[0]]
+        time.sleep(0.5)
+        seconds = []
+        while not all(check.done() for check in checks):
+            seconds.append(stack.call("GET", "/me").seconds)
+    assert max(seconds) < MAX_SECONDS
+    assert {check.result().status for check in checks} == {200}
+    checked = "SELECT count(*) FROM domains_domain WHERE name = 'silent.example' AND checks_recorded > 0"
+    wait_for(lambda: stack.query(checked) == [(CALLERS,)], seconds=10, what="all domains are checked")
+
+
+@pytest.mark.parametrize("request_head", [b"", b"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+def test_an_open_connection_occupies_no_thread(stack, connections, request_head):
+    for _ in range(CALLERS):
+        connections.append(connect(stack))
+        connections[-1].sendall(request_head)
+    started = time.monotonic()
+    assert stack.call("GET", "/me").status == 200
+    assert time.monotonic() - started < MAX_SECONDS
+
+
+def test_an_incomplete_body_occupies_one_thread(stack, connections):
+    # All but one thread of one process.
+    for _ in range(3):
+        connections.append(connect(stack))
+        connections[-1].sendall(incomplete_request(stack))
+    assert all(stack.call("GET", "/me").seconds < MAX_SECONDS for _ in range(5))
+
+
+def test_killed_processes_are_replaced(stack):
+    before = children(stack)
+    for child in before:
+        os.kill(child, signal.SIGKILL)
+    assert [stack.call("GET", "/me").status for _ in range(5)] == [200] * 5
+    wait_for(lambda: len(children(stack)) == CORES, seconds=20, what="all processes are running")
+    assert not set(before) & set(children(stack))
+
+
+def test_a_reload_replaces_all_processes(stack):
+    before = set(children(stack))
+    os.kill(stack.processes["web"].pid, signal.SIGHUP)
+    wait_for(lambda: children(stack) and not before & set(children(stack)), seconds=30, what="all processes are new")
+    assert [stack.call("GET", "/me").status for _ in range(5)] == [200] * 5
+
+
+def verify(caller: Stack, domain: str) -> Reply:
+    return caller.call("POST", f"/domains/{domain}/verify")
+
+
+def connect(stack: Stack) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(stack.environment["PORT"])))
+
+
+def incomplete_request(stack: Stack) -> bytes:
+    head = f"POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {stack.key}\r\n"
+    return f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
+
+
+def children(stack: Stack) -> list[int]:
+    pid = stack.processes["web"].pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
