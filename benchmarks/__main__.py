@@ -55,7 +55,7 @@ class BenchmarkRun:
 
     @property
     def is_ok(self) -> bool:
-        return not self.failure and all("missed" not in figure.verdict for figure in self.figures)
+        return not self.failure and all("missed" not in figure.result for figure in self.figures)
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ class BenchmarkFigure:
         return "" if self.at_most is None else f"at most {_format_number(self.at_most)} {self.unit}".strip()
 
     @property
-    def verdict(self) -> str:
+    def result(self) -> str:
         if not self.target:
             return ""
         is_met = self.value >= self.at_least if self.at_least is not None else self.value <= (self.at_most or 0)
@@ -38,7 +38,7 @@ class BenchmarkFigure:
     @property
     def row(self) -> str:
         value = f"{_format_number(self.value)} {self.unit}".strip()
-        return f"| {self.name} | {value} | {self.target} | {self.verdict} |"
+        return f"| {self.name} | {value} | {self.target} | {self.result} |"
 
     @classmethod
     def parse(cls, line: str) -> Self | None:

@@ -6,7 +6,7 @@ from domains.check_processor import domain_checks_processor
 
 
 @shared_task(name="domains.tasks.drain", ignore_result=True)
-def drain() -> None:
+def process_queue() -> None:
     """Check the domains that are due, after a wake-up."""
     domain_checks_processor().run()
 

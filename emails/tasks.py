@@ -8,7 +8,7 @@ from workspaces.retention import run_batches, sweep
 
 
 @shared_task(name="emails.tasks.drain", ignore_result=True)
-def drain() -> None:
+def process_queue() -> None:
     """Send all due emails."""
     emails_processor().run()
 

@@ -14,7 +14,7 @@ EXPIRE_BATCH = 1000
 
 
 @shared_task(name="webhooks.tasks.drain", ignore_result=True)
-def drain() -> None:
+def process_queue() -> None:
     """Post every due delivery."""
     webhooks_processor().run()
 

@@ -49,10 +49,10 @@ forward-zone:
 @pytest.fixture
 def signed(owner: Owner, alice: Account) -> bytes:
     assert owner.publish().verify()["status"] == "verified"
-    return sign(MESSAGE, key=key_of(alice))
+    return sign(MESSAGE, key=signing_key_of(alice))
 
 
-def key_of(account: Account) -> SigningKey:
+def signing_key_of(account: Account) -> SigningKey:
     pair = account.workspace.id, NAME
     return load_identities({pair})[pair].key
 
@@ -112,7 +112,7 @@ def test_opendkim_matches_the_private_key_with_the_record(owner: Owner, dns: Nam
 def test_messages_in_transit_verify_during_a_rotation(signed: bytes, owner: Owner, alice: Account, dns: NameServer):
     owner.body = owner.api.post(f"{owner.path}/rotate-dkim").json()
     owner.publish().verify()
-    newer = sign(MESSAGE, key=key_of(alice))
+    newer = sign(MESSAGE, key=signing_key_of(alice))
     assert _selector(newer) != _selector(signed)
     assert verifies(signed, dns)
     assert verifies(newer, dns)
