@@ -30,7 +30,10 @@ from webhooks.sending.sending import webhooks_processor
 # The threads of a process share its sessions and its queue processors; two threads stay free for scheduled tasks.
 OPTIONS = {"pool_cls": "threads", "concurrency": 4, "without_gossip": True, "without_mingle": True, "quiet": True}
 # Modules that Celery loads when a worker starts.
-PRELOADED = ("celery.apps.worker", "celery.concurrency.thread", "celery.worker.consumer", "kombu.transport.redis")
+PRELOADED = (
+    "celery.app.amqp", "celery.app.control", "celery.app.log", "celery.apps.worker", "celery.concurrency.thread",
+    "celery.worker.components", "celery.worker.consumer", "celery.worker.strategy", "kombu.transport.redis",
+)  # fmt: skip
 # How soon the thread that composes messages yields to the thread that waits for the database. With the default of 5 ms,
 # each of about twenty database replies per batch would wait that long.
 SWITCH_SECONDS = 0.0002
@@ -43,7 +46,7 @@ def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
     os.environ["CELERY_SKIP_CHECKS"] = "1"
     for name in PRELOADED:
         importlib.import_module(name)
-    app.loader.import_default_modules()
+    app.loader.init_worker()
     app.finalize()
     return {
         f"worker{number}": partial(run_worker, number, with_beat=with_beat and number == 0) for number in range(count)
