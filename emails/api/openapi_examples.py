@@ -148,11 +148,29 @@ RESCHEDULED = {
     "createdAt": CREATED_AT,
     "scheduledFor": "2026-11-25T07:00:00.000Z",
 }
-CSV = (
-    "id,to,cc,bcc,from,replyTo,subject,status,tags,createdAt,scheduledFor,sentAt,deliveredAt,errorMessage,retryCount,"
-    "metadata\r\n"
-    f"{ID},ada@example.com,,,{FROM},,Your order 1042,delivered,order,{CREATED_AT},,2026-11-20T08:30:00.967Z,"
-    '2026-11-20T08:30:01.204Z,,0,"{""orderId"": 1042}"\r\n'
+CSV_ROWS = (
+    (
+        *(
+            "id",
+            "to",
+            "cc",
+            "bcc",
+            "from",
+            "replyTo",
+            "subject",
+            "status",
+            "tags",
+            "createdAt",
+            "scheduledFor",
+            "sentAt",
+        ),
+        *("deliveredAt", "errorMessage", "retryCount", "metadata"),
+    ),
+    (
+        *(ID, "ada@example.com", "", "", FROM, "", "Your order 1042", "delivered", "order", CREATED_AT, ""),
+        *("2026-11-20T08:30:00.967Z", "2026-11-20T08:30:01.204Z", "", "0", '{""orderId"": 1042}'),
+    ),
 )
+CSV = "".join(",".join(f'"{cell}"' for cell in row) + "\r\n" for row in CSV_ROWS)
 
 STATS = {"waiting": 12, "active": 4, "delayed": 250, "completed": 48_211, "failed": 96, "paused": 0}

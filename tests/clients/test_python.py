@@ -1,5 +1,6 @@
 """The Python library against the running service."""
 
+import csv
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -146,7 +147,7 @@ def test_the_export_is_csv(client):
     tag = f"export-{uuid4()}"
     email = client.emails.send(**new_email(tags=[tag]))
     export = client.emails.export(tag=tag)
-    assert [line.split(",")[0] for line in export.csv.splitlines()] == ["id", email.id]
+    assert [row[0] for row in csv.reader(export.csv.splitlines())] == ["id", email.id]
     assert export.truncated is False
 
 

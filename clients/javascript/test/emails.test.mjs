@@ -120,7 +120,7 @@ test("the export is CSV", async () => {
   const { id } = await postrider.emails.send(newEmail({ tags: [tag] }));
   const { csv, truncated } = await postrider.emails.export({ tag });
   assert.equal(truncated, false);
-  assert.deepEqual(csv.trim().split("\r\n").map((line) => line.split(",")[0]), ["id", id]);
+  assert.deepEqual(csv.trim().split("\r\n").map((line) => line.split(",")[0]), ['"id"', `"${id}"`]);
 });
 
 test("an unknown id is NotFoundError; an empty id or dots are not requested", async () => {
