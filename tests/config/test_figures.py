@@ -18,8 +18,8 @@ def test_a_reported_figure_is_parsed(capsys):
 def test_a_row_shows_whether_the_target_was_met():
     assert BenchmarkFigure("p99", 59.94, "ms", at_most=60).row == "| p99 | 60 ms | at most 60 ms | met |"
     assert BenchmarkFigure("lost", 0, at_most=0).row == "| lost | 0 | at most 0 | met |"
-    assert BenchmarkFigure("lost", 1, at_most=0).verdict == "**missed**"
-    assert BenchmarkFigure("ratio", 1.8, at_least=3.5).verdict == "**missed**"
+    assert BenchmarkFigure("lost", 1, at_most=0).result == "**missed**"
+    assert BenchmarkFigure("ratio", 1.8, at_least=3.5).result == "**missed**"
     assert BenchmarkFigure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
 
 
