@@ -23,7 +23,7 @@ from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import PASSWORD, make_account, make_domain, make_key
 from tests.dashboard.browser import sign_in
-from tests.domains.conftest import Zone
+from tests.domains.conftest import Zone, running_worker
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
 from tests.webhooks.receiver import Receiver, status
@@ -124,7 +124,7 @@ def test_a_domain_is_registered_and_verified(visit, settings):
     page = visit.go("/dashboard/domains/add/")
     page.get_by_label("Domain").fill("mail.example.com")
     page.get_by_role("button", name="Add domain").click()
-    with NameServer() as server:
+    with NameServer() as server, running_worker():
         settings.DNS_SERVERS = [server.address]
         page.get_by_role("button", name="Verify now").click()
         expect(page.get_by_text("Some DNS records are missing or incorrect")).to_be_visible()
