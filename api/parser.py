@@ -61,7 +61,7 @@ def check_body_headers(request: Request, *, max_bytes: int) -> None:
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object. Raises InvalidJson for all input listed in docs/specification.md, Conventions."""
+    """Parse a JSON object. Raises InvalidJson for all input listed in docs/specification.md, Errors."""
     _refuse_too_many_values(body)
     _refuse_too_wide(body)
     value = _parse(body)

@@ -44,7 +44,7 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
 
 
 def delete_domain(domain: Domain) -> None:
-    """Delete a domain with its keys. Accepted email that is not sent yet will be sent unsigned."""
+    """Delete a domain with its keys. Email that is not sent yet fails with domain_not_registered."""
     with transaction.atomic():
         # Lock the domain before its keys, in the same order as record_check.
         Domain.objects.select_for_update().filter(id=domain.id).first()
