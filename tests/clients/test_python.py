@@ -122,6 +122,31 @@ def test_a_batch_returns_an_id_for_each_recipient_and_lists_rejected_recipients(
     assert client.emails.get(batch.ids[0]).subject == "Hi Ada"
 
 
+def test_the_recipients_of_a_batch_may_be_dicts(client):
+    template = client.templates.create(name="Hi", subject="Hi {{first_name}}", html_content="<p>{{first_name}}</p>")
+    recipients = [
+        {"to": someone(), "template_data": {"first_name": "Ada"}, "metadata": {"order_id": 7}},
+        {"to": someone(), "templateData": {"first_name": "Grace"}},
+    ]
+    batch = client.emails.batch(from_=FROM, template_id=template.id, recipients=recipients)
+    emails = [client.emails.get(one) for one in batch.ids]
+    assert [email.subject for email in emails] == ["Hi Ada", "Hi Grace"]
+    assert [email.metadata for email in emails] == [{"order_id": 7}, None]
+
+
+@pytest.mark.parametrize("attachments", [None, []])
+def test_no_attachments_are_given_as_none_or_as_an_empty_list(client, attachments):
+    accepted = client.emails.send(**new_email(attachments=attachments))
+    assert client.emails.get(accepted.id).attachments == []
+
+
+def test_an_attachment_may_be_a_dict(client):
+    files = [{"filename": "a.txt", "content": b"hello", "content_type": "text/x-log"}]
+    accepted = client.emails.send(**new_email(attachments=files))
+    (kept,) = client.emails.get(accepted.id).attachments
+    assert (kept.filename, kept.content_type, kept.size) == ("a.txt", "text/x-log", 5)
+
+
 def test_an_idempotency_key_returns_the_first_response(client):
     key = str(uuid4())
     first = client.emails.send(**new_email(idempotency_key=key))
@@ -256,8 +281,8 @@ def test_a_client_without_a_key_or_with_an_invalid_base_url_is_rejected(monkeypa
     monkeypatch.delenv("POSTRIDER_API_KEY", raising=False)
     monkeypatch.delenv("POSTRIDER_URL", raising=False)
     for arguments, message in (
-        ({"base_url": "http://127.0.0.1"}, "API key"),
-        ({"api_key": "pr_x"}, "base_url"),
+        ({"base_url": "http://127.0.0.1"}, "api_key is missing.* POSTRIDER_API_KEY"),
+        ({"api_key": "pr_x"}, "base_url is missing.* POSTRIDER_URL"),
         ({"api_key": "pr_x", "base_url": "mail.example.com"}, "https"),
     ):
         with pytest.raises(postrider.PostriderError, match=message):

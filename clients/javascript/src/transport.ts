@@ -51,8 +51,8 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(apiKey: string | undefined, options: PostriderOptions) {
-    this.#apiKey = required(apiKey ?? environment("POSTRIDER_API_KEY"), "an API key");
-    this.#baseUrl = baseOf(required(options.baseUrl ?? environment("POSTRIDER_URL"), "the service's baseUrl"));
+    this.#apiKey = required(apiKey, "apiKey", "POSTRIDER_API_KEY");
+    this.#baseUrl = baseOf(required(options.baseUrl, "baseUrl", "POSTRIDER_URL"));
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxRetries = options.maxRetries ?? 3;
     // In browsers and workers, fetch must be called on the global object.
@@ -189,8 +189,9 @@ function environment(name: string): string | undefined {
   return (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.[name];
 }
 
-function required(value: string | undefined, what: string): string {
-  if (!value) throw new PostriderError(`Postrider needs ${what}.`);
+function required(given: string | undefined, option: string, variable: string): string {
+  const value = given ?? environment(variable);
+  if (!value) throw new PostriderError(`${option} is missing. Pass it, or set the environment variable ${variable}.`);
   return value;
 }
 

@@ -34,8 +34,9 @@ test("a client without a key or with an invalid base URL is rejected", () => {
   delete process.env.POSTRIDER_API_KEY;
   delete process.env.POSTRIDER_URL;
   try {
-    assert.throws(() => new Postrider(undefined, { baseUrl: "http://127.0.0.1" }), PostriderError);
-    assert.throws(() => new Postrider("pr_x"), /baseUrl/);
+    assert.throws(() => new Postrider(undefined, { baseUrl: "http://127.0.0.1" }), /apiKey.*POSTRIDER_API_KEY/);
+    assert.throws(() => new Postrider("pr_x"), /baseUrl.*POSTRIDER_URL/);
+    assert.throws(() => new Postrider("pr_x"), PostriderError);
     assert.throws(() => new Postrider("pr_x", { baseUrl: "mail.example.com" }), /https/);
   } finally {
     Object.assign(process.env, saved);

@@ -1,11 +1,8 @@
 """Attachments of emails."""
 
-import base64
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional, Union
-
-from postrider.wire import body_of
+from typing import Optional, Union
 
 
 @dataclass(frozen=True)
@@ -24,11 +21,3 @@ class Attachment:
         """Read an attachment from a file. Raises OSError."""
         path = Path(path)
         return cls(path.name, path.read_bytes(), content_type, content_id)
-
-    def on_the_wire(self) -> dict[str, Any]:
-        return body_of(
-            filename=self.filename,
-            content=base64.b64encode(self.content).decode(),
-            content_type=self.content_type,
-            content_id=self.content_id,
-        )

@@ -19,7 +19,7 @@ from postrider.answers import (
 from postrider.attachments import Attachment
 from postrider.listing import Listing
 from postrider.transport import Call, Transport
-from postrider.wire import body_of, plain, read
+from postrider.wire import body_of, items_of, plain, read
 
 DateOrTime = Union[datetime, date, str]
 
@@ -31,9 +31,6 @@ class BatchRecipient:
     to: str
     template_data: Optional[Mapping[str, Any]] = None
     metadata: Optional[Mapping[str, Any]] = None
-
-    def on_the_wire(self) -> dict[str, Any]:
-        return body_of(to=self.to, template_data=self.template_data, metadata=self.metadata)
 
 
 class Emails:
@@ -56,7 +53,7 @@ class Emails:
         tags: Optional[Sequence[str]] = None,
         metadata: Optional[Mapping[str, Any]] = None,
         headers: Optional[Mapping[str, str]] = None,
-        attachments: Sequence[Attachment] = (),
+        attachments: Optional[Sequence[Union[Attachment, Mapping[str, Any]]]] = None,
         scheduled_for: Optional[datetime] = None,
         track_opens: Optional[bool] = None,
         track_clicks: Optional[bool] = None,
@@ -81,7 +78,7 @@ class Emails:
         *,
         from_: str,
         template_id: str,
-        recipients: Sequence[BatchRecipient],
+        recipients: Sequence[Union[BatchRecipient, Mapping[str, Any]]],
         subject: Optional[str] = None,
         reply_to: Optional[str] = None,
         tags: Optional[Sequence[str]] = None,
@@ -89,11 +86,14 @@ class Emails:
         scheduled_for: Optional[datetime] = None,
         idempotency_key: Optional[str] = None,
     ) -> BatchAccepted:
-        """Send a template to up to 500 recipients. Each gets a separate email, rendered with their data."""
+        """Send a template to up to 500 recipients. Each gets a separate email, rendered with their data.
+
+        recipients: dicts with the keys `to`, `template_data` and `metadata` are also accepted.
+        """
         body = body_of(
             from_=from_,
             template_id=template_id,
-            recipients=[recipient.on_the_wire() for recipient in recipients],
+            recipients=items_of(recipients),
             subject=subject,
             reply_to=reply_to,
             tags=tags,
@@ -156,5 +156,7 @@ class Emails:
         return read(Rescheduled, self._transport.json(Call("PATCH", ["emails", email_id], body=body)))
 
 
-def _email_body(*, attachments: Sequence[Attachment] = (), **fields: Any) -> dict[str, Any]:
-    return body_of(attachments=[file.on_the_wire() for file in attachments] or None, **fields)
+def _email_body(
+    *, attachments: Optional[Sequence[Union[Attachment, Mapping[str, Any]]]] = None, **fields: Any
+) -> dict[str, Any]:
+    return body_of(attachments=items_of(attachments or ()) or None, **fields)

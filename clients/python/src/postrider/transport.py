@@ -56,8 +56,8 @@ class Transport:
     def __init__(
         self, *, api_key: Optional[str], base_url: Optional[str], timeout_seconds: float, max_retries: int
     ) -> None:
-        self._api_key = _required(api_key or os.environ.get("POSTRIDER_API_KEY"), "an API key").strip()
-        self._base_url = _base(_required(base_url or os.environ.get("POSTRIDER_URL"), "the service's base_url"))
+        self._api_key = _required(api_key, "api_key", variable="POSTRIDER_API_KEY").strip()
+        self._base_url = _base(_required(base_url, "base_url", variable="POSTRIDER_URL"))
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
         self._pool = _pool_for(self._base_url)
@@ -149,9 +149,10 @@ def _parameter(value: Any) -> str:
     return str(plain(value))
 
 
-def _required(value: Optional[str], what: str) -> str:
+def _required(value: Optional[str], argument: str, *, variable: str) -> str:
+    value = value or os.environ.get(variable)
     if not value:
-        raise PostriderError(f"Postrider needs {what}.")
+        raise PostriderError(f"{argument} is missing. Pass it, or set the environment variable {variable}.")
     return value
 
 

@@ -1,9 +1,10 @@
 """Conversion between Python values and API JSON: snake_case and camelCase, datetimes, dataclasses."""
 
+import base64
 import dataclasses
 import functools
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, Union, cast
 
@@ -15,6 +16,11 @@ def body_of(**fields: Any) -> dict[str, Any]:
     return {wire_name(name): plain(value) for name, value in fields.items() if value is not None}
 
 
+def items_of(items: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return dataclasses or mappings, such as the recipients of a batch, as JSON objects."""
+    return [body_of(**(item if isinstance(item, Mapping) else vars(item))) for item in items]
+
+
 def wire_name(name: str) -> str:
     """Return the API's name of a field: `reply_to` is replyTo, `from_` is from."""
     first, *others = name.rstrip("_").split("_")
@@ -22,7 +28,9 @@ def wire_name(name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON. Raises ValueError for a datetime without a time zone."""
+    """Return a value for JSON: bytes as base64. Raises ValueError for a datetime without a time zone."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
