@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import logging
 import struct
 import time
 from datetime import timedelta
@@ -20,6 +21,8 @@ PURPOSE = "confirm-address"
 LINK_LIFETIME = timedelta(days=7)
 # User id, expiry (seconds since 1970), digest of the address.
 PAYLOAD = struct.Struct(">QQ16s")
+
+log = logging.getLogger("postrider.accounts")
 
 
 class InvalidConfirmationLink(Exception):
@@ -93,6 +96,32 @@ def confirm_address(user: User) -> None:
     for workspace in owned.filter(is_proven=False):
         if Workspace.objects.filter(id=workspace.id, is_proven=False).update(is_proven=True):
             record_action(workspace, AuditAction.ADDRESS_CONFIRMED, about=user.email, person=user)
+
+
+def is_unconfirmed(user: User) -> bool:
+    """Return True for an account that nobody has confirmed: all its workspaces wait for the confirmation."""
+    return not user.is_staff and {*user.workspaces.values_list("is_proven", flat=True)} == {False}
+
+
+@transaction.atomic
+def discard_account(user: User) -> bool:
+    """Delete an unconfirmed account and release its address; return False for any other account.
+
+    Its workspaces are deleted by the next cleanup (docs/decisions/0090).
+    """
+    # Waits for a confirmation in progress.
+    list(Workspace.objects.filter(memberships__user=user).select_for_update(of=("self",)))
+    if not is_unconfirmed(user):
+        return False
+    user.delete()
+    log.info("an unconfirmed account was discarded")
+    return True
+
+
+def delete_abandoned_workspaces() -> None:
+    """Delete unconfirmed workspaces without members: nobody can confirm them."""
+    for workspace in Workspace.objects.filter(is_proven=False, memberships=None):
+        workspace.delete()
 
 
 def _address_digest(email: str) -> bytes:

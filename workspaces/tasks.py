@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from workspaces.account_status import delete_abandoned_workspaces
 from workspaces.audit import delete_expired_entries
 from workspaces.members import expired_invitations
 from workspaces.retention import run_batches
@@ -9,6 +10,7 @@ from workspaces.retention import run_batches
 
 @shared_task(name="workspaces.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete old audit entries and expired invitations."""
+    """Delete old audit entries, expired invitations and abandoned workspaces."""
     run_batches(delete_expired_entries())
     expired_invitations().delete()
+    delete_abandoned_workspaces()

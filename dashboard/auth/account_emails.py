@@ -24,12 +24,12 @@ service. To join as {role}, open this link within seven days:
 If you were not expecting this invitation, you can ignore this email.
 """)
 CONFIRMATION = _("""Thanks for signing up for Postrider. To confirm your email address, open this link within seven
-days:
+days and sign in:
 
 {url}
 
-Your API keys start working once the address is confirmed. If you did not create this account, you can ignore this
-email.
+Your API keys start working once the address is confirmed. If you did not create this account, open the link and delete
+the account; you do not have to sign in for that.
 """)
 RESET = _("""We received a request to reset the password of your Postrider account. To choose a new password, open
 this link within an hour:

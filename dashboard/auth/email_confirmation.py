@@ -10,25 +10,48 @@ from django.views.decorators.http import require_POST
 from dashboard.auth.account_emails import send_confirmation
 from dashboard.auth.rendering import PageRenderer
 from dashboard.auth.throttle import EMAIL_CONFIRMATION, throttle_account, throttled_message
-from workspaces.account_status import InvalidConfirmationLink, confirm_address, read_confirmation_token
+from workspaces.account_status import (
+    InvalidConfirmationLink,
+    confirm_address,
+    discard_account,
+    is_unconfirmed,
+    read_confirmation_token,
+)
 from workspaces.models import User
 
 
 def confirm_email(request: HttpRequest, page: PageRenderer) -> HttpResponse:
-    """Confirm the address when the button is pressed: mail scanners follow links, so a GET changes nothing."""
+    """Confirm the address of the signed-in account, or discard the account without signing in.
+
+    Only a POST changes anything: mail scanners follow links (docs/decisions/0090).
+    """
     try:
-        user = read_confirmation_token(request.GET.get("token", ""))
+        account = read_confirmation_token(request.GET.get("token", ""))
     except InvalidConfirmationLink:
-        response = page(request, "dashboard/link_expired.html", title=_("This link is no longer valid"))
-        response.status_code = 410
-        return response
-    if request.method != "POST":
-        return page(
-            request, "dashboard/email_confirmation.html", title=_("Confirm your email address"), email=user.email
-        )
-    confirm_address(user)
-    messages.success(request, _("%(address)s is confirmed. Your API keys are now active.") % {"address": user.email})
+        return _expired(request, page)
+    if "discard" in request.POST:
+        return _discard(request, account)
+    if request.method != "POST" or request.user != account:
+        title = _("Confirm your email address")
+        context = {"account": account, "can_discard": is_unconfirmed(account)}
+        return page(request, "dashboard/email_confirmation.html", title=title, **context)
+    confirm_address(account)
+    messages.success(request, _("%(address)s is confirmed. Your API keys are now active.") % {"address": account.email})
     return redirect("dashboard:index")
+
+
+def _expired(request: HttpRequest, page: PageRenderer) -> HttpResponse:
+    response = page(request, "dashboard/link_expired.html", title=_("This link is no longer valid"))
+    response.status_code = 410
+    return response
+
+
+def _discard(request: HttpRequest, account: User) -> HttpResponse:
+    if discard_account(account):
+        messages.success(request, _("The account of %(address)s was deleted.") % {"address": account.email})
+    else:
+        messages.error(request, _("This account is already confirmed. It was not deleted."))
+    return redirect("dashboard:login")
 
 
 @require_POST

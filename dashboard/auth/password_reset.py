@@ -18,7 +18,11 @@ from dashboard.auth.account_emails import send_password_reset, send_security_not
 from dashboard.auth.passwords import add_password_errors, new_password_field
 from dashboard.auth.rendering import PageRenderer
 from dashboard.auth.throttle import RESET, remember_browser, throttle_account, throttle_network, throttled_message
-from workspaces.models import User, normalize_identity
+from webhooks.models import Webhook
+from webhooks.services import delete_webhook
+from workspaces.account_status import is_unconfirmed
+from workspaces.models import ApiKey, User, normalize_identity
+from workspaces.services import revoke_api_key
 
 SESSION_KEY = "new_password"
 
@@ -90,9 +94,14 @@ def _account(account: str, token: str) -> User | None:
 
 @transaction.atomic
 def _change_password(request: HttpRequest, user: User, *, password: str) -> HttpResponse:
-    """Set the password. This ends all sessions of the account and invalidates the link."""
+    """Set the password. This ends all sessions of the account and invalidates the link.
+
+    The API keys and webhooks of an account without a confirmed address are removed: the person who created them may
+    not be the owner of the address (docs/decisions/0090).
+    """
     user.set_password(password)
     user.save(update_fields=["password"])
+    _remove_unconfirmed_access(user)
     send_security_notice(
         user, change=_("The password of your Postrider account was changed using a reset link sent to this address.")
     )
@@ -101,3 +110,12 @@ def _change_password(request: HttpRequest, user: User, *, password: str) -> Http
     response = redirect("dashboard:login")
     remember_browser(response, user)
     return response
+
+
+def _remove_unconfirmed_access(user: User) -> None:
+    """Revoke the API keys and delete the webhooks of an account that nobody has confirmed."""
+    if is_unconfirmed(user):
+        for key in ApiKey.objects.filter(workspace__memberships__user=user):
+            revoke_api_key(key)
+        for webhook in Webhook.objects.filter(workspace__memberships__user=user):
+            delete_webhook(webhook)

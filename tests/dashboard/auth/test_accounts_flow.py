@@ -11,7 +11,10 @@ from system_mail.models import SystemMail
 from tests.conftest import PASSWORD
 from tests.dashboard.auth.test_sign_in import is_signed_in, sign_in
 from tests.dashboard.conftest import signed_in
+from webhooks.services import create_webhook
 from workspaces.models import Invitation, Membership, User, Workspace
+from workspaces.services import issue_api_key
+from workspaces.tasks import expire
 
 NEW = "a better battery"
 
@@ -218,13 +221,85 @@ class TestEmailConfirmation:
         assert new_user.get("/dashboard/members/invite/").status_code == 403
 
         path = path_of(last_link("proof"))
-        other_browser = Client()
-        other_browser.get(path)
+        new_user.get(path)
         assert not Workspace.objects.get().is_proven
-        other_browser.post(path)
+        assert new_user.post(path).url == "/dashboard/"
 
         assert Workspace.objects.get().is_proven
         assert b"Confirm your email address" not in new_user.get("/dashboard/keys/").content
+
+    def test_confirming_requires_sign_in_to_that_account(self, new_user, bob):
+        path = path_of(last_link("proof"))
+        stranger = Client()
+
+        for client in (stranger, signed_in(bob.owner)):
+            client.post(path)
+        assert not Workspace.objects.get(name="Acme").is_proven
+
+        assert b"Sign in and confirm" in stranger.get(path).content
+        assert sign_in(stranger, "new@example.com", next=path).url == path
+        stranger.post(path)
+        assert Workspace.objects.get(name="Acme").is_proven
+
+    def test_the_owner_of_the_address_deletes_the_account_without_signing_in(self, new_user):
+        issue_api_key(Workspace.objects.get(), name="planted", scope="full_access")
+        path = path_of(last_link("proof"))
+        owner_of_the_address = Client()
+        owner_of_the_address.get(path)
+        owner_of_the_address.head(path)
+        assert User.objects.filter(email="new@example.com").exists()
+
+        assert owner_of_the_address.post(path, {"discard": "yes"}).url == "/dashboard/login/"
+
+        assert not User.objects.filter(email="new@example.com").exists()
+        assert not is_signed_in(new_user)
+        assert Client().get(path).status_code == 410
+        expire()
+        assert not Workspace.objects.exists()
+
+    def test_a_confirmed_account_cannot_be_deleted_by_the_link(self, new_user):
+        path = path_of(last_link("proof"))
+        new_user.post(path)
+        other_browser = Client()
+        assert b"Delete this account" not in other_browser.get(path).content
+
+        other_browser.post(path, {"discard": "yes"})
+        expire()
+
+        assert is_signed_in(new_user)
+        assert Workspace.objects.get().is_proven
+
+    def test_a_member_of_a_confirmed_workspace_cannot_be_deleted_by_the_link(self, new_user, alice):
+        user = User.objects.get(email="new@example.com")
+        Membership.objects.create(workspace=alice.workspace, user=user)
+
+        Client().post(path_of(last_link("proof")), {"discard": "yes"})
+
+        assert User.objects.filter(pk=user.pk).exists()
+
+    def test_a_password_reset_before_it_revokes_api_keys_and_webhooks(self, new_user):
+        workspace = Workspace.objects.get()
+        issue_api_key(workspace, name="planted", scope="full_access")
+        create_webhook(workspace, url="https://example.com/hook", events=["sent"])
+        browser = Client()
+        request_reset(browser, "new@example.com")
+
+        browser.get(path_of(last_link("reset")))
+        browser.post("/dashboard/reset/new/", {"password": NEW})
+
+        assert workspace.api_keys.get().is_revoked
+        assert not workspace.webhooks.exists()
+
+    def test_a_password_reset_after_it_keeps_api_keys(self, new_user):
+        issue_api_key(Workspace.objects.get(), name="server", scope="full_access")
+        new_user.post(path_of(last_link("proof")))
+        browser = Client()
+        request_reset(browser, "new@example.com")
+
+        browser.get(path_of(last_link("reset")))
+        browser.post("/dashboard/reset/new/", {"password": NEW})
+
+        assert not Workspace.objects.get().api_keys.get().is_revoked
 
     def test_the_link_can_be_sent_again(self, new_user):
         new_user.post("/dashboard/proof/again/")
