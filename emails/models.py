@@ -68,6 +68,15 @@ class Attachment(models.Model):
         return self.filename
 
 
+class Entrance(models.TextChoices):
+    """The interface through which an email was accepted."""
+
+    API = "api", "API"
+    SMTP = "smtp", "SMTP"
+    DASHBOARD = "dashboard", "Dashboard"
+    COMPATIBILITY = "compatibility", "Compatibility"
+
+
 class Email(models.Model):
     """One accepted email: one id, one or many recipients.
 
@@ -95,6 +104,7 @@ class Email(models.Model):
     headers = models.JSONField(default=dict)
     track_opens = models.BooleanField(default=True)
     track_clicks = models.BooleanField(default=True)
+    entrance = models.CharField(max_length=16, choices=Entrance.choices, db_default=Entrance.API)
     created_at = models.DateTimeField()
     scheduled_for = models.DateTimeField(null=True)
     # Rolled up from the recipients.

@@ -26,7 +26,7 @@ from dashboard.ui.scoping import ScopedAdmin
 from emails.accept.idempotency import IdempotencyKey, find_response
 from emails.accept.services import resend_email
 from emails.api.filters import EmailFilters
-from emails.models import Email, Recipient
+from emails.models import Email, Entrance, Recipient
 from emails.rendered_content import render_email
 from emails.sending.scheduling import cancel_email
 from emails.states import EmailStatus
@@ -174,7 +174,9 @@ def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
             _("This workspace is suspended and cannot send email. Contact the operator of this server.")
         )
     key = _idempotency_key(email, nonce)
-    response = find_response(workspace, key) or resend_email(workspace, email=email, key=key)
+    response = find_response(workspace, key) or resend_email(
+        workspace, email=email, key=key, entrance=Entrance.DASHBOARD
+    )
     return str(response.body["id"])
 
 

@@ -56,6 +56,11 @@ MODEL_LABELS = frozenset(
         gettext_noop("pending"),
         gettext_noop("verified"),
         gettext_noop("temporary failure"),
+        # entrances of an email
+        gettext_noop("API"),
+        gettext_noop("SMTP"),
+        gettext_noop("Dashboard"),
+        gettext_noop("Compatibility"),
         # webhook delivery statuses
         gettext_noop("succeeded"),
         gettext_noop("exhausted"),

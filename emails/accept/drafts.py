@@ -8,7 +8,7 @@ from typing import Any
 
 from delivery.message.compose import File
 from emails.accept.insertion import NewEmail, NewRecipient, SharedFields
-from emails.models import Recipient
+from emails.models import Entrance, Recipient
 from lib.email_addresses import Address
 
 # A request field and its addr-spec.
@@ -36,6 +36,7 @@ class Draft:
     track_opens: bool = True
     track_clicks: bool = True
     scheduled_for: datetime | None = None
+    entrance: Entrance = Entrance.API
 
     def field_addresses(self) -> Iterator[FieldAddress]:
         """Yield every addr-spec with its field, such as `cc[0]`."""
@@ -81,7 +82,8 @@ def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     """
     single_only: dict[str, Any] = {}
     if isinstance(draft, Draft):
-        single_only = {"headers": draft.headers, "track_opens": draft.track_opens, "track_clicks": draft.track_clicks}
+        names = ("headers", "track_opens", "track_clicks", "entrance")
+        single_only = {name: getattr(draft, name) for name in names}
     return SharedFields(
         sender=str(draft.sender),
         from_domain=draft.sender.domain,

@@ -14,7 +14,7 @@ from uuid import UUID
 from analytics.counters import email_deltas
 from delivery.message.compose import File
 from emails import queue_stats
-from emails.models import Attachment
+from emails.models import Attachment, Entrance
 from emails.states import EmailStatus
 from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import compose, run_prepared
@@ -40,7 +40,7 @@ WITH blocked AS (
 ), shared AS (
     SELECT * FROM json_to_record(%(shared)s) AS s (content_id uuid, version_id uuid, template_id text, sender text,
            from_domain text, reply_to text, tags text[], headers jsonb, track_opens boolean, track_clicks boolean,
-           scheduled_for timestamptz)
+           scheduled_for timestamptz, entrance text)
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, event_id uuid, public_id text, "to" text[], cc text[],
@@ -51,10 +51,10 @@ WITH blocked AS (
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
                               from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-                              track_opens, track_clicks, created_at, scheduled_for, status, retry_count)
+                              track_opens, track_clicks, created_at, scheduled_for, entrance, status, retry_count)
     SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-           track_opens, track_clicks, now(), scheduled_for, %(status)s, 0
+           track_opens, track_clicks, now(), scheduled_for, entrance, %(status)s, 0
       FROM shared CROSS JOIN new_email
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
@@ -103,6 +103,7 @@ class SharedFields:
     headers: dict[str, str] = field(default_factory=dict)
     track_opens: bool = True
     track_clicks: bool = True
+    entrance: Entrance = Entrance.API
 
     @property
     def status(self) -> EmailStatus:

@@ -13,7 +13,7 @@ from domains.services import check_sending_domain
 from emails.accept.drafts import BatchDraft, Draft, FieldAddress, batch_email, new_email, shared_fields
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
 from emails.accept.insertion import NewContent, NewEmail, NewRecipient, SharedFields, insert_attachments, insert_emails
-from emails.models import Email
+from emails.models import Email, Entrance
 from emails.rendered_content import (
     Warnings,
     compile_with_subject,
@@ -107,7 +107,9 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey |
     return StoredResponse(body)
 
 
-def resend_email(workspace: Workspace, *, email: Email, key: IdempotencyKey | None) -> StoredResponse:
+def resend_email(
+    workspace: Workspace, *, email: Email, key: IdempotencyKey | None, entrance: Entrance = Entrance.API
+) -> StoredResponse:
     """Accept a copy of an email, sent immediately. Domain, suppressions and quota are checked again.
 
     Raises the errors of send_email, and NotFound if retention has deleted the email.
@@ -118,7 +120,7 @@ def resend_email(workspace: Workspace, *, email: Email, key: IdempotencyKey | No
             return response
         _lock_email(email)
         check_sending_domain(workspace, name=email.from_domain)
-        shared, copy = _copy(email)
+        shared, copy = _copy(email, entrance)
         addressed = [(recipient.kind, recipient.address) for recipient in copy.recipients]
         created_at = _write(workspace, shared=shared, emails=[copy], contents=[], addressed=addressed)
         body = _email_body(copy, shared.status, created_at, [])
@@ -240,7 +242,7 @@ def _lock_email(email: Email) -> None:
         raise NotFound("Not found in this workspace.")
 
 
-def _copy(email: Email) -> tuple[SharedFields, NewEmail]:
+def _copy(email: Email, entrance: Entrance) -> tuple[SharedFields, NewEmail]:
     """Return a new email that shares the content and template version, which are immutable."""
     shared = SharedFields(
         sender=email.sender,
@@ -253,6 +255,7 @@ def _copy(email: Email) -> tuple[SharedFields, NewEmail]:
         headers=email.headers,
         track_opens=email.track_opens,
         track_clicks=email.track_clicks,
+        entrance=entrance,
     )
     copy = NewEmail(
         to=email.to,

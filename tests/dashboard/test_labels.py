@@ -11,7 +11,7 @@ from django.utils.translation import trans_real
 
 from dashboard.ui.labels import MODEL_LABELS
 from domains.models import Domain
-from emails.models import Recipient
+from emails.models import Entrance, Recipient
 from emails.states import EmailStatus
 from suppressions.models import Suppression
 from tests.conftest import make_account
@@ -161,7 +161,7 @@ def test_model_labels_are_listed_for_translators():
         *Suppression.Reason.values,
     ]
     values += [status.replace("_", " ") for status in Domain.DomainStatus.values]
-    labels = [*ApiKey.Scope.labels, *Membership.Role.labels, *AuditEntry.Action.labels]
+    labels = [*ApiKey.Scope.labels, *Membership.Role.labels, *AuditEntry.Action.labels, *Entrance.labels]
 
     assert {*values, *labels} <= MODEL_LABELS
 

@@ -222,6 +222,13 @@ class TestActions:
         assert Email.objects.count() == 2
         assert answers[0].url == answers[1].url != f"/dashboard/emails/{email.id}/"
 
+    def test_the_page_shows_the_entrance_of_an_email_and_of_its_copy(self, owner, email):
+        nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
+        copy = owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}).url
+
+        assert "<dt>Accepted through</dt><dd>API</dd>" in owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+        assert "<dt>Accepted through</dt><dd>Dashboard</dd>" in owner.get(copy).content.decode()
+
     def test_a_nonce_of_another_email_is_refused(self, owner, email, later):
         nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
         owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce})
