@@ -96,4 +96,4 @@ class PlainSend(APIView):
         return email
 
 
-urlpatterns = [path("v1/emails/send", PlainSend.as_view()), path("readyz", health.readyz)]
+urlpatterns = [path("v1/emails/send", PlainSend.as_view()), path("healthz", health.healthz)]
