@@ -23,8 +23,8 @@ from emails.models import Recipient
 from emails.sending.return_path import read_return_path
 from inbound.models import MailReport
 from inbound.processing import process_reports
-from inbound.protocol import ConnectionLimiter, ReportSMTP, SessionLimits
 from inbound.reports.mime import MAX_BYTES
+from lib.mail.smtp_server import NOT_SUPPORTED, ConnectionLimiter, LimitedSMTP, SessionLimits
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
 
@@ -41,6 +41,25 @@ NO_SUCH_ADDRESS = "550 5.1.1 No such address"
 ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
+
+
+class ReportSMTP(LimitedSMTP):
+    """A session without authentication."""
+
+    def __init__(
+        self, handler: "ReportHandler", *, limiter: ConnectionLimiter, tls_context: ssl.SSLContext | None
+    ) -> None:
+        super().__init__(
+            handler,
+            limiter=limiter,
+            hostname=settings.EHLO_NAME,
+            ident="Postrider reports",
+            tls_context=tls_context,
+            auth_exclude_mechanism=("LOGIN", "PLAIN"),
+        )
+
+    async def smtp_AUTH(self, arg: str | None) -> None:  # noqa: N802
+        await self.push(NOT_SUPPORTED)
 
 
 class ReportHandler:
@@ -107,7 +126,7 @@ async def serve(*, host: str, port: int, limits: SessionLimits | None = None) ->
         tls_context = _tls_context()
 
         def session() -> ReportSMTP:
-            return ReportSMTP(handler, limiter=limiter, hostname=settings.EHLO_NAME, tls_context=tls_context)
+            return ReportSMTP(handler, limiter=limiter, tls_context=tls_context)
 
         async with await loop.create_server(session, host=host, port=port) as server:
             await server.serve_forever()

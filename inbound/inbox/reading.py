@@ -14,7 +14,7 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from typing import Any
 
-from inbound.charsets import UNENCODABLE, find_codec
+from lib.mail.charsets import UNENCODABLE, find_codec
 
 MAX_BYTES = 24 * 1024 * 1024
 MAX_LINES = 400_000

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from inbound.charsets import UNENCODABLE, find_codec
+from lib.mail.charsets import UNENCODABLE, find_codec
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 5

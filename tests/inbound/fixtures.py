@@ -12,8 +12,8 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
-from inbound.protocol import SessionLimits
 from inbound.receiver import serve
+from lib.mail.smtp_server import SessionLimits
 from tests.emails.builders import claim_entries
 from tests.emails.sending.test_queue import accept
 from tests.stack.stack import free_port, wait_for

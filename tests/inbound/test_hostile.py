@@ -7,7 +7,7 @@ import time
 import pytest
 
 from inbound.models import MailReport
-from inbound.protocol import SessionLimits
+from lib.mail.smtp_server import SessionLimits
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 

@@ -10,8 +10,8 @@ from emails.models import Email, Event, Recipient
 from emails.sending.return_path import return_path
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
-from inbound.protocol import SessionLimits
 from lib.ids import new_id
+from lib.mail.smtp_server import SessionLimits
 from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient

@@ -1,4 +1,4 @@
-"""SMTP server protocol of the report receiver: aiosmtpd with limits on every resource that a client can use.
+"""SMTP server sessions: aiosmtpd with limits on every resource that a client can use.
 
 aiosmtpd accepts a bare LF as the end of a command, buffers lines without a limit, and waits for a slow client
 as long as it sends commands. This class checks bytes before they are parsed: a bare CR or LF ends the session,
@@ -15,7 +15,7 @@ from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
 
-log = logging.getLogger("postrider.inbound")
+log = logging.getLogger("postrider.smtp_server")
 
 BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 NOT_SUPPORTED = "502 5.5.1 Command not supported"
@@ -65,11 +65,21 @@ class ConnectionLimiter:
         self.open_sessions += Counter()
 
 
-class ReportSMTP(SMTP):
-    """One SMTP session."""
+class LimitedSMTP(SMTP):
+    """One SMTP session.
+
+    options: further arguments of aiosmtpd's class.
+    """
 
     def __init__(
-        self, handler: Any, *, limiter: ConnectionLimiter, hostname: str, tls_context: ssl.SSLContext | None
+        self,
+        handler: Any,
+        *,
+        limiter: ConnectionLimiter,
+        hostname: str,
+        ident: str,
+        tls_context: ssl.SSLContext | None,
+        **options: Any,
     ) -> None:
         limits = limiter.limits
         self.line_length_limit = limits.line_bytes
@@ -78,11 +88,11 @@ class ReportSMTP(SMTP):
             data_size_limit=limits.message_bytes,
             enable_SMTPUTF8=True,
             hostname=hostname,
-            ident="Postrider reports",
+            ident=ident,
             tls_context=tls_context,
             timeout=limits.idle_seconds,
             command_call_limit=limits.commands,
-            auth_exclude_mechanism=("LOGIN", "PLAIN"),
+            **options,
         )
         self.refusals = 0
         self._limits = limits
@@ -132,9 +142,6 @@ class ReportSMTP(SMTP):
         self._reset_budget()
         await super().smtp_DATA(arg)
         self._reset_budget()
-
-    async def smtp_AUTH(self, arg: str | None) -> None:  # noqa: N802
-        await self.push(NOT_SUPPORTED)
 
     async def smtp_VRFY(self, arg: str | None) -> None:  # noqa: N802
         await self.push("252 2.1.5 Cannot VRFY user")
