@@ -8,12 +8,14 @@ import sys
 
 from celery import Celery
 
+from config import env
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("postrider", include=["config.worker"])
 app.config_from_object(
     {
-        "broker_url": os.environ.get("REDIS_URL", ""),
+        "broker_url": env.text("REDIS_URL"),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         # A publisher must not hang when Redis hangs; a worker's blocking read (polling_interval) ends before that.

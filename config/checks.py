@@ -63,7 +63,7 @@ def _missing_settings() -> Iterator[str]:
 
 
 def _keys() -> Iterator[str]:
-    if env.is_set("SECRET_KEY") and (len(settings.SECRET_KEY) < 40 or len(set(settings.SECRET_KEY)) < 10):
+    if env.text("SECRET_KEY") and (len(settings.SECRET_KEY) < 40 or len(set(settings.SECRET_KEY)) < 10):
         yield "SECRET_KEY is too easy to guess. Set it to 50 or more random characters."
     if settings.METRICS_TOKEN and len(settings.METRICS_TOKEN) < 20:
         yield "METRICS_TOKEN is too easy to guess. Set it to 20 or more random characters."

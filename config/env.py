@@ -11,20 +11,60 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
 from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 
 problems: list[str] = []
 
+# Settings that may also be given as NAME_FILE, the path of a file with the value (docs/decisions/0105); all settings
+# with the prefix are included.
+SECRETS = frozenset({"APP_KEYS", "DATABASE_URL", "METRICS_TOKEN", "REDIS_URL", "SECRET_KEY", "SMTP_URL"})
+SECRET_PREFIX = "ANYMAIL_"  # noqa: S105 - the beginning of a name
+FILE_SUFFIX = "_FILE"
+MAX_SECRET_BYTES = 65_536
+
 
 def text(name: str, default: str = "") -> str:
-    """Return the variable without surrounding white space; an empty one counts as unset."""
-    return os.environ.get(name, "").strip() or default
+    """Return the variable without surrounding white space; an empty one counts as unset.
+
+    A secret is read from the file that NAME_FILE names, if that is set.
+    """
+    value = os.environ.get(name, "").strip()
+    path = os.environ.get(name + FILE_SUFFIX, "").strip() if is_secret(name) else ""
+    if path and value:
+        _report(f"{name} and {name}_FILE are both set. Unset one of them.")
+    return (_read_secret(name, path) if path else value) or default
+
+
+def is_secret(name: str) -> bool:
+    return name in SECRETS or name.startswith(SECRET_PREFIX)
 
 
 def is_set(name: str) -> bool:
-    return bool(text(name))
+    """Return whether a setting is given, also by a file that cannot be read: that has its own message."""
+    return bool(text(name)) or (is_secret(name) and bool(os.environ.get(name + FILE_SUFFIX, "").strip()))
+
+
+def _read_secret(name: str, path: str) -> str:
+    """Return the content of the file of a secret, and "" with a message if there is none."""
+    try:
+        with Path(path).open("rb") as file:
+            value = file.read(MAX_SECRET_BYTES).decode().strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        _report(f"{name}_FILE: {path} cannot be read: {reason}.")
+        return ""
+    if not value:
+        _report(f"{name}_FILE: {path} is empty.")
+    return value
+
+
+def _report(message: str) -> None:
+    # A setting is read more than once.
+    if message not in problems:
+        problems.append(message)
 
 
 def integer(name: str, default: int, *, low: int, high: int) -> int:
@@ -104,8 +144,8 @@ def percent(name: str, default: str) -> Decimal | None:
 
 def prefixed(prefix: str, *, exclude: Sequence[str]) -> dict[str, str]:
     """Return the variables that start with a prefix, by the rest of their names."""
-    names = [name for name in os.environ if name.startswith(prefix) and name not in exclude]
-    return {name.removeprefix(prefix): text(name) for name in names if is_set(name)}
+    given = {name.removesuffix(FILE_SUFFIX) for name in os.environ if name.startswith(prefix)}
+    return {name.removeprefix(prefix): text(name) for name in sorted(given) if name not in exclude and text(name)}
 
 
 def networks(name: str) -> list[Network]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from config.env import SECRETS
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 VALID = {
     "MODE": "production",
@@ -107,6 +109,61 @@ def test_only_untrusted_signups_are_suspended_by_default(changes, percentages):
     read = "from config.settings import *; print(COMPLAINT_WARN_PERCENT, COMPLAINT_PAUSE_PERCENT, "
     run = start("-c", f"{read}BOUNCE_WARN_PERCENT, BOUNCE_PAUSE_PERCENT)", **changes)
     assert run.stdout.strip() == percentages
+
+
+@pytest.mark.parametrize("name", [*sorted(SECRETS), "ANYMAIL_WEBHOOK_SECRET"])
+def test_a_secret_can_be_read_from_a_file(name, tmp_path):
+    value = {"SMTP_URL": "smtp://u:secret-password@relay.example", "METRICS_TOKEN": "secret-password" * 2}.get(name)
+    path = tmp_path / "secret"
+    path.write_text(f"{value or VALID.get(name, 'user:secret-password-secret')}\n")
+    read = f"from config import settings; print(settings.{name})"
+    from_file = start("-c", read, **{name: None, f"{name}_FILE": str(path)})
+    assert from_file.stdout == start("-c", read, **{name: path.read_text()}).stdout != ""
+    assert start(**{name: None, f"{name}_FILE": str(path)}).returncode == 0
+
+
+def test_a_setting_of_the_provider_can_be_read_from_a_file(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("secret-token\n")
+    run = start(
+        "-c", "from config import settings; print(settings.ANYMAIL)", ANYMAIL_POSTMARK_SERVER_TOKEN_FILE=str(path)
+    )
+    assert run.stdout == "{'POSTMARK_SERVER_TOKEN': 'secret-token'}\n"
+
+
+def test_celery_reads_the_url_of_redis_from_a_file(tmp_path):
+    path = tmp_path / "redis"
+    path.write_text("redis://redis.example:6379/0\n")
+    read = "from config.celery import app; print(app.conf.broker_url)"
+    assert start("-c", read, REDIS_URL=None, REDIS_URL_FILE=str(path)).stdout == "redis://redis.example:6379/0\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "SECRET_KEY_FILE: {path} cannot be read: No such file or directory."),
+        (b" \n", "SECRET_KEY_FILE: {path} is empty."),
+        (b"\xff\xfe", "SECRET_KEY_FILE: {path} cannot be read: it is not text."),
+        (b"secret-password", "SECRET_KEY is too easy to guess."),
+    ],
+    ids=["missing", "empty", "binary", "weak"],
+)
+def test_a_secret_file_without_a_usable_value_prevents_the_start(content, message, tmp_path):
+    path = tmp_path / "secret"
+    if content is not None:
+        path.write_bytes(content)
+    run = start(SECRET_KEY=None, SECRET_KEY_FILE=str(path))
+    assert run.returncode != 0
+    assert message.format(path=path) in run.stderr
+    assert run.stderr.count("SECRET_KEY") == 1
+    assert "secret-password" not in run.stderr
+
+
+def test_a_secret_given_twice_prevents_the_start(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text(VALID["SECRET_KEY"])
+    run = start(SECRET_KEY_FILE=str(path))
+    assert "SECRET_KEY and SECRET_KEY_FILE are both set. Unset one of them." in run.stderr
 
 
 def test_all_invalid_settings_are_reported_at_once():
