@@ -29,6 +29,12 @@ class Problem(Exception):
         self.members = members
 
 
+def problem_members(problem: Problem) -> dict[str, Any]:
+    """Return the members of an error body that describe the problem, and not the request."""
+    members = {"title": problem.title, "status": problem.status, "code": problem.code, "detail": problem.detail}
+    return {**members, **problem.members}
+
+
 class InvalidJson(Problem):
     """The body is not a single, unambiguous JSON object.
 

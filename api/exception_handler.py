@@ -60,12 +60,8 @@ def to_problem(error: Exception) -> errors.Problem:
 def problem_body(problem: errors.Problem) -> dict[str, Any]:
     return {
         "type": f"{settings.PUBLIC_URL}/docs/errors#{problem.code}",
-        "title": problem.title,
-        "status": problem.status,
-        "code": problem.code,
-        "detail": problem.detail,
+        **errors.problem_members(problem),
         "requestId": current_request_id(),
-        **problem.members,
     }
 
 

@@ -2,17 +2,20 @@
 
 import base64
 import secrets
+from collections.abc import Collection
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
+from api.errors import Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
 from domains.records import list_missing_records
 from lib.ids import to_uuid
+from lib.sql import run
 from lib.ttl_cache import TTLCache
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached
@@ -22,7 +25,7 @@ KEY_BITS = 2048
 SELECTOR_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 # Domains that are allowed to send. A deleted domain is rejected within a second, like a revoked API key.
 sending_domain_cache: TTLCache[tuple[str, str], bool] = TTLCache()
-STATUS = "SELECT status FROM domains_domain WHERE workspace_id = %s AND name = %s"
+STATUSES = "SELECT name, status FROM domains_domain WHERE workspace_id = %s AND name = ANY(%s)"
 
 
 def register_domain(workspace: Workspace, *, name: str) -> Domain:
@@ -93,16 +96,33 @@ def check_sending_domain(workspace: Workspace, *, name: str) -> None:
 
     Raises DomainNotRegistered, and DomainNotVerified if SENDING_DOMAIN_POLICY requires it.
     """
-    if sending_domain_cache.get((workspace.id, name)):
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(STATUS, [to_uuid(workspace.id, prefix="ws_"), name])
-        row = cursor.fetchone()
-    if row is None:
-        raise DomainNotRegistered(f"{name} is not registered in this workspace. Register it first.", domain=name)
-    if settings.SENDING_DOMAIN_POLICY == "verified" and row[0] not in SENDING_STATUSES:
-        raise _not_verified(workspace, name)
-    sending_domain_cache.set((workspace.id, name), True)
+    problem = find_domain_problems(workspace, [name]).get(name)
+    if problem:
+        raise problem
+
+
+def find_domain_problems(workspace: Workspace, names: Collection[str]) -> dict[str, Problem]:
+    """Return the problems of the domains that the workspace cannot send from, by name, in one query."""
+    unknown = [name for name in names if not sending_domain_cache.get((workspace.id, name))]
+    if not unknown:
+        return {}
+    statuses = dict(run(STATUSES, [to_uuid(workspace.id, prefix="ws_"), unknown]))
+    problems: dict[str, Problem] = {}
+    for name in unknown:
+        problem = _domain_problem(workspace, name, statuses.get(name))
+        if problem:
+            problems[name] = problem
+        else:
+            sending_domain_cache.set((workspace.id, name), True)
+    return problems
+
+
+def _domain_problem(workspace: Workspace, name: str, status: str | None) -> Problem | None:
+    if status is None:
+        return DomainNotRegistered(f"{name} is not registered in this workspace. Register it first.", domain=name)
+    if settings.SENDING_DOMAIN_POLICY == "verified" and status not in SENDING_STATUSES:
+        return _not_verified(workspace, name)
+    return None
 
 
 def _not_verified(workspace: Workspace, name: str) -> DomainNotVerified:

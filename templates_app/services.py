@@ -1,7 +1,7 @@
 """Template services: create, update, delete, preview and render."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,8 +102,21 @@ def find_template(workspace: Workspace, reference: str) -> Template:
     by_id = Q(id=reference) if _is_id(reference) else Q()
     template = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
     if template is None:
-        raise TemplateNotFound(f"There is no template with the id or alias {reference[:80]!r}.")
+        raise template_not_found(reference)
     return template
+
+
+def find_templates(workspace: Workspace, references: Collection[str]) -> dict[str, Template]:
+    """Return the templates with the given ids or aliases, by both, in one query."""
+    if not references:
+        return {}
+    given = Q(id__in=[reference for reference in references if _is_id(reference)]) | Q(alias__in=references)
+    rows = list(workspace.templates.select_related("version").filter(given))
+    return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
+
+
+def template_not_found(reference: str) -> TemplateNotFound:
+    return TemplateNotFound(f"There is no template with the id or alias {reference[:80]!r}.")
 
 
 def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedContent:

@@ -70,7 +70,7 @@ class OutgoingMessage:
     sender: Mailbox
     to: tuple[Mailbox, ...]
     cc: tuple[Mailbox, ...] = ()
-    reply_to: Mailbox | None = None
+    reply_to: tuple[Mailbox, ...] = ()
     subject: str
     html: str = ""
     text: str
@@ -110,7 +110,7 @@ def _headers(message: OutgoingMessage) -> Iterator[str]:
     if message.cc:
         yield _mailboxes("Cc", message.cc)
     if message.reply_to:
-        yield _mailboxes("Reply-To", (message.reply_to,))
+        yield _mailboxes("Reply-To", message.reply_to)
     yield text_header("Subject", message.subject)
     yield f"Date: {format_datetime(message.date.astimezone(UTC))}"
     yield f"Message-ID: {message.message_id}"

@@ -53,7 +53,7 @@ def provider_message(outgoing: OutgoingMessage, *, features: Features) -> EmailM
         body=outgoing.text or (html_to_text(outgoing.html) if outgoing.html else ""),
         from_email=_text(outgoing.sender),
         to=[_text(_recipient_mailbox(outgoing))],
-        reply_to=[_text(outgoing.reply_to)] if outgoing.reply_to else None,
+        reply_to=[_text(mailbox) for mailbox in outgoing.reply_to],
         headers=dict(outgoing.headers),
     )
     if outgoing.html:
@@ -88,7 +88,7 @@ def _probe(features: Features) -> OutgoingMessage:
         date=datetime(2026, 1, 1, tzinfo=UTC),
         sender=Mailbox("Sender", "sender@example.com"),
         to=(Mailbox("Recipient", "recipient@example.com"),),
-        reply_to=Mailbox("", "reply@example.com"),
+        reply_to=(Mailbox("", "reply@example.com"),),
         subject="Subject",
         html='<p>Text</p><img src="cid:logo">',
         text="Text",

@@ -26,7 +26,7 @@ class Draft:
     text: str = ""
     cc: tuple[Address, ...] = ()
     bcc: tuple[Address, ...] = ()
-    reply_to: Address | None = None
+    reply_to: tuple[Address, ...] = ()
     template: str | None = None
     template_data: dict[str, Any] | None = None
     tags: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class BatchDraft:
     template: str
     recipients: tuple[BatchRecipientDraft, ...]
     subject: str | None = None
-    reply_to: Address | None = None
+    reply_to: tuple[Address, ...] = ()
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
     scheduled_for: datetime | None = None
@@ -76,7 +76,7 @@ class BatchDraft:
 
 
 def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
-    """Return the fields that all emails of a request share.
+    """Return the fields of a draft that do not depend on its recipients.
 
     references: content_id, version_id and template_id, if any.
     """
@@ -87,7 +87,7 @@ def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     return SharedFields(
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
-        reply_to=str(draft.reply_to) if draft.reply_to else None,
+        reply_to=", ".join(map(str, draft.reply_to)) or None,
         tags=draft.tags,
         scheduled_for=draft.scheduled_for,
         **single_only,
@@ -95,12 +95,13 @@ def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     )
 
 
-def new_email(draft: Draft, *, subject: str) -> NewEmail:
+def new_email(draft: Draft, *, subject: str, shared: SharedFields) -> NewEmail:
     """Return the rows of a draft. A repeated address is kept once, at its first position."""
     seen: set[str] = set()
     to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
     kinds = zip(Recipient.RecipientType, (to, cc, bcc), strict=True)
     return NewEmail(
+        shared=shared,
         to=[str(address) for address in to],
         cc=[str(address) for address in cc],
         bcc=[str(address) for address in bcc],
@@ -111,8 +112,9 @@ def new_email(draft: Draft, *, subject: str) -> NewEmail:
     )
 
 
-def batch_email(batch: BatchDraft, recipient: BatchRecipientDraft, *, subject: str) -> NewEmail:
+def batch_email(batch: BatchDraft, recipient: BatchRecipientDraft, *, subject: str, shared: SharedFields) -> NewEmail:
     return NewEmail(
+        shared=shared,
         to=[str(recipient.to)],
         cc=[],
         bcc=[],

@@ -23,7 +23,7 @@ from suppressions.services import SuppressionMatch, read_suppressed, suppressed_
 from workspaces.models import Workspace
 from workspaces.quota import take_fragment
 
-# Shared values are passed once, apart from the rows of each email.
+# Values that emails share are passed once, apart from the rows of each email, which refer to them by number.
 # Of a scheduled email only the first recipient's queue entry becomes due, and it promotes the others, so that an email
 # is rescheduled or cancelled as a whole (emails.sending.scheduling).
 ACCEPT = """
@@ -37,17 +37,17 @@ WITH blocked AS (
     INSERT INTO emails_content (id, html, text)
     SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text)
      WHERE EXISTS (SELECT FROM quota)
-), shared AS (
-    SELECT * FROM json_to_record(%(shared)s) AS s (content_id uuid, version_id uuid, template_id text, sender text,
-           from_domain text, reply_to text, tags text[], headers jsonb, track_opens boolean, track_clicks boolean,
-           scheduled_for timestamptz, entrance text)
+), shared AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, content_id uuid, version_id uuid,
+           template_id text, sender text, from_domain text, reply_to text, tags text[], headers jsonb,
+           track_opens boolean, track_clicks boolean, scheduled_for timestamptz, entrance text)
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, event_id uuid, public_id text, "to" text[], cc text[],
-           bcc text[], subject text, search_text text, metadata jsonb, template_data text)
+    SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
+           "to" text[], cc text[], bcc text[], subject text, search_text text, metadata jsonb, template_data text)
 ), new_recipient AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, kind text, position smallint,
-           address text, domain text)
+    SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, number integer, kind text,
+           position smallint, address text, domain text)
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
                               from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
@@ -55,20 +55,21 @@ WITH blocked AS (
     SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
            track_opens, track_clicks, now(), scheduled_for, entrance, %(status)s, 0
-      FROM shared CROSS JOIN new_email
+      FROM shared JOIN new_email USING (number)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
-    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared CROSS JOIN new_recipient
+    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared JOIN new_recipient USING (number)
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
     SELECT id, %(workspace)s, domain, %(stage)s,
            CASE WHEN scheduled_for IS NULL THEN now()
                 WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
            coalesce(scheduled_for, now()), 0, 0
-      FROM shared CROSS JOIN new_recipient
+      FROM shared JOIN new_recipient USING (number)
 ), event AS (
     INSERT INTO emails_event (id, email_id, kind, payload, created_at)
-    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now() FROM shared CROSS JOIN new_email
+    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now()
+      FROM shared JOIN new_email USING (number)
 )
 SELECT now(), EXISTS (SELECT FROM quota), (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
 """
@@ -90,7 +91,10 @@ class NewRecipient:
 
 @dataclass(frozen=True)
 class SharedFields:
-    """The fields that all emails of one call share. Without scheduled_for they are sent immediately."""
+    """The fields that several emails can share. Without scheduled_for they are sent immediately.
+
+    reply_to: addresses separated by commas.
+    """
 
     sender: str
     from_domain: str
@@ -112,8 +116,9 @@ class SharedFields:
 
 @dataclass(frozen=True)
 class NewEmail:
-    """The fields of one email that it does not share, as inserted."""
+    """One email as inserted: the fields that it may share with others, and those that it does not share."""
 
+    shared: SharedFields
     to: list[str]
     cc: list[str]
     bcc: list[str]
@@ -136,7 +141,6 @@ class InsertResult:
 def insert_emails(
     workspace: Workspace,
     *,
-    shared: SharedFields,
     emails: Sequence[NewEmail],
     contents: Sequence[NewContent],
     addresses: Collection[str],
@@ -144,19 +148,20 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    addresses: recipients that must not be suppressed.
+    emails: with the same status. addresses: recipients that must not be suppressed.
     """
+    status = emails[0].shared.status
     recipients = sum(len(email.recipients) for email in emails)
     statement = compose(
         ACCEPT,
-        _insert_values(workspace, contents, shared, emails),
+        _insert_values(workspace, contents, emails),
         blocked=suppressed_fragment(workspace.id, addresses),
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
         deltas=email_deltas(
             workspace.id,
-            key=f"status.{shared.status}",
+            key=f"status.{status}",
             change=len(emails),
-            all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=shared.status),
+            all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=status),
         ),
     )
     ((created_at, is_granted, matches),) = run_prepared(statement.sql, statement.params)
@@ -164,18 +169,21 @@ def insert_emails(
     return InsertResult(created_at, read_suppressed(addresses, rows), is_granted)
 
 
-def _insert_values(
-    workspace: Workspace, contents: Sequence[NewContent], shared: SharedFields, emails: Sequence[NewEmail]
-) -> dict[str, Any]:
-    stage = Stage.SCHEDULED if shared.status is EmailStatus.SCHEDULED else Stage.READY
+def _insert_values(workspace: Workspace, contents: Sequence[NewContent], emails: Sequence[NewEmail]) -> dict[str, Any]:
+    status = emails[0].shared.status
+    stage = Stage.SCHEDULED if status is EmailStatus.SCHEDULED else Stage.READY
+    shared = {id(email.shared): email.shared for email in emails}
+    numbers = {key: number for number, key in enumerate(shared)}
     return {
         "workspace": to_uuid(workspace.id, prefix="ws_"),
-        "status": shared.status.value,
+        "status": status.value,
         "stage": stage.value,
         "contents": json.dumps([_content_row(content) for content in contents]),
-        "shared": json.dumps(_shared_row(shared)),
-        "emails": json.dumps([_email_row(email) for email in emails]),
-        "recipients": json.dumps([row for email in emails for row in _recipient_rows(email)]),
+        "shared": json.dumps([_shared_row(fields, number) for number, fields in enumerate(shared.values())]),
+        "emails": json.dumps([_email_row(email, numbers[id(email.shared)]) for email in emails]),
+        "recipients": json.dumps(
+            [row for email in emails for row in _recipient_rows(email, numbers[id(email.shared)])]
+        ),
     }
 
 
@@ -199,17 +207,19 @@ def _content_row(content: NewContent) -> dict[str, str]:
     return {"id": to_uuid(content.id, prefix="con_").hex, "html": content.html, "text": content.text}
 
 
-def _shared_row(shared: SharedFields) -> dict[str, Any]:
+def _shared_row(shared: SharedFields, number: int) -> dict[str, Any]:
     return vars(shared) | {
+        "number": number,
         "content_id": shared.content_id and to_uuid(shared.content_id, prefix="con_").hex,
         "version_id": shared.version_id and to_uuid(shared.version_id, prefix="tplv_").hex,
         "scheduled_for": shared.scheduled_for and shared.scheduled_for.isoformat(),
     }
 
 
-def _email_row(email: NewEmail) -> dict[str, Any]:
+def _email_row(email: NewEmail, number: int) -> dict[str, Any]:
     return {
         "id": to_uuid(email.id).hex,
+        "number": number,
         "public_id": email.id,
         "event_id": new_uuid().hex,
         "to": email.to,
@@ -230,12 +240,13 @@ def search_text(to: Sequence[str], subject: str) -> str:
     return f"{', '.join(to)}\n{subject}".casefold()
 
 
-def _recipient_rows(email: NewEmail) -> list[dict[str, Any]]:
+def _recipient_rows(email: NewEmail, number: int) -> list[dict[str, Any]]:
     email_id = to_uuid(email.id).hex
     return [
         {
             "id": new_uuid().hex,
             "email_id": email_id,
+            "number": number,
             "kind": recipient.kind,
             "position": position,
             "address": recipient.address,

@@ -44,6 +44,14 @@ class RecipientsField(AddressListField):
         return super().to_internal_value([data] if isinstance(data, str) else data)
 
 
+@extend_schema_field({"anyOf": [ADDRESS_SCHEMA, ADDRESSES]})
+class ReplyToField(AddressListField):
+    """`replyTo`: one address or a list; the error of a single address has no index."""
+
+    def to_internal_value(self, data: Any) -> list[Address]:
+        return super().to_internal_value(data) if isinstance(data, list) else [self.child.run_validation(data)]
+
+
 @extend_schema_field({"type": "string", "pattern": ONE_LINE})
 class HeaderField(TextField):
     """A header value: it must not contain a line break."""

@@ -22,6 +22,7 @@ from emails.api.fields import (
     HeaderField,
     HeadersField,
     RecipientsField,
+    ReplyToField,
 )
 from emails.errors import TooManyRecipients
 from lib.email_addresses import InvalidAddress, parse_address
@@ -73,7 +74,7 @@ class _SharedInput(StrictSerializer):
     """The fields shared by send and batch."""
 
     locals()["from"] = AddressField()
-    replyTo = AddressField(required=False, allow_null=True)  # noqa: N815
+    replyTo = ReplyToField(required=False, allow_null=True)  # noqa: N815
     tags = TagsField(required=False)
     metadata = MetadataField(
         required=False, allow_null=True, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes."
@@ -88,7 +89,7 @@ class _SharedInput(StrictSerializer):
     def shared(self, values: dict[str, Any]) -> dict[str, Any]:
         return {
             "sender": values["from"],
-            "reply_to": values.get("replyTo"),
+            "reply_to": tuple(values.get("replyTo") or ()),
             "tags": tuple(values.get("tags") or ()),
             "metadata": values.get("metadata"),
             "scheduled_for": values.get("scheduledFor"),
@@ -117,7 +118,7 @@ class SendInput(_SharedInput):
     )
 
     def to_internal_value(self, data: Any) -> Any:
-        for name in ("to", "cc", "bcc"):
+        for name in ("to", "cc", "bcc", "replyTo"):
             _refuse_too_many(data, name, limit=MAX_RECIPIENTS)
         return super().to_internal_value(data)
 
@@ -168,6 +169,7 @@ class BatchInput(_SharedInput):
 
     def to_internal_value(self, data: Any) -> Any:
         _refuse_too_many(data, "recipients", limit=MAX_BATCH)
+        _refuse_too_many(data, "replyTo", limit=MAX_RECIPIENTS)
         return super().to_internal_value(data)
 
     def validate(self, attrs: dict[str, Any]) -> BatchDraft:

@@ -9,7 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import ObjectField, UtcDateTimeField
-from emails.accept.services import CheckedEmail
+from emails.accept.checks import CheckedEmail
 from emails.models import Attachment, Email, Event, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus

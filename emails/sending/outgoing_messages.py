@@ -12,7 +12,7 @@ from emails.rendered_content import render_stored
 from emails.sending.jobs import SendJob
 from emails.sending.links import click_url, open_url, unsubscribe_url
 from emails.sending.return_path import return_path
-from lib.email_addresses import parse_address
+from lib.email_addresses import Address, parse_address, parse_address_list
 from templates_app.services import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
@@ -38,7 +38,7 @@ def build_message(job: SendJob) -> OutgoingMessage:
         sender=_mailbox(job.sender),
         to=tuple(map(_mailbox, job.to)),
         cc=tuple(map(_mailbox, job.cc)),
-        reply_to=_mailbox(job.reply_to) if job.reply_to else None,
+        reply_to=_mailboxes(job.reply_to),
         subject=content.subject,
         html=_personalized_html(job, content, unsubscribe),
         text=(content.text or _text_of(content.html)) + text_footer(unsubscribe),
@@ -85,7 +85,15 @@ def _text_of(html: str) -> str:
 # A sender uses the same address in all its emails.
 @functools.lru_cache(maxsize=256)
 def _mailbox(text: str) -> Mailbox:
-    address = parse_address(text)
+    return _to_mailbox(parse_address(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _mailboxes(text: str | None) -> tuple[Mailbox, ...]:
+    return tuple(map(_to_mailbox, parse_address_list(text or "")))
+
+
+def _to_mailbox(address: Address) -> Mailbox:
     return Mailbox(name=address.name, spec=address.spec)
 
 

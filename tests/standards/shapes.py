@@ -65,7 +65,7 @@ def outgoing_messages() -> dict[str, OutgoingMessage]:
         "attachments": outgoing_message(files=FILES),
         "text with attachments": outgoing_message(html="", files=FILES),
         "all together": outgoing_message(
-            html=WITH_LOGO, files=(LOGO, *FILES), cc=FIFTY[:2], reply_to=Mailbox("Öffice", "o@a.co")
+            html=WITH_LOGO, files=(LOGO, *FILES), cc=FIFTY[:2], reply_to=(Mailbox("Öffice", "o@a.co"),)
         ),
         "unicode everywhere": outgoing_message(
             sender=Mailbox("Ålice 😀, „Köln“", "hi@alice.example"),

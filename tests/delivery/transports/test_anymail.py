@@ -24,7 +24,7 @@ POSTMARK = "anymail.backends.postmark.EmailBackend"
 OUTGOING_MESSAGE = outgoing_message(
     to=(Mailbox("Ada Lovelace", "ada@example.com"), Mailbox("", "bob@example.com")),
     cc=(Mailbox("Cäcilie", "cc@example.com"),),
-    reply_to=Mailbox("", "help@example.org"),
+    reply_to=(Mailbox("", "help@example.org"),),
     headers=(
         ("List-Unsubscribe", "<https://example.org/u/1>"),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),

@@ -63,6 +63,12 @@ def test_all_fields_of_the_request_are_in_the_detail(api: Api):
     ]
 
 
+def test_several_reply_to_addresses_are_stored_and_shown_together(api: Api):
+    addresses = ['"Help, Desk" <help@alice.example>', "bob@alice.example"]
+    email = api.get(f"/emails/{api.post('/emails/send', mail(replyTo=addresses)).json()['id']}").json()
+    assert email["replyTo"] == ", ".join(addresses)
+
+
 def test_omitted_fields_are_empty(api: Api):
     email = api.get(f"/emails/{api.post('/emails/send', mail()).json()['id']}").json()
     assert (email["replyTo"], email["metadata"], email["tags"], email["cc"], email["bcc"]) == (None, None, [], [], [])

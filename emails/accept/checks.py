@@ -1,0 +1,143 @@
+"""Checks of drafts before the accepting transaction: sending domain, template and rendering.
+
+A slow template must not hold locks or an idle transaction, so everything is rendered before the transaction opens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from api.errors import Problem
+from delivery.message.compose import File
+from domains.services import check_sending_domain, find_domain_problems
+from emails.accept.drafts import BatchDraft, Draft, batch_email, new_email, shared_fields
+from emails.accept.insertion import NewContent, NewEmail
+from emails.rendered_content import Warnings, compile_with_subject, missing_variable_warnings, render_compiled
+from templates_app.errors import MissingTemplateVariables
+from templates_app.language.rendering import RenderBudget
+from templates_app.models import Template
+from templates_app.services import (
+    RenderedContent,
+    find_template,
+    find_templates,
+    template_not_found,
+    version_content,
+)
+from workspaces.models import Workspace
+
+CONTENT_IGNORED = {
+    "code": "content_ignored",
+    "message": "html and text come from the template. Those of the request were ignored.",
+}
+DATA_UNUSED = {
+    "code": "template_data_unused",
+    "message": "templateData has no effect without templateId.",
+}
+
+
+@dataclass(frozen=True)
+class CheckedEmail:
+    """An email that passed all checks except suppressions and quota. content: None if everything is in the template."""
+
+    email: NewEmail
+    content: NewContent | None
+    rendered: RenderedContent
+    warnings: Warnings
+
+
+@dataclass(frozen=True)
+class _SharedWork:
+    """The work that the drafts of one request share: rendering steps, and contents stored once."""
+
+    budget: RenderBudget = field(default_factory=RenderBudget)
+    contents: dict[tuple[str, str, tuple[File, ...]], NewContent] = field(default_factory=dict)
+
+    def content(self, html: str, text: str, files: tuple[File, ...]) -> NewContent:
+        key = (html, text, files)
+        return self.contents.get(key) or self.contents.setdefault(key, NewContent(*key))
+
+
+def check_draft(workspace: Workspace, draft: Draft) -> CheckedEmail:
+    """Check domain and template, in this order (docs/specification.md, Order of checks).
+
+    Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
+    TemplateOutputTooLarge.
+    """
+    check_sending_domain(workspace, name=draft.sender.domain)
+    template = find_template(workspace, draft.template) if draft.template else None
+    return _checked(draft, template, _SharedWork())
+
+
+def check_drafts(workspace: Workspace, drafts: Sequence[Draft | Problem]) -> list[CheckedEmail | Problem]:
+    """Check any number of drafts with one query for domains and one for templates; return a result for each."""
+    given = [draft for draft in drafts if isinstance(draft, Draft)]
+    domain_problems = find_domain_problems(workspace, {draft.sender.domain for draft in given})
+    templates = find_templates(workspace, {draft.template for draft in given if draft.template})
+    work = _SharedWork()
+    results: list[CheckedEmail | Problem] = []
+    for draft in drafts:
+        problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
+        results.append(problem or _checked_or_problem(draft, templates, work))  # type: ignore[arg-type]
+    return results
+
+
+def check_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail], Warnings]:
+    """Check and render a batch. Raises the errors of check_draft, which name the recipients."""
+    check_sending_domain(workspace, name=batch.sender.domain)
+    template = find_template(workspace, batch.template)
+    compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
+    shared = shared_fields(batch, version_id=template.version_id, template_id=template.id)
+    missing: dict[str, list[int]] = {}
+    emails = []
+    budget = RenderBudget()
+    for index, recipient in enumerate(batch.recipients):
+        rendered = render_compiled(compiled, recipient.template_data, field=f"recipients[{index}]", budget=budget)
+        for name in rendered.missing:
+            missing.setdefault(name, []).append(index)
+        emails.append(batch_email(batch, recipient, subject=rendered.subject, shared=shared))
+    if missing and template.strict_variables:
+        raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
+    return emails, missing_variable_warnings(missing)
+
+
+def _checked_or_problem(draft: Draft, templates: dict[str, Template], work: _SharedWork) -> CheckedEmail | Problem:
+    template = templates.get(draft.template) if draft.template else None
+    if draft.template and template is None:
+        return template_not_found(draft.template)
+    try:
+        return _checked(draft, template, work)
+    except Problem as problem:
+        return problem
+
+
+def _checked(draft: Draft, template: Template | None, work: _SharedWork) -> CheckedEmail:
+    return _from_template(draft, template, work) if template else _from_draft(draft, work)
+
+
+def _from_draft(draft: Draft, work: _SharedWork) -> CheckedEmail:
+    content = work.content(draft.html, draft.text, draft.files)
+    subject = draft.subject or ""
+    email = new_email(draft, subject=subject, shared=shared_fields(draft, content_id=content.id))
+    warnings = [DATA_UNUSED] if draft.template_data is not None else []
+    return CheckedEmail(email, content, RenderedContent(subject, draft.html, draft.text), warnings)
+
+
+def _from_template(draft: Draft, template: Template, work: _SharedWork) -> CheckedEmail:
+    compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
+    rendered = render_compiled(compiled, draft.template_data or {}, budget=work.budget)
+    if rendered.missing and template.strict_variables:
+        raise _missing(rendered.missing)
+    content = work.content("", "", draft.files) if draft.files else None
+    content_id = content.id if content else None
+    shared = shared_fields(draft, content_id=content_id, version_id=template.version_id, template_id=template.id)
+    email = new_email(draft, subject=rendered.subject, shared=shared)
+    ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
+    return CheckedEmail(email, content, rendered, [*ignored, *missing_variable_warnings(rendered.missing)])
+
+
+def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVariables:
+    detail = (
+        f"The data has no value for {', '.join(variables)}, and the template has strictVariables. "
+        "Add a value or a default."
+    )
+    return MissingTemplateVariables(detail, variables=list(variables), **members)

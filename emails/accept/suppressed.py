@@ -1,0 +1,75 @@
+"""Suppressed recipients of emails to accept: refused, reported or accepted, as the entrance expects."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from api.errors import Problem
+from emails.accept.checks import CheckedEmail
+from emails.accept.drafts import FieldAddress
+from emails.accept.insertion import NewEmail
+from suppressions.errors import RecipientSuppressed
+from suppressions.models import normalize_address
+from suppressions.services import SuppressionMatch, find_suppressed
+from workspaces.models import Workspace
+
+
+class SuppressionPolicy(Enum):
+    """The handling of suppressed recipients by accept_emails. No policy sends to them.
+
+    REFUSE: an email with one is a problem. REPORT: only if all recipients are suppressed; else the result lists them
+    in `suppressed`. ACCEPT: they fail when a worker claims them, with an event.
+    """
+
+    REFUSE = "refuse"
+    REPORT = "report"
+    ACCEPT = "accept"
+
+
+def judge_suppressed(
+    workspace: Workspace, checked: Sequence[CheckedEmail | Problem], policy: SuppressionPolicy
+) -> tuple[list[CheckedEmail | Problem], dict[str, list[str]]]:
+    """Apply the policy; return the emails, and the suppressed addresses of accepted emails by email id."""
+    if policy is SuppressionPolicy.ACCEPT:
+        return list(checked), {}
+    addresses = {spec for one in checked if isinstance(one, CheckedEmail) for _, spec in recipient_addresses(one.email)}
+    found = find_suppressed(workspace.id, addresses)
+    judged: list[CheckedEmail | Problem] = []
+    listed = {}
+    for one in checked:
+        entries = suppressed_among(recipient_addresses(one.email), found) if isinstance(one, CheckedEmail) else {}
+        if isinstance(one, Problem) or not entries:
+            judged.append(one)
+        elif policy is SuppressionPolicy.REFUSE or len(entries) == len(one.email.recipients):
+            judged.append(suppressed_problem(list(entries.values())))
+        else:
+            judged.append(one)
+            listed[one.email.id] = [entry["email"] for entry in entries.values()]
+    return judged, listed
+
+
+def recipient_addresses(email: NewEmail) -> list[FieldAddress]:
+    return [(recipient.kind, recipient.address) for recipient in email.recipients]
+
+
+def refuse_suppressed(addressed: Sequence[FieldAddress], found: Mapping[str, SuppressionMatch]) -> None:
+    suppressed = suppressed_among(addressed, found)
+    if suppressed:
+        raise suppressed_problem(list(suppressed.values()))
+
+
+def suppressed_among(
+    addressed: Sequence[FieldAddress], found: Mapping[str, SuppressionMatch]
+) -> dict[int, dict[str, str]]:
+    """Return the error entry of each suppressed address, by its index among the addressed."""
+    return {
+        index: {"email": spec, "field": field, "reason": match.reason, "suppressionId": match.id}
+        for index, (field, spec) in enumerate(addressed)
+        if (match := found.get(normalize_address(spec)))
+    }
+
+
+def suppressed_problem(entries: Sequence[dict[str, str]]) -> RecipientSuppressed:
+    first = entries[0]
+    subject = f"{first['email']} and {len(entries) - 1} more are" if len(entries) > 1 else f"{first['email']} is"
+    detail = f"{subject} on the suppression list ({first['reason']})."
+    return RecipientSuppressed(detail, recipients=entries)
