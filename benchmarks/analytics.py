@@ -16,6 +16,7 @@ import psycopg
 
 from benchmarks.figures import record_figure
 from benchmarks.lists import COUNT_DAYS
+from lib.worker.lease_queue import Stage
 from tests.stack.stack import Stack, running_stack
 
 DAYS = 90
@@ -73,8 +74,8 @@ def main() -> None:
         stack.start("web", WEB_CONCURRENCY="2")
         measure_analytics(stack)
         for name, stage, ahead, keys in (
-            ("ready", 1, "0 s", ["recipients.accepted"]),
-            ("scheduled", 3, "1 hour", ["recipients.accepted", "recipients.delayed"]),
+            ("ready", Stage.READY, "0 s", ["recipients.accepted"]),
+            ("scheduled", Stage.SCHEDULED, "1 hour", ["recipients.accepted", "recipients.delayed"]),
         ):
             enqueue(stack, stage=stage, ahead=ahead, keys=keys)
             report(f"queue, 1 M {name}, first", measure(lambda: read(stack, "/queue/stats"), 1, warm=0))
@@ -112,7 +113,7 @@ def fill(stack: Stack, count: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def enqueue(stack: Stack, *, stage: int, ahead: str, keys: list[str]) -> None:
+def enqueue(stack: Stack, *, stage: Stage, ahead: str, keys: list[str]) -> None:
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
         values = {"workspace": workspace, "stage": stage, "ahead": ahead, "keys": keys, "backlog": BACKLOG}

@@ -22,6 +22,8 @@ import psycopg
 
 from benchmarks.figures import record_figure
 from benchmarks.sinks import smtp_sink
+from lib.worker.lease_queue import Stage
+from tests.stack.entries import EMAILS, count_entries
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 MEASURED_SECONDS = 60
@@ -47,7 +49,7 @@ WITH made AS (
     SELECT recipient, email, 'to', 0, address, 'queued', 0 FROM made
 )
 INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
-SELECT recipient, %(workspace)s, 'example.com', 1, now(), now(), 0, 0 FROM made
+SELECT recipient, %(workspace)s, 'example.com', %(stage)s, now(), now(), 0, 0 FROM made
 """
 CONTENT = """
 INSERT INTO emails_content (id, html, text) VALUES (gen_random_uuid(), repeat('<p>Hello</p>', 100), '') RETURNING id
@@ -152,7 +154,8 @@ def fill(stack: Stack, count: int) -> None:
         connection.execute("SET session_replication_role = replica")
         for start in range(1, count + 1, CHUNK):
             stop = min(start + CHUNK - 1, count)
-            connection.execute(FILL, {"workspace": workspace, "content": content, "start": start, "stop": stop})
+            values = {"workspace": workspace, "content": content, "stage": Stage.READY, "start": start, "stop": stop}
+            connection.execute(FILL, values)
         connection.execute("VACUUM ANALYZE")
         # A queue that grew for days is already on disk.
         connection.execute("CHECKPOINT")
@@ -183,7 +186,7 @@ def stop_claiming(claims: "subprocess.Popen[str]") -> list[float]:
 
 
 def ready_count(stack: Stack) -> int:
-    return int(stack.query("SELECT count(*) FROM emails_pending WHERE stage = 1")[0][0])
+    return count_entries(stack, EMAILS, Stage.READY)
 
 
 def delivery_delays(stack: Stack) -> list[float]:

@@ -18,6 +18,7 @@ from analytics.models import CounterDelta
 from config import health
 from domains.models import Domain
 from emails.models import Content, Email, Event, QueueEntry, Recipient
+from lib.worker.lease_queue import Stage
 from suppressions.models import Suppression
 from workspaces.api_key_secrets import parse_key, secret_matches
 from workspaces.models import ApiKey, Usage
@@ -77,7 +78,7 @@ class PlainSend(APIView):
                 recipient=recipient,
                 workspace_id=workspace.id,
                 domain=address.partition("@")[2],
-                stage=1,
+                stage=Stage.READY,
                 due_at=now,
                 since=now,
             )

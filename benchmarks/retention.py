@@ -21,6 +21,8 @@ import psycopg
 
 from benchmarks.batch import TEMPLATE, batch_body
 from benchmarks.figures import record_figure
+from lib.worker.lease_queue import Stage
+from tests.stack.entries import EMAILS, count_entries
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
 CHUNK = 100_000
@@ -176,7 +178,7 @@ def fill(stack: Stack, count: int) -> None:
 
 def queue_depth(stack: Stack) -> int:
     """Return the number of recipients that are ready or being sent, without deferred ones."""
-    return int(stack.query("SELECT count(*) FROM emails_pending WHERE stage IN (1, 2)")[0][0])
+    return count_entries(stack, EMAILS, Stage.READY, Stage.LEASED)
 
 
 def expired_count(stack: Stack) -> int:

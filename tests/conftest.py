@@ -178,3 +178,14 @@ def mail(**fields: Any) -> dict[str, Any]:
         **fields,
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def code_of(response: Any) -> tuple[int, str]:
+    """Return the status and the code of an error."""
+    return response.status_code, response.json()["code"]
+
+
+def field_codes(response: Any) -> dict[str, str]:
+    """Return the code of each field of a validation error."""
+    assert code_of(response) == (422, "validation_error"), response.content
+    return {error["field"]: error["code"] for error in response.json()["errors"]}

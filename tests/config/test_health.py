@@ -14,8 +14,8 @@ from config.heartbeats import PREFIX, send_heartbeat
 from config.metrics import METRIC_READERS
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import QueueEntry
-from tests.emails.builders import claim_entries
-from tests.emails.test_stats import BOUNCED, LATER, OK, deliver, later, send
+from tests.emails.builders import BOUNCED, LATER, OK, claim_entries, deliver, send
+from tests.emails.test_stats import later
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db

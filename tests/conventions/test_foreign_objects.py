@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from suppressions.services import suppress_address
 from tests.conftest import Api, mail
+from tests.emails.builders import send
 from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +107,7 @@ def owned(api: Api, alice) -> dict[str, str]:
     webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
     return {
-        "email": api.post("/emails/send", mail(scheduledFor=scheduled_for)).json()["id"],
+        "email": send(api, scheduledFor=scheduled_for),
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,

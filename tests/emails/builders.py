@@ -1,10 +1,45 @@
-"""Queue entries of emails, moved as a worker or the time would."""
+"""Emails sent, claimed and finished as a client and a worker would, and the rows that result."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from emails.models import QueueEntry
+from analytics import counters
+from analytics.models import CounterDelta, HourlyCounter
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from emails.accept.services import Draft, send_email
+from emails.models import Acceptance, Attachment, Content, Email, Event, QueueEntry, Recipient
+from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EmailClaim, WorkspaceShares
+from lib.email_addresses import parse_address
 from lib.worker.lease_queue import Cursor, Stage
+from tests.conftest import Api, mail
+from workspaces.models import Usage, Workspace
+
+OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
+SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))
+LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
+BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
+WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Event, Acceptance, Content, Attachment, CounterDelta)
+
+
+def send(api: Api, **fields: Any) -> str:
+    """Send an email through the API and return its id."""
+    response = api.post("/emails/send", mail(**fields))
+    assert response.status_code == 202, response.content
+    return str(response.json()["id"])
+
+
+def accept(workspace: Workspace, *to: str, count: int = 1) -> None:
+    """Accept the same email, without a request."""
+    draft = Draft(
+        sender=parse_address(f"x@{workspace.name}.example"),
+        to=tuple(parse_address(address) for address in to or ("ada@example.com",)),
+        subject="s",
+        html="<p>",
+    )
+    for _ in range(count):
+        send_email(workspace, draft=draft, key=None)
 
 
 def claim_entries(
@@ -14,6 +49,37 @@ def claim_entries(
     return Cursor[EmailClaim]().claim(limit, WorkspaceShares(cap, in_flight or {}))
 
 
+def deliver(*outcomes: DeliveryOutcome) -> None:
+    """Claim a ready entry for each outcome and record it."""
+    claims = claim_entries(len(outcomes))
+    record_results([SendResult(claim, outcome) for claim, outcome in zip(claims, outcomes, strict=True)])
+
+
+def deliver_all(outcome: DeliveryOutcome = OK) -> None:
+    """Claim all ready entries and record the same outcome for each."""
+    record_results([SendResult(claim, outcome) for claim in claim_entries()])
+
+
 def make_ready() -> None:
     """End all waits, schedules and leases."""
     QueueEntry.objects.update(stage=Stage.READY)
+
+
+def event_kinds(email_id: Any = None) -> list[str]:
+    """Return the timeline of an email, by default of the only one."""
+    email = Email.objects.get(**{"id": email_id} if email_id else {})
+    return list(email.events.values_list("kind", flat=True))
+
+
+def counter_values() -> dict[str, int]:
+    """Fold all changes and return the counters that are not zero."""
+    while counters.fold():
+        pass
+    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE)
+    return {key: count for key, count in counted.values_list("key", "count") if count}
+
+
+def nothing_was_written() -> bool:
+    """Return whether no request was accepted and no quota used."""
+    is_used = Usage.objects.filter(used__gt=0).exists()
+    return not is_used and not any(model.objects.exists() for model in WRITTEN_BY_ACCEPTING)

@@ -8,25 +8,17 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from analytics import counters
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.models import QueueEntry
 from emails.queue_stats import QueueStats, read_queue_stats
-from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
-from tests.conftest import mail
-from tests.emails.builders import claim_entries
+from tests.emails.builders import BOUNCED, FAILED, LATER, OK, SENT, claim_entries, deliver, send
 from workspaces.api import authentication
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
 THREE = {"to": ["a@example.com", "b@example.com"], "bcc": ["c@example.com"]}
-OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
-SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))
-LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
-BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
-FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
 NOTHING = {"waiting": 0, "active": 0, "delayed": 0, "completed": 0, "failed": 0, "paused": 0}
 
 
@@ -37,21 +29,6 @@ def get_stats(api):
     assert response.status_code == 200
     assert response.json().keys() == NOTHING.keys()
     return {name: count for name, count in response.json().items() if count}
-
-
-def deliver(*outcomes):
-    record_results(
-        [
-            SendResult(email_claim, outcome)
-            for email_claim, outcome in zip(claim_entries(len(outcomes)), outcomes, strict=True)
-        ]
-    )
-
-
-def send(api, **fields):
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
 
 
 def later(**ahead):

@@ -8,18 +8,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
 from inbound.receiver import serve
 from lib.mail.smtp_server import SessionLimits
-from tests.emails.builders import claim_entries
-from tests.emails.sending.test_queue import accept
+from tests.emails.builders import SENT, accept, claim_entries
 from tests.stack.stack import free_port, wait_for
 
-SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 queued"))
-DELIVERED = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 DOMAIN = "bounce.localhost"
 
 

@@ -2,6 +2,8 @@ import pytest
 
 from tests.stack.stack import running_stack
 
+CLEAR = "TRUNCATE emails_email, webhooks_webhook, webhooks_webhookevent, inbox_caughtmail CASCADE"
+
 
 @pytest.fixture
 def stack(tmp_path):
@@ -16,3 +18,18 @@ def full_stack(tmp_path_factory):
     with running_stack(tmp_path_factory.mktemp("stack")) as stack:
         stack.start("inbox", "worker", "beat", "web")
         yield stack
+
+
+@pytest.fixture(scope="module")
+def _module_stack(tmp_path_factory):
+    with running_stack(tmp_path_factory.mktemp("stack")) as stack:
+        stack.start("inbox", "web")
+        yield stack
+
+
+@pytest.fixture
+def web_stack(_module_stack):
+    """Web and inbox without emails, shared by tests that start and kill only workers."""
+    yield _module_stack
+    _module_stack.stop([name for name in _module_stack.processes if name.startswith("worker")])
+    _module_stack.execute(CLEAR)

@@ -26,6 +26,7 @@ from tests.audit.auditor import audit, wire_id
 from tests.audit.ledger import AcceptedEmail, Ledger, ReceivedMessage, RegisteredEndpoint
 from tests.audit.sink import mail_sink, webhook_sink
 from tests.inbound.dsns import dsn
+from tests.stack.entries import expire_leases
 from tests.stack.stack import Stack, free_port, running_stack, wait_for
 from tests.webhooks.receiver import Receiver
 
@@ -40,11 +41,7 @@ FAST_RETRIES = {
     "WEB_CONCURRENCY": "2",
 }
 EVENT_KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
-EXPIRE_LEASES = (
-    "UPDATE emails_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
-    "UPDATE webhooks_pending SET due_at = now() - interval '1 s' WHERE stage = 2 RETURNING 1",
-    "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1",
-)
+EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
@@ -200,9 +197,9 @@ class Scenario:
                     app.send_task(task, retry=False)
 
     def expire_leases(self) -> None:
-        """Expire all leases by moving their rows into the past; the clock is not changed."""
-        for statement in EXPIRE_LEASES:
-            self.stack.query(statement)
+        """Expire all leases, those of received reports included."""
+        expire_leases(self.stack)
+        self.stack.query(EXPIRE_REPORTS)
 
     def wait_until_idle(self, *, seconds: float = 120) -> None:
         def is_done() -> bool:

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,8 +126,10 @@ class Stack:
         self.signal(name, signal.SIGKILL)
         self.processes.pop(name).wait()
 
-    def stop_all(self) -> None:
-        for process in self.processes.values():
+    def stop(self, names: Collection[str]) -> None:
+        """Kill processes, some of which may have exited."""
+        for name in names:
+            process = self.processes.pop(name)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -155,6 +157,10 @@ class Stack:
             except psycopg.errors.AdminShutdown:
                 # The connections of the service and this one were terminated together; the statement was rolled back.
                 return self.query(sql, *parameters)
+
+    def execute(self, sql: str) -> None:
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            connection.execute(sql)
 
     def drop_connections(self) -> None:
         """Terminate all connections of the processes to the database."""
@@ -213,7 +219,7 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
         stack.key = key
         yield stack
     finally:
-        stack.stop_all()
+        stack.stop([*stack.processes])
         with suppress(ProcessLookupError):
             # A chaos run may have stopped or replaced Redis.
             os.kill(stack.redis.pid, signal.SIGCONT)

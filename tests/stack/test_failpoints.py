@@ -2,43 +2,34 @@
 
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lib.worker.lease_queue import Stage
-from tests.stack.entries import EMAILS, count_entries, expire_leases
+from tests.stack.entries import EMAILS, count_entries, expire_leases, send_many
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 
 
-def send_many(stack, count):
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda number: stack.send(to=f"r{number}@example.com"), range(count)))
-    assert {answer.status for answer in answers} == {202}
-    return answers
-
-
-def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(stack):
-    stack.start("inbox", "web")
-    send_many(stack, 200)
-    stack.start("worker-1", DELIVERY_CONNECTIONS="8")
-    wait_for(lambda: 20 <= len(stack.caught()) < 190, seconds=30, what="the middle of the sends")
-    stack.kill("worker-1")
-    leased = count_entries(stack, EMAILS, Stage.LEASED)
-    assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0
-    expire_leases(stack)
-    stack.start("worker-2")
-    wait_for(stack.all_delivered, seconds=30, what="every email is delivered")
-    messages = stack.caught()
+def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(web_stack):
+    send_many(web_stack, 200)
+    web_stack.start("worker-1", DELIVERY_CONNECTIONS="8")
+    wait_for(lambda: 20 <= len(web_stack.caught()) < 190, seconds=30, what="the middle of the sends")
+    web_stack.kill("worker-1")
+    leased = count_entries(web_stack, EMAILS, Stage.LEASED)
+    assert web_stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0
+    expire_leases(web_stack)
+    web_stack.start("worker-2")
+    wait_for(web_stack.all_delivered, seconds=30, what="every email is delivered")
+    messages = web_stack.caught()
     assert len(messages) == 200
     duplicated = {path for path, count in messages.items() if count > 1}
     assert max(messages.values()) <= 2
     assert len(duplicated) <= leased
-    lost = stack.query("SELECT recipient_id FROM emails_event WHERE payload->>'reason' = 'worker_lost'")
+    lost = web_stack.query("SELECT recipient_id FROM emails_event WHERE payload->>'reason' = 'worker_lost'")
     assert len(lost) == leased, "each ambiguous recipient has an event on its timeline"
-    assert stack.query("SELECT count(*) FROM emails_pending") == [(0,)]
+    assert web_stack.query("SELECT count(*) FROM emails_pending") == [(0,)]
 
 
 def test_without_redis_emails_are_accepted_fast_and_delivered(stack):
@@ -69,26 +60,25 @@ def test_a_worker_that_starts_without_redis_sends(stack):
     wait_for(stack.all_delivered, seconds=20, what="the delivery")
 
 
-def test_without_beat_emails_are_delivered(stack):
-    stack.start("inbox", "web", "worker")
-    assert stack.send().status == 202
-    wait_for(stack.all_delivered, seconds=10, what="the delivery")
+def test_without_beat_emails_are_delivered(web_stack):
+    web_stack.start("worker")
+    assert web_stack.send().status == 202
+    wait_for(web_stack.all_delivered, seconds=10, what="the delivery")
 
 
-def test_sigterm_under_load_stops_within_a_minute_without_duplicates(stack):
-    stack.start("inbox", "web")
-    send_many(stack, 200)
-    stack.start("worker-1")
-    wait_for(lambda: len(stack.caught()) > 10, seconds=30, what="sending")
+def test_sigterm_under_load_stops_within_a_minute_without_duplicates(web_stack):
+    send_many(web_stack, 200)
+    web_stack.start("worker-1")
+    wait_for(lambda: len(web_stack.caught()) > 10, seconds=30, what="sending")
     started = time.monotonic()
-    stack.processes["worker-1"].send_signal(signal.SIGTERM)
-    assert stack.processes["worker-1"].wait(60) == 0
+    web_stack.processes["worker-1"].send_signal(signal.SIGTERM)
+    assert web_stack.processes["worker-1"].wait(60) == 0
     assert time.monotonic() - started < 60
-    assert count_entries(stack, EMAILS, Stage.LEASED) == 0
-    stack.start("worker-2")
-    wait_for(stack.all_delivered, seconds=30, what="every email is delivered")
-    assert set(stack.caught().values()) == {1}
-    assert len(stack.caught()) == 200
+    assert count_entries(web_stack, EMAILS, Stage.LEASED) == 0
+    web_stack.start("worker-2")
+    wait_for(web_stack.all_delivered, seconds=30, what="every email is delivered")
+    assert set(web_stack.caught().values()) == {1}
+    assert len(web_stack.caught()) == 200
 
 
 def test_a_restarted_database_loses_no_result(stack):

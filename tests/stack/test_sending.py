@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from lib.worker.lease_queue import Stage
 from tests.delivery.scripted import ScriptedServer, after, silence
 from tests.lib.nameserver import NameServer
 from tests.stack.entries import expire_leases
-from tests.stack.stack import free_port, running_stack, wait_for
+from tests.stack.stack import free_port, wait_for
 
 pytestmark = pytest.mark.stack
 
@@ -60,48 +61,48 @@ def state_of(stack):
     return stack.query("SELECT state FROM emails_recipient")[0][0]
 
 
-def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_message(tmp_path):
+def test_a_worker_killed_before_the_final_dot_leaves_exactly_one_message(web_stack):
     server = ScriptedServer({"data": [silence, GO_AHEAD]})
-    with mail_hosts(server), running_stack(tmp_path, **relay_settings(server)) as stack:
-        stack.start("web", "worker-1")
-        stack.send()
+    with mail_hosts(server):
+        web_stack.start("worker-1", **relay_settings(server))
+        web_stack.send()
         wait_for(lambda: server.said("DATA"), seconds=20, what="the host receives DATA")
-        stack.kill("worker-1")
-        expire_leases(stack)
-        stack.start("worker-2")
-        wait_for(lambda: state_of(stack) == "sent", seconds=20, what="the second worker sends it")
+        web_stack.kill("worker-1")
+        expire_leases(web_stack)
+        web_stack.start("worker-2", **relay_settings(server))
+        wait_for(lambda: state_of(web_stack) == "sent", seconds=20, what="the second worker sends it")
         assert len(server.messages) == 1
 
 
-def test_a_worker_killed_after_the_final_dot_leaves_one_duplicate_and_an_event(tmp_path):
+def test_a_worker_killed_after_the_final_dot_leaves_one_duplicate_and_an_event(web_stack):
     server = ScriptedServer({"dot": [silence, GOOD]})
-    with mail_hosts(server), running_stack(tmp_path, **relay_settings(server)) as stack:
-        stack.start("web", "worker-1")
-        sent = stack.send()
+    with mail_hosts(server):
+        web_stack.start("worker-1", **relay_settings(server))
+        sent = web_stack.send()
         wait_for(lambda: server.messages, seconds=20, what="the host has the message")
-        stack.kill("worker-1")
-        expire_leases(stack)
-        stack.start("worker-2")
-        wait_for(lambda: state_of(stack) == "sent", seconds=20, what="the second worker sends it")
+        web_stack.kill("worker-1")
+        expire_leases(web_stack)
+        web_stack.start("worker-2", **relay_settings(server))
+        wait_for(lambda: state_of(web_stack) == "sent", seconds=20, what="the second worker sends it")
         first, second = message_ids(server)
         assert first == second
-        events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
+        events = web_stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
         reasons = [event["payload"].get("reason") for event in events if event["eventType"] == "deferred"]
         assert reasons == ["worker_lost"]
 
 
-def test_a_final_reply_after_three_leases_is_waited_for(tmp_path):
+def test_a_final_reply_after_three_leases_is_waited_for(web_stack):
     """With a lease of four seconds, the lease is renewed until the reply, and no other worker sends the message."""
     server = ScriptedServer({"dot": after(13, GOOD)})
-    with mail_hosts(server), running_stack(tmp_path, LEASE_SECONDS="4", **relay_settings(server)) as stack:
-        stack.start("web", "worker-1", "worker-2")
-        stack.send()
-        wait_for(lambda: state_of(stack) == "sent", seconds=40, what="the late reply is recorded")
+    with mail_hosts(server):
+        web_stack.start("worker-1", "worker-2", LEASE_SECONDS="4", **relay_settings(server))
+        web_stack.send()
+        wait_for(lambda: state_of(web_stack) == "sent", seconds=40, what="the late reply is recorded")
         assert len(server.messages) == 1
-        assert stack.query("SELECT count(*) FROM emails_event WHERE kind = 'deferred'") == [(0,)]
+        assert web_stack.query("SELECT count(*) FROM emails_event WHERE kind = 'deferred'") == [(0,)]
 
 
-def test_a_silent_destination_does_not_slow_another(tmp_path):
+def test_a_silent_destination_does_not_slow_another(web_stack):
     port = free_port()
     dead = ScriptedServer({"banner": silence}, host="127.0.0.2", port=port)
     good = ScriptedServer(host="127.0.0.3", port=port)
@@ -119,32 +120,31 @@ def test_a_silent_destination_does_not_slow_another(tmp_path):
             "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
             "DELIVERY_CONNECTIONS": "16",
         }
-        with running_stack(tmp_path, **settings) as stack:
-            stack.start("web", "worker")
-            for number in range(60):
-                stack.send(to=f"u{number}@dead.example")
-            wait_for(lambda: dead.open, seconds=20, what="a connection to the silent host")
-            started = time.monotonic()
-            for number in range(20):
-                stack.send(to=f"u{number}@good.example")
-            wait_for(lambda: len(good.messages) == 20, seconds=20, what="the other host receives its messages")
-            assert time.monotonic() - started < 5
-            waiting = stack.query("SELECT count(*), max(attempts) FROM emails_pending WHERE domain = 'dead.example'")
-            assert waiting == [(60, 1)]
+        web_stack.start("worker", **settings)
+        for number in range(60):
+            web_stack.send(to=f"u{number}@dead.example")
+        wait_for(lambda: dead.open, seconds=20, what="a connection to the silent host")
+        started = time.monotonic()
+        for number in range(20):
+            web_stack.send(to=f"u{number}@good.example")
+        wait_for(lambda: len(good.messages) == 20, seconds=20, what="the other host receives its messages")
+        assert time.monotonic() - started < 5
+        waiting = web_stack.query("SELECT count(*), max(attempts) FROM emails_pending WHERE domain = 'dead.example'")
+        assert waiting == [(60, 1)]
 
 
-def test_large_attachments_at_full_concurrency_stay_within_bounds(stack):
+def test_large_attachments_at_full_concurrency_stay_within_bounds(web_stack):
     """16 emails of 10 MiB would need half a gigabyte when composed; a worker sends three at a time."""
-    stack.start("inbox", "web", "worker")
-    stack.send()
-    wait_for(stack.all_delivered, seconds=20, what="a warm worker")
-    before = peak_bytes(stack.processes["worker"].pid)
+    web_stack.start("worker")
+    web_stack.send()
+    wait_for(web_stack.all_delivered, seconds=20, what="a warm worker")
+    before = peak_bytes(web_stack.processes["worker"].pid)
     content = base64.b64encode(os.urandom(10_485_760)).decode()
     file = {"filename": "big.bin", "content": content, "contentType": "application/octet-stream"}
-    first = stack.send(to=[f"u{number}@example.com" for number in range(16)], attachments=[file])
+    first = web_stack.send(to=[f"u{number}@example.com" for number in range(16)], attachments=[file])
     assert first.status == 202
-    wait_for(lambda: len(stack.caught()) == 17, seconds=90, what="all messages")
-    assert peak_bytes(stack.processes["worker"].pid) - before < 300 * 2**20
+    wait_for(lambda: len(web_stack.caught()) == 17, seconds=90, what="all messages")
+    assert peak_bytes(web_stack.processes["worker"].pid) - before < 300 * 2**20
 
 
 def peak_bytes(pid):
@@ -167,7 +167,7 @@ made AS (
     RETURNING id, email_id
 )
 INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
-SELECT recipient.id, made.workspace_id, 'example.com', 1, now(), now(), 0, 0
+SELECT recipient.id, made.workspace_id, 'example.com', %s, now(), now(), 0, 0
   FROM recipient JOIN made ON made.id = recipient.email_id
 RETURNING 1
 """
@@ -177,7 +177,7 @@ RETURNING 1
 def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
     stack.start("inbox", "web")
     stack.send()
-    stack.query(BACKLOG, backlog)
+    stack.query(BACKLOG, backlog, Stage.READY)
     other = json.loads(
         stack.manage(
             "create_workspace",

@@ -1,18 +1,18 @@
 """Webhook delivery by the real processes, despite killed processes and failing receivers."""
 
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import standardwebhooks
 
 from lib.worker.lease_queue import Stage
-from tests.stack.entries import WEBHOOKS, count_entries, expire_leases
+from tests.stack.entries import WEBHOOKS, count_entries, expire_leases, send_many
 from tests.stack.stack import wait_for
 from tests.webhooks.receiver import Receiver, silence, status
 
 pytestmark = pytest.mark.stack
 
+NEXT_ATTEMPT = "UPDATE webhooks_pending SET due_at = now(), expires_at = expires_at - interval '2 h' RETURNING 1"
 # An interrupted delivery or webhook request is retried soon.
 FAST = {"DELIVERY_RETRY_SECONDS": "1", "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 20)}
 
@@ -29,26 +29,20 @@ def register(stack, receiver, *events):
     return answer.body
 
 
-def send_many(stack, count):
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda number: stack.send(to=f"r{number}@example.com"), range(count)))
-    return {answer.body["id"] for answer in answers}
-
-
 def unfinished(stack):
-    return stack.query("SELECT count(*) FROM webhooks_pending")[0][0]
+    return count_entries(stack, WEBHOOKS)
 
 
 def ids_of(receiver):
     return {request.header("webhook-id") for request in receiver.received}
 
 
-def test_a_webhook_arrives_within_two_seconds_and_verifies(stack, receiver):
-    stack.start("inbox", "web", "worker")
-    webhook = register(stack, receiver, "sent", "email.delivered")
-    stack.send()
+def test_a_webhook_arrives_within_two_seconds_and_verifies(web_stack, receiver):
+    web_stack.start("worker")
+    webhook = register(web_stack, receiver, "sent", "email.delivered")
+    web_stack.send()
     wait_for(lambda: len(receiver.received) == 2, seconds=20, what="a warm worker")
-    sent = stack.send(to="grace@example.com")
+    sent = web_stack.send(to="grace@example.com")
     wait_for(lambda: len(receiver.received) == 4, seconds=5, what="both events")
     for request in receiver.received[2:]:
         body = standardwebhooks.Webhook(webhook["secret"]).verify(
@@ -58,7 +52,7 @@ def test_a_webhook_arrives_within_two_seconds_and_verifies(stack, receiver):
     expected = [("queued", False), ("sent", True), ("delivered", True)]
 
     def timeline():
-        events = stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
+        events = web_stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
         return [(event["eventType"], event["sentToWebhook"]) for event in events]
 
     wait_for(lambda: timeline() == expected, seconds=5, what="the timeline")
@@ -85,36 +79,36 @@ def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
     assert {len(same) for same in bodies.values()} == {1}, "each event had the same bytes on every attempt"
 
 
-def test_a_receiver_that_was_down_for_hours_gets_every_event(stack, receiver):
-    stack.start("inbox", "web", "worker")
-    register(stack, receiver)
+def test_a_receiver_that_was_down_for_hours_gets_every_event(web_stack, receiver):
+    web_stack.start("worker")
+    register(web_stack, receiver)
     receiver.answer = status(503)
-    send_many(stack, 20)
+    send_many(web_stack, 20)
     wait_for(lambda: len(ids_of(receiver)) == 20, seconds=20, what="the first attempts")
     for round_number in range(2, 5):
         wait_for(
-            lambda: count_entries(stack, WEBHOOKS, Stage.WAITING) == 20,
+            lambda: count_entries(web_stack, WEBHOOKS, Stage.WAITING) == 20,
             seconds=10,
             what="all deliveries to wait",
         )
-        stack.query("UPDATE webhooks_pending SET due_at = now(), expires_at = expires_at - interval '2 h' RETURNING 1")
+        web_stack.query(NEXT_ATTEMPT)
         wait_for(lambda n=round_number: len(receiver.received) == 20 * n, seconds=10, what="the next attempts")
     receiver.answer = status(200)
-    stack.query("UPDATE webhooks_pending SET due_at = now() RETURNING 1")
-    wait_for(lambda: not unfinished(stack), seconds=20, what="every event")
-    assert stack.query("SELECT DISTINCT status FROM webhooks_webhookdelivery") == [("succeeded",)]
+    web_stack.query("UPDATE webhooks_pending SET due_at = now() RETURNING 1")
+    wait_for(lambda: not unfinished(web_stack), seconds=20, what="every event")
+    assert web_stack.query("SELECT DISTINCT status FROM webhooks_webhookdelivery") == [("succeeded",)]
     assert len(ids_of(receiver)) == 20
     assert len({request.body for request in receiver.received}) == 20
 
 
-def test_sigterm_finishes_requests_in_flight_and_starts_no_others(stack, receiver):
-    stack.start("inbox", "web", "worker-1", **FAST)
-    register(stack, receiver)
-    send_many(stack, 100)
+def test_sigterm_finishes_requests_in_flight_and_starts_no_others(web_stack, receiver):
+    web_stack.start("worker-1", **FAST)
+    register(web_stack, receiver)
+    send_many(web_stack, 100)
     wait_for(lambda: len(receiver.received) > 10, seconds=30, what="webhook requests")
-    stack.processes["worker-1"].send_signal(signal.SIGTERM)
-    assert stack.processes["worker-1"].wait(60) == 0
-    assert count_entries(stack, WEBHOOKS, Stage.LEASED) == 0
-    stack.start("worker-2", **FAST)
-    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
+    web_stack.processes["worker-1"].send_signal(signal.SIGTERM)
+    assert web_stack.processes["worker-1"].wait(60) == 0
+    assert count_entries(web_stack, WEBHOOKS, Stage.LEASED) == 0
+    web_stack.start("worker-2", **FAST)
+    wait_for(lambda: web_stack.all_delivered() and not unfinished(web_stack), seconds=60, what="every event")
     assert len(ids_of(receiver)) == len(receiver.received) == 100

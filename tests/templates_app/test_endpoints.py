@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from templates_app.models import Template, TemplateVersion
 from templates_app.services import MAX_TEMPLATES
-from tests.conftest import Account, Api, make_key
+from tests.conftest import Account, Api, code_of, field_codes, make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -29,15 +29,6 @@ def created(api: Api, **fields) -> str:
 
 def get(api: Api, template_id: str) -> dict:
     return api.get(f"/templates/{template_id}").json()
-
-
-def field_codes(response) -> dict[str, str]:
-    assert (response.status_code, response.json()["code"]) == (422, "validation_error"), response.content
-    return {error["field"]: error["code"] for error in response.json()["errors"]}
-
-
-def code_of(response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
 
 
 class TestCreating:

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from lib.ids import to_uuid
-from tests.conftest import Account, Api, make_key
+from tests.conftest import Account, Api, field_codes, make_key
 from tests.lib.nameserver import NameServer
 from tests.webhooks.conftest import pass_time, publish_event, publish_many
 from tests.webhooks.receiver import Receiver, status
@@ -28,11 +28,6 @@ def created(api: Api, **fields) -> dict:
     response = api.post("/webhooks", BODY | fields)
     assert response.status_code == 201, response.content
     return response.json()
-
-
-def field_codes(response) -> dict[str, str]:
-    assert (response.status_code, response.json()["code"]) == (422, "validation_error"), response.content
-    return {error["field"]: error["code"] for error in response.json()["errors"]}
 
 
 class TestCreating:

@@ -10,8 +10,8 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Email, Event
 from emails.sending.outcomes import SendResult, record_results
-from tests.conftest import Api, mail
-from tests.emails.builders import claim_entries
+from tests.conftest import Api
+from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
 from webhooks.event_types import EVENT_TYPES
@@ -19,20 +19,7 @@ from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 
 pytestmark = pytest.mark.django_db
 
-OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user")
-LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
-
-
-def send(api: Api, **fields) -> str:
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
-
-
-def finish(outcome: DeliveryOutcome = OK) -> None:
-    """Record one outcome for every queued recipient."""
-    record_results([SendResult(claimed, outcome) for claimed in claim_entries(1000)])
 
 
 def bodies() -> dict[str, dict]:
@@ -47,7 +34,7 @@ def timeline(api: Api, email_id: str) -> dict[str, bool]:
 def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     email_id = send(api, tags=["a", "b"], metadata={"order": {"id": 7}}, subject="Grüße ✉")
-    finish(NEVER)
+    deliver_all(NEVER)
     event = Event.objects.get(kind="bounced")
     body = bodies()["bounced"]
     assert body == {
@@ -75,7 +62,7 @@ def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice,
 def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("delivered",))
     send(api, to=["a@example.com", "b@example.com"], bcc=["c@example.com"])
-    finish()
+    deliver_all()
     recipients = [json.loads(body)["data"]["to"] for body in WebhookEvent.objects.values_list("body", flat=True)]
     assert sorted(recipients) == ["a@example.com", "b@example.com", "c@example.com"]
     assert WebhookDelivery.objects.count() == 3
@@ -87,7 +74,7 @@ def test_a_deferral_is_published_and_events_without_a_type_are_not(api: Api, ali
     api.delete(f"/emails/{email_id}")
     assert not WebhookEvent.objects.exists()
     send(api)
-    finish(LATER)
+    deliver_all(LATER)
     assert bodies().keys() == {"deferred"}
     assert bodies()["deferred"]["data"]["status"] == "queued"
 
@@ -115,16 +102,16 @@ def test_nothing_is_written_without_active_subscribers(api: Api, bob, alice, rec
     disabled = make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     Webhook.objects.filter(id=disabled.webhook.id).update(active=False)
     send(api)
-    finish()
+    deliver_all()
     assert not WebhookEvent.objects.exists()
 
 
 def test_a_webhook_that_was_just_created_gets_the_next_event(api: Api, receiver):
     send(api)
-    finish()
+    deliver_all()
     api.post("/webhooks", {"url": receiver.url(), "events": ["delivered"]})
     send(api)
-    finish()
+    deliver_all()
     assert WebhookDelivery.objects.count() == 1
 
 
@@ -137,7 +124,7 @@ def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receive
 
     def fail() -> None:
         with transaction.atomic():
-            finish()
+            deliver_all()
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -164,7 +151,7 @@ def test_the_timeline_shows_whether_an_endpoint_accepted_the_event(api: Api, ali
     receiver.answers["/bad"] = status(500)
     receiver.answers["/good"] = status(503)
     email_id = send(api)
-    finish()
+    deliver_all()
     process_queue()
     assert timeline(api, email_id) == {"queued": False, "sent": False, "delivered": False}
     receiver.answers["/good"] = status(200)
@@ -176,7 +163,7 @@ def test_the_timeline_shows_whether_an_endpoint_accepted_the_event(api: Api, ali
 def test_an_accepted_event_stays_accepted(api: Api, alice, receiver, process_queue):
     endpoint = make_endpoint(alice, receiver.url(), events=("delivered",))
     email_id = send(api)
-    finish()
+    deliver_all()
     process_queue()
     delivery = WebhookDelivery.objects.get()
     api.post(f"/webhooks/{endpoint.webhook.id}/deliveries/{delivery.id}/replay")
@@ -188,7 +175,7 @@ def test_an_accepted_event_stays_accepted(api: Api, alice, receiver, process_que
 def test_a_timeline_takes_one_query(api: Api, alice, receiver, django_assert_max_num_queries):
     make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
     email_id = send(api, to=[f"r{number}@example.com" for number in range(30)])
-    finish()
+    deliver_all()
     api.get("/me")
     with django_assert_max_num_queries(2):
         assert len(api.get(f"/emails/{email_id}/events").json()["data"]) == 61

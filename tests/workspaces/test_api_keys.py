@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import call_command
 
-from tests.conftest import Api, make_key
+from tests.conftest import Api, code_of, make_key
 from workspaces.api import authentication
 from workspaces.api_key_secrets import parse_key
 from workspaces.errors import PlanLimitReached
@@ -13,10 +13,6 @@ from workspaces.models import ApiKey
 from workspaces.services import issue_api_key, revoke_api_key
 
 pytestmark = pytest.mark.django_db
-
-
-def code_of(response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
 
 
 def test_a_key_authenticates_its_workspace(alice):

@@ -11,8 +11,8 @@ from dashboard.ui import listing, reasons
 from delivery.bounces.reasons import FailureReason
 from emails.models import Email, Event
 from suppressions.services import suppress_address
-from tests.conftest import mail
 from tests.dashboard.conftest import make_email
+from tests.emails.builders import send
 from workspaces.models import Usage
 
 
@@ -207,12 +207,12 @@ class TestSearch:
 class TestActions:
     @pytest.fixture
     def email(self, api):
-        return Email.objects.get(id=api.post("/emails/send", mail()).json()["id"])
+        return Email.objects.get(id=send(api))
 
     @pytest.fixture
     def later(self, api):
         at = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-        return Email.objects.get(id=api.post("/emails/send", mail(scheduledFor=at)).json()["id"])
+        return Email.objects.get(id=send(api, scheduledFor=at))
 
     def test_resending_requires_confirmation_and_creates_one_copy(self, owner, email):
         nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.message.compose import File, compose
-from emails.models import Attachment, Content, Email
+from emails.models import Attachment, Email
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
-from tests.conftest import Api, mail
+from tests.conftest import Api, code_of, field_codes, mail
 from tests.delivery.message.test_message import outgoing_message
-from tests.emails.builders import claim_entries
+from tests.emails.builders import claim_entries, nothing_was_written
 
 LIMIT = 10_485_760
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff" * 20
@@ -28,19 +28,6 @@ def file(name: str = "a.txt", data: bytes = b"A", **fields) -> dict:
 
 def send(api: Api, *files: dict, **fields):
     return api.post("/emails/send", mail(attachments=list(files), **fields))
-
-
-def field_codes(response) -> dict[str, str]:
-    assert (response.status_code, response.json()["code"]) == (422, "validation_error"), response.content
-    return {error["field"]: error["code"] for error in response.json()["errors"]}
-
-
-def code_of(response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
-
-
-def nothing_was_written() -> bool:
-    return not (Email.objects.exists() or Content.objects.exists() or Attachment.objects.exists())
 
 
 def messages_by_address() -> dict[str, bytes]:

@@ -7,10 +7,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
+from emails.models import Content, Email, Event, QueueEntry, Recipient
 from lib.worker.lease_queue import Stage
 from templates_app.models import TemplateVersion
-from tests.conftest import Account, Api, mail
+from tests.conftest import Account, Api, code_of, field_codes, mail
+from tests.emails.builders import nothing_was_written, send
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -50,20 +51,6 @@ def suppress(api: Api, *addresses: str) -> None:
 def put_on_the_free_plan(account: Account) -> None:
     Workspace.objects.filter(id=account.workspace.id).update(plan="free")
     authentication.cache.clear()
-
-
-def field_codes(response) -> dict[str, str]:
-    assert (response.status_code, response.json()["code"]) == (422, "validation_error")
-    return {error["field"]: error["code"] for error in response.json()["errors"]}
-
-
-def code_of(response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
-
-
-def nothing_was_written() -> bool:
-    written = (Email, Recipient, QueueEntry, Event, Acceptance, Content)
-    return not any(model.objects.exists() for model in written) and not Usage.objects.filter(used__gt=0).exists()
 
 
 class TestAcceptance:
@@ -413,7 +400,7 @@ class TestRepeating:
         assert code_of(strict) == (409, "idempotency_key_reuse")
 
     def test_a_key_of_another_operation_is_409(self, api: Api, template_id):
-        email_id = api.post("/emails/send", mail(idempotencyKey="sent")).json()["id"]
+        email_id = send(api, idempotencyKey="sent")
         api.post("/emails/batch", batch(template_id, many(1), idempotencyKey="batched"))
         api.post(f"/emails/{email_id}/resend", {"idempotencyKey": "resent"})
         calls = {

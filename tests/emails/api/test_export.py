@@ -17,7 +17,7 @@ from emails.api.export import COLUMNS, MAX_ROWS, PAGE_ROWS, csv_lines
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
-from tests.emails.api.test_list import send
+from tests.emails.builders import send
 
 NAMES = [
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",

@@ -8,9 +8,9 @@ from delivery.message.compose import compose
 from emails.api.fields import RESERVED_HEADERS, RESERVED_PREFIXES
 from emails.models import Email
 from lib.email_addresses import FORBIDDEN
-from tests.conftest import Api, mail
+from tests.conftest import Api, field_codes, mail
 from tests.delivery.message.test_message import HEADERS, outgoing_message
-from tests.emails.api.test_attachments import field_codes, messages_by_address, parse_message, received_message
+from tests.emails.api.test_attachments import messages_by_address, parse_message, received_message
 
 RESERVED = [
     "From", "Sender", "Reply-To", "To", "Cc", "Bcc", "Subject", "Date", "Message-ID", "MIME-Version", "Return-Path",

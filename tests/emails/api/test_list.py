@@ -10,17 +10,12 @@ from analytics import counters
 from emails.accept.insertion import search_text
 from emails.models import Email
 from emails.states import EmailStatus
-from tests.conftest import Api, mail, make_key
+from tests.conftest import Api, make_key
+from tests.emails.builders import send
 
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
-
-
-def send(api: Api, **fields) -> str:
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
 
 
 def created_at(email_id: str, time: datetime) -> None:

@@ -9,12 +9,10 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import sending_domain_cache
 from emails.models import Content, Email, Event, QueueEntry, Recipient
-from emails.sending.outcomes import SendResult, record_results
 from emails.states import EmailStatus
 from lib.worker.lease_queue import Stage
-from tests.conftest import Api, mail
-from tests.emails.api.test_attachments import code_of, field_codes
-from tests.emails.builders import claim_entries
+from tests.conftest import Api, code_of, field_codes, mail
+from tests.emails.builders import deliver_all, send
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -35,10 +33,6 @@ FULL = mail(
 OWN = {"id", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt", "errorMessage", "retryCount", "recipients"}
 
 
-def send(api: Api, **fields) -> str:
-    return api.post("/emails/send", mail(**fields)).json()["id"]
-
-
 def resend(api: Api, email_id: str, body=None, **headers):
     return api.post(f"/emails/{email_id}/resend", body, **headers)
 
@@ -46,7 +40,7 @@ def resend(api: Api, email_id: str, body=None, **headers):
 def end_with(verdict: DeliveryStatus) -> None:
     reason = "" if verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED} else "rejected"
     outcome = DeliveryOutcome(verdict, Reply(550, "5.1.1 as it is"), reason)
-    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries(100)])
+    deliver_all(outcome)
 
 
 def test_a_copy_is_queued_with_a_new_id(api: Api):

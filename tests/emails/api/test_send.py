@@ -7,6 +7,7 @@ import pytest
 from emails.models import Email, Event, QueueEntry, Recipient
 from lib.worker.lease_queue import Stage
 from tests.conftest import Api, mail, make_key
+from tests.emails.builders import send
 from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +84,7 @@ def test_acceptance_creates_recipients_queue_entries_and_events(api: Api):
 
 
 def test_the_timeline_begins_with_queued(api: Api):
-    email_id = api.post("/emails/send", mail()).json()["id"]
+    email_id = send(api)
     (event,) = api.get(f"/emails/{email_id}/events").json()["data"]
     assert event["id"].startswith("evt_")
     assert (event["eventType"], event["sentToWebhook"], event["payload"]) == ("queued", False, {"emailId": email_id})
@@ -292,7 +293,7 @@ def test_an_exhausted_quota_is_429_and_writes_nothing(api: Api, alice):
 def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
     from django.utils import timezone
 
-    email_id = api.post("/emails/send", mail()).json()["id"]
+    email_id = send(api)
     alice.workspace.suspended_at = timezone.now()
     alice.workspace.save(update_fields=["suspended_at"])
     from workspaces.api import authentication
@@ -305,7 +306,7 @@ def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
 
 @pytest.mark.parametrize("path", ["/emails/{}", "/emails/{}/events"])
 def test_an_email_of_another_workspace_is_404(api: Api, bobs_api: Api, path):
-    email_id = api.post("/emails/send", mail()).json()["id"]
+    email_id = send(api)
     foreign, unknown = bobs_api.get(path.format(email_id)), bobs_api.get(path.format("0" * 22))
     assert foreign.status_code == unknown.status_code == 404
     assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from analytics.models import CounterDelta
-from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
-from tests.conftest import Api, mail
-from tests.emails.api.test_attachments import code_of, field_codes, received_message
+from emails.models import Email
+from tests.conftest import Api, code_of, field_codes, mail
+from tests.emails.api.test_attachments import received_message
+from tests.emails.builders import nothing_was_written
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -44,11 +44,6 @@ def contents(email: dict) -> tuple[str, str, str]:
 def codes(warnings: list[dict]) -> list[str]:
     assert all(warning["message"] for warning in warnings)
     return [warning["code"] for warning in warnings]
-
-
-def nothing_was_written() -> bool:
-    written = (Email, Recipient, QueueEntry, Event, Acceptance, Content, CounterDelta)
-    return not any(model.objects.exists() for model in written) and not Usage.objects.filter(used__gt=0).exists()
 
 
 class TestRendering:

@@ -10,27 +10,20 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from analytics import counters
-from analytics.models import HourlyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.accept.services import Draft, send_email
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.retries import delay_after
 from emails.sending.scheduling import promote_due
-from lib.email_addresses import parse_address
 from lib.worker.lease_queue import FIRST, Cursor, Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
-from tests.emails.builders import claim_entries, make_ready
+from tests.emails.builders import BOUNCED, LATER, OK, accept, claim_entries, counter_values, deliver_all, make_ready
 
 pytestmark = pytest.mark.django_db
 
 SHARES = queue.WorkspaceShares(cap=1000, in_flight={})
-OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
-LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
-NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
 UNKNOWN = DeliveryOutcome(
     DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
 )
@@ -41,28 +34,10 @@ BUILD_ERROR = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "An error of thi
 DELIVERED = {"status.delivered": 1, "reached.delivered": 1, "rated.sent": 1}
 
 
-def accept(workspace, *to, count=1):
-    draft = Draft(
-        sender=parse_address(f"x@{workspace.name}.example"),
-        to=tuple(parse_address(address) for address in to or ("ada@example.com",)),
-        subject="s",
-        html="<p>",
-    )
-    for _ in range(count):
-        send_email(workspace, draft=draft, key=None)
-
-
 @pytest.fixture
 def workspace(alice):
     make_domain(alice.workspace, "alice.example")
     return alice.workspace
-
-
-def counter_values():
-    while counters.fold():
-        pass
-    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE)
-    return {key: count for key, count in counted.values_list("key", "count") if count}
 
 
 def test_a_claimed_entry_is_not_claimed_again(workspace):
@@ -144,7 +119,7 @@ def test_a_suspended_workspace_is_not_claimed_until_it_is_reinstated(workspace):
 
 def test_a_delivery_deletes_the_queue_entry_and_adds_events(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, OK) for email_claim in claim_entries()])
+    deliver_all()
     email = Email.objects.get()
     assert not QueueEntry.objects.exists()
     assert (email.status, email.error_message, email.retry_count) == ("delivered", None, 0)
@@ -156,7 +131,7 @@ def test_a_delivery_deletes_the_queue_entry_and_adds_events(workspace):
 
 def test_a_permanent_refusal_is_a_bounce_with_a_reason(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, NEVER) for email_claim in claim_entries()])
+    deliver_all(BOUNCED)
     recipient, event = Recipient.objects.get(), Event.objects.last()
     assert (recipient.state, recipient.reply_code, recipient.enhanced_code) == ("bounced", 550, "5.1.1")
     assert Email.objects.get().error_message == "5.1.1 no such user"
@@ -178,7 +153,7 @@ def test_a_permanent_refusal_is_a_bounce_with_a_reason(workspace):
 
 def test_a_deferral_is_retried_later(workspace):
     accept(workspace)
-    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
+    deliver_all(LATER)
     row = QueueEntry.objects.get()
     assert row.stage == Stage.WAITING
     assert 50 < (row.due_at - timezone.now()).total_seconds() < 70
@@ -198,7 +173,7 @@ def test_a_deferral_is_retried_later(workspace):
 def test_an_email_past_its_maximum_age_fails(workspace):
     accept(workspace)
     QueueEntry.objects.update(since=F("since") - timedelta(hours=23, minutes=59, seconds=30))
-    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
+    deliver_all(LATER)
     assert Recipient.objects.get().state == "failed"
     assert not QueueEntry.objects.exists()
     assert Event.objects.last().kind == "failed"
@@ -250,7 +225,7 @@ def test_an_outcome_resets_the_count_of_lost_workers(workspace):
         claim_entries()
         expire_leases()
         make_ready()
-        record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
+        deliver_all(LATER)
         make_ready()
     assert Recipient.objects.get().state == "queued"
 
@@ -258,7 +233,7 @@ def test_an_outcome_resets_the_count_of_lost_workers(workspace):
 def test_a_message_that_cannot_be_built_fails_the_third_time(workspace):
     accept(workspace)
     for expected in ("queued", "queued", "failed"):
-        record_results([SendResult(email_claim, BUILD_ERROR) for email_claim in claim_entries()])
+        deliver_all(BUILD_ERROR)
         assert Recipient.objects.get().state == expected
         make_ready()
 
@@ -266,20 +241,20 @@ def test_a_message_that_cannot_be_built_fails_the_third_time(workspace):
 def test_parking_uses_no_attempt_and_backs_off(workspace):
     accept(workspace)
     for expected in (2, 4, 8, 16, 32, 60, 60):
-        record_results([SendResult(email_claim, PARKED) for email_claim in claim_entries()])
+        deliver_all(PARKED)
         row = QueueEntry.objects.get()
         assert (row.stage, row.attempts) == (Stage.WAITING, 0)
         assert expected - 2 < (row.due_at - timezone.now()).total_seconds() <= expected
         make_ready()
     assert list(Event.objects.values_list("kind", flat=True)) == ["queued"]
-    record_results([SendResult(email_claim, LATER) for email_claim in claim_entries()])
+    deliver_all(LATER)
     assert (QueueEntry.objects.get().attempts, QueueEntry.objects.get().parked) == (1, 0)
 
 
 def test_parking_ends_at_the_maximum_age(workspace):
     accept(workspace)
     QueueEntry.objects.update(since=F("since") - timedelta(hours=24))
-    record_results([SendResult(email_claim, PARKED) for email_claim in claim_entries()])
+    deliver_all(PARKED)
     recipient = Recipient.objects.get()
     assert (recipient.state, recipient.reason) == ("failed", "destination_full")
 
@@ -305,7 +280,7 @@ def test_a_workspace_is_limited_to_its_share_of_sessions(workspace, bob):
 def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
     accept(workspace)
     unsure = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "No such domain."), "bad_domain_unconfirmed")
-    record_results([SendResult(email_claim, unsure) for email_claim in claim_entries()])
+    deliver_all(unsure)
     assert (QueueEntry.objects.get().due_at - timezone.now()).total_seconds() > 300
 
 
@@ -322,7 +297,7 @@ def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
 def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome, is_blocked):
     settings.SUPPRESS_ON = policy
     accept(workspace, "Ada@example.com")
-    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries()])
+    deliver_all(outcome)
     rows = list(Suppression.objects.values_list("workspace_id", "email", "reason"))
     assert rows == ([(workspace.id, "Ada@example.com", "bounce")] if is_blocked else [])
 
@@ -333,11 +308,11 @@ def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
     (again,) = claim_entries()
-    record_results([SendResult(lost, NEVER)])
+    record_results([SendResult(lost, BOUNCED)])
     assert Recipient.objects.get().state == "queued"
     assert "bounced" not in Event.objects.values_list("kind", flat=True)
     record_results([SendResult(again, OK)])
-    record_results([SendResult(again, NEVER)])
+    record_results([SendResult(again, BOUNCED)])
     assert Recipient.objects.get().state == "delivered"
     assert counter_values() == {**DELIVERED, "recipients.accepted": 1, "recipients.completed": 1}
 
@@ -359,10 +334,10 @@ def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace
     ("outcomes", "status", "error"),
     [
         ([OK, OK], "delivered", None),
-        ([OK, NEVER], "delivered", "5.1.1 no such user"),
-        ([NEVER, NEVER], "bounced", "5.1.1 no such user"),
+        ([OK, BOUNCED], "delivered", "5.1.1 no such user"),
+        ([BOUNCED, BOUNCED], "bounced", "5.1.1 no such user"),
         ([OK, LATER], "delivered", "4.7.1 try again"),
-        ([NEVER, LATER], "queued", "4.7.1 try again"),
+        ([BOUNCED, LATER], "queued", "4.7.1 try again"),
     ],
 )
 def test_the_status_of_an_email_is_rolled_up_from_its_recipients(workspace, outcomes, status, error):
@@ -392,7 +367,7 @@ def test_recording_a_batch_takes_a_fixed_number_of_statements(workspace, django_
         record_results(
             [
                 SendResult(email_claim, outcome)
-                for email_claim, outcome in zip(claims, [OK, LATER, NEVER, OK, OK] * 10, strict=True)
+                for email_claim, outcome in zip(claims, [OK, LATER, BOUNCED, OK, OK] * 10, strict=True)
             ]
         )
     assert Email.objects.filter(status="delivered").count() == 30

@@ -9,15 +9,14 @@ import pytest
 from django.db import connection
 
 from analytics import counters
-from analytics.models import HourlyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from lib.worker.lease_queue import Stage
-from tests.conftest import Api, mail, make_account, make_domain, make_key
-from tests.emails.builders import claim_entries
+from tests.conftest import Api, code_of, mail, make_account, make_domain, make_key
+from tests.emails.builders import claim_entries, counter_values, event_kinds, send
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -48,20 +47,6 @@ def make_due(**emails) -> None:
 
 def states() -> set[str]:
     return set(Recipient.objects.values_list("state", flat=True))
-
-
-def kinds(email_id: str) -> list[str]:
-    return list(Event.objects.filter(email=email_id).values_list("kind", flat=True))
-
-
-def counter_values() -> dict[str, int]:
-    while counters.fold():
-        pass
-    return {key: count for key, count in HourlyCounter.objects.values_list("key", "count") if count}
-
-
-def code_of(response) -> tuple[int, str]:
-    return response.status_code, response.json()["code"]
 
 
 def field_code(response) -> tuple[int, str, str]:
@@ -185,7 +170,7 @@ class TestPromotion:
         assert Email.objects.get().status == "queued"
         assert states() == {"queued"}
         assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.READY}
-        assert kinds(email_id) == ["scheduled", "queued"]
+        assert event_kinds(email_id) == ["scheduled", "queued"]
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
         assert {email_claim.recipient_id for email_claim in claim_entries()} == set(
             Recipient.objects.values_list("id", flat=True)
@@ -199,14 +184,14 @@ class TestPromotion:
             Recipient.objects.filter(email=first).values_list("id", flat=True)
         )
         assert Email.objects.get(id=second).status == "scheduled"
-        assert kinds(second) == ["scheduled"]
+        assert event_kinds(second) == ["scheduled"]
 
     def test_promoting_again_changes_nothing(self, api: Api):
         email_id = schedule(api)
         make_due()
         promote_due()
         promote_due()
-        assert kinds(email_id) == ["scheduled", "queued"]
+        assert event_kinds(email_id) == ["scheduled", "queued"]
         assert len(claim_entries()) == 3
 
     def test_the_age_counts_from_the_scheduled_time(self, api: Api):
@@ -241,7 +226,7 @@ class TestRescheduling:
         assert datetime.fromisoformat(body["scheduledFor"]) == scheduled_for
         assert Email.objects.get().scheduled_for == scheduled_for
         assert QueueEntry.objects.get(recipient__position=0).due_at == scheduled_for
-        assert set(kinds(email_id)) == {"scheduled"}
+        assert set(event_kinds(email_id)) == {"scheduled"}
         assert Usage.objects.get().used == 1
 
     def test_a_rescheduled_email_is_sent_only_at_its_new_time(self, api: Api):
@@ -260,14 +245,14 @@ class TestRescheduling:
         assert (response.status_code, response.json()["status"]) == (200, "queued")
         assert api.get(f"/emails/{email_id}").json()["status"] == "queued"
         assert states() == {"queued"}
-        assert kinds(email_id) == ["scheduled", "queued"]
+        assert event_kinds(email_id) == ["scheduled", "queued"]
         assert counter_values() == {"status.queued": 1, "recipients.accepted": 3}
         assert len(claim_entries()) == 3
 
     @pytest.mark.parametrize("scheduled_for", [None, "later"])
     @pytest.mark.parametrize("end", ["queued", "promoted", "sent now", "cancelled"])
     def test_an_email_no_longer_scheduled_is_not_rescheduled(self, api: Api, end, scheduled_for):
-        email_id = schedule(api) if end != "queued" else api.post("/emails/send", mail()).json()["id"]
+        email_id = schedule(api) if end != "queued" else send(api)
         if end == "promoted":
             make_due()
             promote_due()
@@ -275,13 +260,13 @@ class TestRescheduling:
             api.patch(f"/emails/{email_id}", {"scheduledFor": None})
         if end == "cancelled":
             api.delete(f"/emails/{email_id}")
-        before = list(Email.objects.values()), list(QueueEntry.objects.order_by("pk").values()), kinds(email_id)
+        before = list(Email.objects.values()), list(QueueEntry.objects.order_by("pk").values()), event_kinds(email_id)
         response = api.patch(f"/emails/{email_id}", {"scheduledFor": scheduled_for and later()})
         assert code_of(response) == (409, "email_not_scheduled")
         assert before == (
             list(Email.objects.values()),
             list(QueueEntry.objects.order_by("pk").values()),
-            kinds(email_id),
+            event_kinds(email_id),
         )
 
     @pytest.mark.parametrize(
@@ -317,7 +302,7 @@ class TestCancelling:
         assert (response.status_code, response.json()) == (200, {"id": email_id, "status": "cancelled"})
         assert api.get(f"/emails/{email_id}").json()["status"] == "cancelled"
         assert states() == {"cancelled"}
-        assert kinds(email_id) == ["scheduled", "cancelled"]
+        assert event_kinds(email_id) == ["scheduled", "cancelled"]
         assert not QueueEntry.objects.exists()
         make_due()
         promote_due()
@@ -337,7 +322,7 @@ class TestCancelling:
         first = api.delete(f"/emails/{email_id}")
         again = api.delete(f"/emails/{email_id}")
         assert (again.status_code, again.json()) == (200, first.json())
-        assert kinds(email_id) == ["scheduled", "cancelled"]
+        assert event_kinds(email_id) == ["scheduled", "cancelled"]
         assert Usage.objects.get().used == 1
 
     def test_a_due_email_can_be_cancelled_until_it_is_promoted(self, api: Api):
@@ -377,7 +362,7 @@ class TestCancelling:
         assert api.post("/emails/send", mail()).status_code == 202
 
     def test_a_queued_email_is_not_cancellable(self, api: Api):
-        email_id = api.post("/emails/send", mail()).json()["id"]
+        email_id = send(api)
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_not_cancellable")
         assert len(claim_entries()) == 1
 
@@ -411,13 +396,13 @@ class TestCancelling:
         record_results(
             [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim_entries(), outcomes, strict=True)]
         )
-        before = kinds(email_id)
+        before = event_kinds(email_id)
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, code)
-        assert kinds(email_id) == before
+        assert event_kinds(email_id) == before
         assert Usage.objects.get().used == 1
 
     def test_an_opened_email_is_already_sent(self, api: Api):
-        email_id = api.post("/emails/send", mail()).json()["id"]
+        email_id = send(api)
         record_results(
             [
                 SendResult(email_claim, DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok")))
@@ -511,10 +496,10 @@ class TestConcurrency:
             if email.status == "cancelled":
                 cancelled += 1
                 assert (codes, recipients & claimed) == ({200}, set())
-                assert kinds(email.id) == ["scheduled", "cancelled"]
+                assert event_kinds(email.id) == ["scheduled", "cancelled"]
             else:
                 assert (email.status, codes, recipients <= claimed) == ("queued", {409}, True)
-                assert kinds(email.id) == ["scheduled", "queued"]
+                assert event_kinds(email.id) == ["scheduled", "queued"]
         assert Usage.objects.get().used == self.EMAILS - cancelled
         expected = {"status.cancelled": cancelled, "status.queued": self.EMAILS - cancelled}
         expected |= {"recipients.accepted": 3 * self.EMAILS, "recipients.cancelled": 3 * cancelled}

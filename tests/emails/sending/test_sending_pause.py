@@ -7,8 +7,7 @@ from config import health
 from emails.models import QueueEntry
 from emails.sending.sending_pause import is_sending_paused
 from tests.conftest import mail
-from tests.emails.builders import claim_entries
-from tests.emails.sending.test_queue import accept
+from tests.emails.builders import accept, claim_entries
 
 pytestmark = pytest.mark.django_db
 

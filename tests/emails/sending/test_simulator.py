@@ -10,7 +10,8 @@ from emails.sending.transports import configured_transport
 from lib.worker.lease_queue import Stage
 from lib.worker.leases import Lease, boot_seconds
 from suppressions.models import Suppression
-from tests.conftest import Api, mail
+from tests.conftest import Api
+from tests.emails.builders import send
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +44,7 @@ def run(settings):
 )
 @pytest.mark.parametrize("label", ["", "+mine"])
 def test_a_simulated_recipient_has_the_outcome_of_its_name(api: Api, run, name, status, events, label):
-    email_id = api.post("/emails/send", mail(to=f"{name}{label}@simulator.test")).json()["id"]
+    email_id = send(api, to=f"{name}{label}@simulator.test")
     run()
     found = api.get(f"/emails/{email_id}").json()
     event_types = [event["eventType"] for event in api.get(f"/emails/{email_id}/events").json()["data"]]
@@ -53,7 +54,7 @@ def test_a_simulated_recipient_has_the_outcome_of_its_name(api: Api, run, name, 
 
 
 def test_the_deferred_recipient_accepts_the_third_attempt(api: Api, run):
-    email_id = api.post("/emails/send", mail(to="deferred@simulator.test")).json()["id"]
+    email_id = send(api, to="deferred@simulator.test")
     for status in ("queued", "queued", "delivered"):
         run()
         assert api.get(f"/emails/{email_id}").json()["status"] == status

@@ -4,13 +4,13 @@ import pytest
 
 from analytics import counters
 from delivery.transports.relay import inbox_transport
-from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
 from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Api, mail
-from tests.emails.builders import claim_entries
+from tests.emails.builders import claim_entries, nothing_was_written, send
 from tests.emails.sending.test_schedule import later, make_due
 from workspaces.models import Usage
 
@@ -24,11 +24,6 @@ def sending(monkeypatch) -> EmailQueueWork:
     """Return queue work that claims; nothing is sent."""
     monkeypatch.setattr("emails.sending.sending.PROMOTE_EVERY_SECONDS", 0)
     return EmailQueueWork(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
-
-
-def nothing_was_written() -> bool:
-    written = (Email, Recipient, QueueEntry, Event, Acceptance, Content)
-    return not any(model.objects.exists() for model in written) and not Usage.objects.filter(used__gt=0).exists()
 
 
 class TestAcceptance:
@@ -119,7 +114,7 @@ class TestClaim:
         assert QueueEntry.objects.count() == 1
 
     def test_the_timeline_contains_the_failure_of_the_recipient(self, api: Api, sending):
-        email_id = api.post("/emails/send", mail()).json()["id"]
+        email_id = send(api)
         api.post("/suppressions", {"email": "ada@example.com"})
         assert sending.claim(100).jobs == []
         *_, event = api.get(f"/emails/{email_id}/events").json()["data"]

@@ -5,30 +5,17 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Acceptance, Email
-from emails.sending.outcomes import SendResult, record_results
 from inbound.inbox.models import CaughtMail
 from inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
 from tests.conftest import mail
-from tests.emails.builders import claim_entries
+from tests.emails.builders import deliver_all, send
 from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
-OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
-
-
-def send(api, **fields):
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
-
-
-def deliver():
-    record_results([SendResult(email_claim, OK) for email_claim in claim_entries(1000)])
 
 
 def erase(address, capsys):
@@ -56,7 +43,7 @@ def test_only_the_suppression_of_an_erased_address_is_left(api, alice, capsys):
     }
     assert api.post("/emails/batch", body, idempotency_key="k").status_code == 202
     send(api, to=["bob@example.com"], cc=["ada@example.com"], subject="For ada@example.com")
-    deliver()
+    deliver_all()
     Suppression.objects.create(workspace=alice.workspace, email="ada@example.com", address_key="ada@example.com")
     assert {"emails_email", "webhooks_webhookevent", "emails_acceptance"} <= tables_containing("ada@example.com")
 
@@ -75,7 +62,7 @@ def test_pending_webhook_deliveries_of_the_address_are_deleted(api, alice, capsy
     create_webhook(alice.workspace, url="http://127.0.0.1:9/hook", events=["delivered"])
     send(api, to="ada@example.com")
     send(api, to="bob@example.com")
-    deliver()
+    deliver_all()
     erase("ada@example.com", capsys)
     (event,) = WebhookEvent.objects.all()
     assert "bob@example.com" in event.body
@@ -85,7 +72,7 @@ def test_pending_webhook_deliveries_of_the_address_are_deleted(api, alice, capsy
 
 def test_erasure_keeps_the_counters(api, alice, capsys):
     send(api, to="ada@example.com")
-    deliver()
+    deliver_all()
     before = api.get("/analytics").json()
     erase("ada@example.com", capsys)
     assert api.get("/analytics").json() == before
@@ -97,7 +84,7 @@ def test_emails_in_progress_are_kept_and_reported(api, capsys):
     id_ = send(api, to="ada@example.com")
     assert "0 emails erased.\n1 still in progress" in erase("ada@example.com", capsys)
     assert Email.objects.get().id == id_
-    deliver()
+    deliver_all()
     assert erase("ada@example.com", capsys) == "1 emails erased.\n"
     assert erase("ada@example.com", capsys) == "0 emails erased.\n"
 
@@ -105,7 +92,7 @@ def test_emails_in_progress_are_kept_and_reported(api, capsys):
 def test_erasure_covers_all_workspaces_and_the_audit_log_has_no_address(api, bobs_api, alice, bob, capsys):
     send(api, to="ada@example.com")
     send(bobs_api, to="ada@example.com", **{"from": "x@bob.example"})
-    deliver()
+    deliver_all()
     erase("ada@example.com", capsys)
     assert not Email.objects.exists()
     for workspace in (alice.workspace, bob.workspace):
@@ -134,14 +121,14 @@ def test_an_invalid_address_is_refused():
 def test_idempotency_keys_that_contain_the_address_are_deleted(api, capsys):
     for key in ("welcome-Ada@Example.com-1", "ada@example.com", "k"):
         api.post("/emails/send", mail(to="bo@example.com"), idempotency_key=key)
-    deliver()
+    deliver_all()
     erase("ada@example.com", capsys)
     assert list(Acceptance.objects.values_list("key", flat=True)) == ["k"]
 
 
 def test_an_idempotency_key_still_replays_after_erasure(api, alice, capsys):
     first = api.post("/emails/send", mail(to="ada@example.com"), idempotency_key="k")
-    deliver()
+    deliver_all()
     erase("ada@example.com", capsys)
     again = api.post("/emails/send", mail(to="ada@example.com"), idempotency_key="k")
     assert again.json()["id"] == first.json()["id"]

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from analytics import counters
 from analytics.models import DailyCounter
-from tests.emails.test_stats import BOUNCED, LATER, OK, deliver, send
+from tests.emails.builders import BOUNCED, LATER, OK, deliver, send
 
 pytestmark = pytest.mark.django_db
 

@@ -20,13 +20,11 @@ from emails.upkeep import retention
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
-from tests.emails.builders import claim_entries
+from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
 from workspaces.api import authentication
 from workspaces.models import Workspace
 from workspaces.retention import sweep
 
-OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
-BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
 FILE = {"filename": "a.txt", "content": "QQ=="}
 DAYS = {"free": 7, "pro": 90, "enterprise": 365}
 LONG_AGO = timedelta(days=1000)
@@ -36,16 +34,6 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture(autouse=True)
 def _no_rest_between_batches(monkeypatch):
     monkeypatch.setattr("workspaces.retention.REST_RATIO", 0.0)
-
-
-def send(api, **fields):
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
-
-
-def deliver(outcome=OK):
-    record_results([SendResult(email_claim, outcome) for email_claim in claim_entries()])
 
 
 def age(by, **filters):
@@ -71,7 +59,7 @@ class TestDeletion:
     def test_an_email_is_deleted_after_the_retention_of_its_plan(self, api: Api, alice: Account, plan, days):
         change_plan(alice.workspace, plan)
         kept, expired = send(api), send(api)
-        deliver()
+        deliver_all()
         age(timedelta(days=days) - MINUTE, id=kept)
         age(timedelta(days=days) + MINUTE, id=expired)
         expire()
@@ -79,7 +67,7 @@ class TestDeletion:
 
     def test_all_rows_of_the_email_are_deleted_and_its_paths_are_404(self, api: Api):
         email_id = send(api, attachments=[FILE], cc=["c@example.com"])
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         expire()
         assert not any(model.objects.exists() for model in (Email, Recipient, Event, Content, Attachment))
@@ -96,7 +84,7 @@ class TestDeletion:
     @pytest.mark.parametrize("outcome", [OK, BOUNCED])
     def test_failed_emails_are_deleted_like_delivered_ones(self, api: Api, outcome):
         send(api)
-        deliver(outcome)
+        deliver_all(outcome)
         age(LONG_AGO)
         expire()
         assert not Email.objects.exists()
@@ -127,7 +115,7 @@ class TestDeletion:
         monkeypatch.setattr(retention, "BATCH_SIZE", 2)
         for number in range(5):
             send(api, to=[f"{number}{letter}@example.com" for letter in "abc"[: 1 + number % 3]])
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         expire()
         assert not Email.objects.exists()
@@ -164,7 +152,7 @@ class TestKeptRows:
     def test_content_stays_until_its_last_email_is_deleted(self, api: Api):
         first = send(api, attachments=[FILE])
         second = api.post(f"/emails/{first}/resend").json()["id"]
-        deliver()
+        deliver_all()
         age(LONG_AGO, id=first)
         expire()
         assert api.get(f"/emails/{second}").json()["attachments"][0]["filename"] == "a.txt"
@@ -175,7 +163,7 @@ class TestKeptRows:
     def test_analytics_stay_and_the_list_counts_existing_emails(self, api: Api):
         for outcome in (OK, OK, BOUNCED):
             send(api)
-            deliver(outcome)
+            deliver_all(outcome)
         before = api.get("/analytics").json(), api.get("/analytics/daily").json(), api.get("/queue/stats").json()
         # A negative age instead of age(): emails moved to another hour would not match their counters.
         for _ in retention.delete_expired_emails(Workspace.objects.get().id, timedelta(hours=-1)):
@@ -191,7 +179,7 @@ class TestKeptRows:
         body = mail(idempotencyKey="once")
         first = api.post("/emails/send", body).json()
         used = api.get("/me").json()["quota"]["used"]
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         expire()
         again = api.post("/emails/send", body)
@@ -204,7 +192,7 @@ class TestKeptRows:
         change_plan(bob.workspace, "free")
         mine = send(api)
         send(bobs_api, **{"from": "x@bob.example"})
-        deliver()
+        deliver_all()
         age(timedelta(days=8))
         expire()
         assert [email.id for email in Email.objects.all()] == [mine]
@@ -222,7 +210,7 @@ class TestTemplateVersions:
     def test_a_replaced_version_is_deleted_with_its_last_email(self, api: Api):
         template_id = api.post("/templates", self.TEMPLATE).json()["id"]
         send(api, html=None, templateId=template_id)
-        deliver()
+        deliver_all()
         api.patch(f"/templates/{template_id}", {"htmlContent": "<p>2</p>"})
         api.patch(f"/templates/{template_id}", {"htmlContent": "<p>3</p>"})
         assert self.versions() == ["<p>1</p>", "<p>3</p>"]
@@ -295,7 +283,7 @@ class TestConcurrency:
     def test_locked_emails_are_left_to_the_next_run(self, committed_workspace):
         api, _ = committed_workspace
         locked, unlocked = send(api), send(api)
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         with transaction.atomic():
             Recipient.objects.select_for_update().get(email=locked)
@@ -307,7 +295,7 @@ class TestConcurrency:
     def test_an_email_that_is_being_copied_stays(self, committed_workspace):
         api, _ = committed_workspace
         email_id = send(api)
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         with transaction.atomic():
             Email.objects.select_for_update(no_key=True).get(id=email_id)
@@ -317,7 +305,7 @@ class TestConcurrency:
     def test_a_cancellation_of_a_deleted_email_is_404(self, committed_workspace):
         api, _ = committed_workspace
         email = Email.objects.get(id=send(api))
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         expire()
         with pytest.raises(NotFound):
@@ -327,7 +315,7 @@ class TestConcurrency:
         """Foreign key checks reuse their first plan, which may have been made for an empty queue."""
         api, workspace = committed_workspace
         send(api)
-        deliver()
+        deliver_all()
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE emails_pending")
         with transaction.atomic(), connection.cursor() as cursor:
@@ -357,7 +345,7 @@ class TestConcurrency:
         api, workspace = committed_workspace
         for number in range(120):
             send(api, to=[f"{number}@example.com", "b@example.com"])
-        deliver()
+        deliver_all()
         age(LONG_AGO)
         done = threading.Event()
 

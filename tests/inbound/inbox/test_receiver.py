@@ -11,7 +11,7 @@ from emails.models import Recipient
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.receiver import serve
 from tests.conftest import make_account, make_domain
-from tests.emails.sending.test_queue import accept
+from tests.emails.builders import accept
 from tests.stack.stack import free_port, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
