@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from delivery.message.compose import Placement
 from emails.states import EmailStatus
 from lib.model_fields import IdField
 from lib.worker.lease_queue import Stage
@@ -57,6 +58,9 @@ class Attachment(models.Model):
     filename = models.CharField(max_length=255)
     content_type = models.CharField(max_length=255)
     cid = models.CharField(max_length=255, null=True, help_text="Content-ID of an inline image")  # noqa: DJ001
+    placement = models.CharField(
+        max_length=16, choices=[(value, value) for value in Placement], db_default=Placement.ATTACHED
+    )
     size = models.PositiveIntegerField(help_text="bytes")
     data = models.BinaryField()
 
@@ -138,7 +142,7 @@ class Email(models.Model):
     @property
     def quota_units(self) -> int:
         """The quota units that the email used (QUOTA_UNIT)."""
-        return len(self.to) + len(self.cc) + len(self.bcc) if settings.QUOTA_UNIT == "recipient" else 1
+        return self.recipients.count() if settings.QUOTA_UNIT == "recipient" else 1
 
     @property
     def date(self) -> datetime:

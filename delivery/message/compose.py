@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from enum import StrEnum
 
 from delivery.message.dkim import SigningKey, sign
 from delivery.message.encoding import encode_bytes, encode_text
@@ -42,6 +43,18 @@ class Mailbox:
     spec: str
 
 
+class Placement(StrEnum):
+    """The place of a file in a message.
+
+    ALTERNATIVE: beside text and HTML, such as an invitation to a meeting. WHOLE: the only content, passed on unchanged,
+    such as a signed or encrypted message.
+    """
+
+    ATTACHED = "attached"
+    ALTERNATIVE = "alternative"
+    WHOLE = "whole"
+
+
 @dataclass(frozen=True)
 class File:
     """An attachment. With a content_id it is an inline image of the HTML."""
@@ -50,6 +63,7 @@ class File:
     content_type: str
     data: bytes
     content_id: str | None = None
+    placement: Placement = Placement.ATTACHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +152,11 @@ def _mailboxes(name: str, mailboxes: tuple[Mailbox, ...]) -> str:
 
 def _body(message: OutgoingMessage) -> Iterable[bytes]:
     """Nest mixed(related(alternative(text, html), inline images), attachments), omitting levels with one part."""
-    inline = [file for file in message.files if file.content_id and message.html]
-    attached = [file for file in message.files if not (file.content_id and message.html)]
+    if whole := next((file for file in message.files if file.placement is Placement.WHOLE), None):
+        return _whole(whole)
+    files = [file for file in message.files if file.placement is Placement.ATTACHED]
+    inline = [file for file in files if file.content_id and message.html]
+    attached = [file for file in files if not (file.content_id and message.html)]
     body = _text_parts(message)
     if inline:
         # RFC 2387 requires the type of the first part here.
@@ -150,15 +167,30 @@ def _body(message: OutgoingMessage) -> Iterable[bytes]:
     return body
 
 
+def _whole(file: File) -> Iterator[bytes]:
+    """Yield a body that is passed on unchanged: a signature covers the bytes of its parts."""
+    if not file.content_type.lower().startswith("multipart/"):
+        yield from _file(file, disposition="attachment")
+        return
+    yield f"{header_with_parameters('Content-Type', file.content_type)}\r\n\r\n".encode("ascii")
+    yield file.data
+
+
 def _text_parts(message: OutgoingMessage) -> Iterable[bytes]:
-    if not message.html:
+    alternatives = [file for file in message.files if file.placement is Placement.ALTERNATIVE]
+    if not message.html and not alternatives:
         # compose() adds the last line end.
         return _text(
             "plain",
             message.text if message.files else message.text.removesuffix("\n").removesuffix("\r"),
         )
     plain = _text("plain", message.text or html_to_text(message.html))
-    return _multipart(message, "alternative", [plain, _text("html", message.html)])
+    html = [_text("html", message.html)] if message.html else []
+    # A mail program shows the last alternative that it knows. One that knows calendars shows an invitation with its
+    # text or HTML; all other types are shown instead of it.
+    last = [_alternative(file) for file in alternatives if file.content_type.lower().startswith("text/calendar")]
+    first = [_alternative(file) for file in alternatives if not file.content_type.lower().startswith("text/calendar")]
+    return _multipart(message, "alternative", [plain, *first, *html, *last])
 
 
 def _multipart(message: OutgoingMessage, subtype: str, parts: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
@@ -177,6 +209,12 @@ def _text(subtype: str, text: str) -> Iterator[bytes]:
     encoding, pieces = encode_text(text)
     yield f"Content-Type: text/{subtype}; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n".encode()
     yield from pieces
+
+
+def _alternative(file: File) -> Iterator[bytes]:
+    yield header_with_parameters("Content-Type", _content_type(file)).encode("ascii")
+    yield b"\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+    yield from encode_bytes(file.data)
 
 
 def _file(file: File, *, disposition: str) -> Iterator[bytes]:

@@ -17,7 +17,11 @@ FieldAddress = tuple[str, str]
 
 @dataclass(frozen=True)
 class Draft:
-    """One email as requested. template is an id or an alias; with a template, subject may be None."""
+    """One email as requested.
+
+    template: an id or an alias; with a template, subject may be None. envelope: the lower-case addr-specs that receive
+    the message, where To and Cc name others too; None means all addresses.
+    """
 
     sender: Address
     to: tuple[Address, ...]
@@ -37,12 +41,18 @@ class Draft:
     track_clicks: bool = True
     scheduled_for: datetime | None = None
     entrance: Entrance = Entrance.API
+    envelope: frozenset[str] | None = None
+
+    def is_recipient(self, address: Address) -> bool:
+        """Return whether an address of to, cc or bcc receives the message."""
+        return self.envelope is None or address.spec.lower() in self.envelope
 
     def field_addresses(self) -> Iterator[FieldAddress]:
-        """Yield every addr-spec with its field, such as `cc[0]`."""
+        """Yield every recipient's addr-spec with its field, such as `cc[0]`."""
         for name in ("to", "cc", "bcc"):
             for index, address in enumerate(getattr(self, name)):
-                yield f"{name}[{index}]", address.spec
+                if self.is_recipient(address):
+                    yield f"{name}[{index}]", address.spec
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,9 @@ def new_email(draft: Draft, *, subject: str, shared: SharedFields) -> NewEmail:
         subject=subject,
         metadata=draft.metadata,
         template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
-        recipients=[NewRecipient(kind, address.spec) for kind, group in kinds for address in group],
+        recipients=[
+            NewRecipient(kind, address.spec) for kind, group in kinds for address in filter(draft.is_recipient, group)
+        ],
     )
 
 

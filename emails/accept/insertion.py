@@ -200,7 +200,13 @@ def insert_attachments(contents: Sequence[NewContent]) -> None:
 
 def _columns(file: File) -> dict[str, Any]:
     # content_id is the column of the foreign key.
-    return {"filename": file.filename, "content_type": file.content_type, "cid": file.content_id, "data": file.data}
+    return {
+        "filename": file.filename,
+        "content_type": file.content_type,
+        "cid": file.content_id,
+        "placement": file.placement,
+        "data": file.data,
+    }
 
 
 def _content_row(content: NewContent) -> dict[str, str]:

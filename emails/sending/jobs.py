@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from delivery.message.compose import File
+from delivery.message.compose import File, Placement
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Attachment, Content
 from emails.sending.queue import EmailClaim
@@ -116,6 +116,6 @@ def _fit_memory(jobs: Iterable[SendJob], memory_bytes: int) -> Iterator[SendJob]
 def _read_files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
     files: dict[str, tuple[File, ...]] = {}
     for row in Attachment.objects.filter(content__in=content_ids).order_by("content_id", "position"):
-        file = File(row.filename, row.content_type, bytes(row.data), row.cid)
+        file = File(row.filename, row.content_type, bytes(row.data), row.cid, Placement(row.placement))
         files[row.content_id] = (*files.get(row.content_id, ()), file)
     return files

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from delivery.message.compose import File, Mailbox, OutgoingMessage, compose
+from delivery.message.compose import File, Mailbox, OutgoingMessage, Placement, compose
 from delivery.message.dkim import SigningKey
 from delivery.message.errors import UnsafeHeader
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address
@@ -290,3 +290,44 @@ class TestFiles:
             tracemalloc.stop()
         assert size > 14_000_000
         assert peak < 2.5 * size
+
+
+INVITATION = File("", "text/calendar; method=REQUEST", b"BEGIN:VCALENDAR", placement=Placement.ALTERNATIVE)
+AMP = File("", "text/x-amp-html", b"<html amp4email>", placement=Placement.ALTERNATIVE)
+
+
+def test_an_invitation_is_the_last_alternative():
+    message = parsed(compose(outgoing_message(files=(INVITATION,))))
+    assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/html", "text/calendar"]
+    invitation = list(message.iter_parts())[-1]
+    assert invitation.get_param("method") == "REQUEST"
+    assert invitation.get_payload(decode=True) == b"BEGIN:VCALENDAR"
+    assert invitation["Content-Disposition"] is None
+
+
+def test_an_invitation_is_an_alternative_of_plain_text_too():
+    message = parsed(compose(outgoing_message(html="", text="Hi", files=(INVITATION,))))
+    assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/calendar"]
+
+
+def test_other_alternatives_are_shown_instead_of_the_html_only_by_programs_that_prefer_them():
+    message = parsed(compose(outgoing_message(files=(AMP, INVITATION))))
+    kinds = [part.get_content_type() for part in message.iter_parts()]
+    assert kinds == ["text/plain", "text/x-amp-html", "text/html", "text/calendar"]
+
+
+def test_a_signed_body_keeps_its_bytes():
+    body = b"--b\r\nContent-Type: text/plain\r\n\r\nSigned. \r\n--b\r\nContent-Type: x/y\r\n\r\nsig\r\n--b--"
+    content_type = 'multipart/signed; protocol="application/pgp-signature"; micalg=pgp-sha256; boundary="b"'
+    source = compose(outgoing_message(files=(File("", content_type, body, placement=Placement.WHOLE),)))
+    head, _, rest = source.partition(b"\r\n\r\n")
+    assert rest == body + b"\r\n"
+    assert parsed(source).get_content_type() == "multipart/signed"
+    assert head.count(b"Content-Type:") == 1
+
+
+def test_an_encrypted_message_is_the_only_part():
+    file = File("smime.p7m", "application/pkcs7-mime; smime-type=enveloped-data", b"\0\1", placement=Placement.WHOLE)
+    message = parsed(compose(outgoing_message(files=(file,))))
+    assert message.get_content_type() == "application/pkcs7-mime"
+    assert message.get_payload(decode=True) == b"\0\1"
