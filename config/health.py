@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from config.doctor.web_probe import describe_arrival
 from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
@@ -45,7 +46,7 @@ READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_t
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "ok"} | describe_arrival(request))
 
 
 def readyz(request: HttpRequest) -> HttpResponse:

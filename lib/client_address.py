@@ -36,6 +36,12 @@ def client_network(address: Address) -> str:
     return str(address)
 
 
+def is_trusted_proxy(peer: str) -> bool:
+    """Return whether the peer of a request is in TRUSTED_PROXIES."""
+    address = _parse(peer)
+    return address is not None and _is_trusted(address)
+
+
 def _is_trusted(address: Address) -> bool:
     return any(address in network for network in settings.TRUSTED_PROXIES)
 

@@ -35,7 +35,7 @@ class LookupStatus(Enum):
 class DnsAnswer:
     """The records of one name and type.
 
-    records, by type: TXT the joined strings of each record; MX (preference, host); A, AAAA, CNAME, NS texts.
+    records, by type: TXT the joined strings of each record; MX (preference, host); A, AAAA, CNAME, NS, PTR texts.
     Host names are in lower case without the root dot; the host of a null MX is "".
     canonical_name: the name at the end of the CNAME chain.
     ttl_seconds: time the records may be cached; 0 without records.
@@ -84,7 +84,7 @@ def _record(data: Any) -> Any:
             return b"".join(data.strings).decode("utf-8", "replace")
         case "MX":
             return data.preference, _host(data.exchange)
-        case "CNAME" | "NS":
+        case "CNAME" | "NS" | "PTR":
             return _host(data.target)
         case _:
             return data.to_text()

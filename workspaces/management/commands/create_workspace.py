@@ -1,14 +1,12 @@
 """Command create_workspace: create an account and a workspace, for scripts."""
 
 import json
-import sys
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.core.validators import validate_email
 from django.db import transaction
 
+from workspaces.management.accounts import add_account_arguments, read_account
 from workspaces.models import User
 from workspaces.plans import PLANS
 from workspaces.services import create_account, create_workspace
@@ -19,21 +17,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True)
-        parser.add_argument("--email", required=True)
-        password = parser.add_mutually_exclusive_group(required=True)
-        password.add_argument("--password")
-        password.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+        add_account_arguments(parser)
         parser.add_argument("--plan", required=True, choices=list(PLANS))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        email = options["email"].strip().lower()
-        try:
-            validate_email(email)
-        except ValidationError as error:
-            raise CommandError(f"{options['email']!r} is not an email address.") from error
-        password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else options["password"]
-        if not password:
-            raise CommandError("The password is empty.")
+        email, password = read_account(options)
         workspace = self.workspace(email, password, options["name"], options["plan"])
         self.stdout.write(json.dumps({"workspaceId": workspace.id}))
 

@@ -1,0 +1,65 @@
+"""The table of checks of `manage.py doctor`, in the order of the report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from config.doctor import installation, mail, web
+from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed
+from config.doctor.diagnosis import skipped as skip
+
+
+@dataclass(frozen=True)
+class DoctorCheck:
+    """needs: the check without whose success this one cannot run."""
+
+    name: str
+    diagnose: Callable[[DoctorOptions], Diagnosis]
+    needs: str = ""
+
+
+CHECKS = (
+    DoctorCheck("settings", installation.check_settings),
+    DoctorCheck("database", installation.check_database),
+    DoctorCheck("database_version", installation.check_database_version, needs="database"),
+    DoctorCheck("extension", installation.check_extension, needs="database"),
+    DoctorCheck("synchronous_commit", installation.check_synchronous_commit, needs="database"),
+    DoctorCheck("migrations", installation.check_migrations, needs="database"),
+    DoctorCheck("clock", installation.check_clock, needs="database"),
+    DoctorCheck("redis", installation.check_redis),
+    DoctorCheck("workers", installation.check_workers, needs="redis"),
+    DoctorCheck("transport", installation.check_transport, needs="redis"),
+    DoctorCheck("queue", installation.check_queue, needs="migrations"),
+    DoctorCheck("public_url", web.check_public_url),
+    DoctorCheck("proxy", web.check_proxy, needs="public_url"),
+    DoctorCheck("port_25", mail.check_port_25),
+    DoctorCheck("ehlo_name", mail.check_ehlo_forward),
+    DoctorCheck("reverse_dns", mail.check_ehlo_reverse, needs="ehlo_name"),
+    DoctorCheck("relay", mail.check_relay, needs="settings"),
+    DoctorCheck("spf", mail.check_spf, needs="settings"),
+    DoctorCheck("return_path", mail.check_return_path),
+    DoctorCheck("inbound", mail.check_inbound, needs="return_path"),
+    DoctorCheck("disk", installation.check_disk),
+    DoctorCheck("backups", installation.check_backups),
+)
+
+
+def run_checks(options: DoctorOptions) -> dict[str, Diagnosis]:
+    """Run all checks; return the diagnoses by the name of the check."""
+    diagnoses: dict[str, Diagnosis] = {}
+    for check in CHECKS:
+        needed = diagnoses.get(check.needs)
+        if needed and needed.verdict in {Verdict.FAILED, Verdict.SKIPPED}:
+            diagnoses[check.name] = skip(f"Not checked, because {check.needs} is {needed.verdict}.")
+        else:
+            diagnoses[check.name] = _diagnose(check, options)
+    return diagnoses
+
+
+def _diagnose(check: DoctorCheck, options: DoctorOptions) -> Diagnosis:
+    try:
+        return check.diagnose(options)
+    except Exception as error:  # noqa: BLE001 - one broken check must not hide the others
+        return failed(
+            f"The check failed: {type(error).__name__}: {error}",
+            remedy="Correct the other faults first, and run it again.",
+        )

@@ -1,0 +1,378 @@
+"""`manage.py doctor` finds planted faults and names their remedies, and finds nothing in a sound installation.
+
+DNS answers come from the name server of the tests; PostgreSQL, Redis, the TLS proxy, web, inbound and the relay are
+real.
+"""
+
+import json
+import os
+import ssl
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from http.server import ThreadingHTTPServer
+from io import StringIO
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import time_machine
+import trustme
+from aiosmtpd.controller import Controller
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+from redis import Redis
+
+from config.doctor.diagnosis import DoctorOptions, Verdict
+from config.doctor.table import CHECKS, run_checks
+from config.heartbeats import PREFIX, send_heartbeat
+from emails.models import QueueEntry
+from tests.config.test_start import start
+from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
+from tests.inbound.fixtures import run_receiver
+from tests.lib.nameserver import NameServer
+from tests.stack.stack import free_port
+
+HOST = "mail.example.com"
+ZONES = {
+    HOST: {"A": ["127.0.0.1"]},
+    "1.0.0.127.in-addr.arpa": {"PTR": [f"{HOST}."]},
+    "example.com": {"TXT": ['"v=spf1 ip4:127.0.0.1 -all"']},
+    "bounce.example.com": {"MX": [f"10 {HOST}."]},
+    "gmail.com": {"MX": [f"5 {HOST}."]},
+}
+PROXIES = [ip_network("127.0.0.0/8")]
+
+
+@dataclass
+class Installation:
+    """A sound installation, to plant faults in."""
+
+    settings: Any
+    dns: NameServer
+    proxy: TlsProxy
+    redis: Any
+    context: ssl.SSLContext
+    api: Any
+    directory: Path
+    stack: ExitStack
+
+    def use_certificate_for(self, name: str) -> None:
+        trustme.CA().issue_cert(name).configure_cert(self.context)
+
+
+@pytest.fixture
+def installation(settings, monkeypatch, tmp_path, api):
+    ca = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert(HOST).configure_cert(context)
+    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    with ExitStack() as stack:
+        dns = stack.enter_context(NameServer(ZONES))
+        receiver = stack.enter_context(run_receiver())
+        web_port = stack.enter_context(web_server())
+        proxy = TlsProxy(context)
+        proxy.upstream = web_port
+        stack.enter_context(serving(proxy.server))
+        configure(settings, monkeypatch, dns=dns, public_port=proxy.port, smtp_port=receiver.number)
+        send_heartbeat(None)
+        with connection.cursor() as cursor:
+            cursor.execute("SET synchronous_commit = on")
+        with Redis.from_url(settings.REDIS_URL) as client:
+            yield Installation(settings, dns, proxy, client, context, api, tmp_path, stack)
+            client.flushdb()
+
+
+def configure(settings, monkeypatch, *, dns, public_port, smtp_port):
+    values = {
+        "PUBLIC_URL": f"https://{HOST}:{public_port}",
+        "SYSTEM_FROM": "Example Mail <no-reply@example.com>",
+        "SPF_MECHANISMS": "ip4:127.0.0.1",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+        setattr(settings, name, value)
+    settings.EMBEDDED, settings.SECURE = False, True
+    settings.ALLOWED_HOSTS = [HOST, "testserver"]
+    settings.TRUSTED_PROXIES = PROXIES
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.EHLO_NAME, settings.RETURN_PATH_DOMAIN = HOST, "bounce.example.com"
+    settings.DELIVERY_TRANSPORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = "direct", True
+    settings.DIRECT_SMTP_PORT, settings.DNS_SERVERS = smtp_port, [dns.address]
+
+
+def diagnose(**options):
+    return run_checks(DoctorOptions(probe_domains=("gmail.com",), min_free_gib=0.001, **options))
+
+
+def test_a_sound_installation_has_no_fault(installation):
+    (installation.directory / "backup.dump").write_bytes(b"PGDMP")
+    diagnoses = diagnose(backups=installation.directory)
+    assert {name: one for name, one in diagnoses.items() if one.verdict is not Verdict.OK} == {
+        "relay": diagnoses["relay"]
+    }
+    assert diagnoses["relay"].verdict is Verdict.SKIPPED
+    assert list(diagnoses) == [check.name for check in CHECKS]
+
+
+def remove_extension(_):
+    with connection.cursor() as cursor:
+        cursor.execute("DROP EXTENSION pg_trgm CASCADE")
+
+
+def switch_synchronous_commit_off(_):
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+
+
+def forget_migration(_):
+    MigrationRecorder.Migration.objects.filter(app="emails").order_by("-id").first().delete()
+
+
+def stop_redis(installation):
+    installation.settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
+
+
+def set_clock_back(installation):
+    installation.stack.enter_context(time_machine.travel(timezone.now() - timedelta(minutes=10)))
+
+
+def stop_workers(installation):
+    installation.redis.delete(*installation.redis.scan_iter(match=f"{PREFIX}*"))
+
+
+def reject_login(_):
+    send_heartbeat("The relay rejects the login in SMTP_URL.")
+
+
+def delay_recipient(installation):
+    body = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
+    assert installation.api.post("/emails/send", body).status_code == 202
+    QueueEntry.objects.update(due_at=timezone.now() - timedelta(hours=1))
+
+
+def weaken_token(installation):
+    installation.settings.METRICS_TOKEN = "hunter2"
+
+
+def remove_name(installation):
+    installation.dns.remove(HOST)
+
+
+def use_other_certificate(installation):
+    installation.use_certificate_for("other.example.com")
+
+
+def stop_proxy(installation):
+    installation.settings.PUBLIC_URL = f"https://{HOST}:{free_port()}"
+
+
+def serve_other_site(installation):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), OtherSite)
+    installation.proxy.upstream = installation.stack.enter_context(serving(server))
+
+
+def distrust_proxy(installation):
+    installation.settings.TRUSTED_PROXIES = []
+
+
+def forward_no_scheme(installation):
+    del installation.proxy.forwarded["X-Forwarded-Proto"]
+
+
+def forward_no_client(installation):
+    del installation.proxy.forwarded["X-Forwarded-For"]
+
+
+def allow_no_host(installation):
+    installation.settings.ALLOWED_HOSTS = ["other.example.com"]
+
+
+def block_port_25(installation):
+    installation.settings.DIRECT_SMTP_PORT = free_port()
+
+
+def forget_ehlo_name(installation):
+    installation.settings.EHLO_NAME = "localhost"
+
+
+def use_unknown_ehlo_name(installation):
+    installation.settings.EHLO_NAME = "mx9.example.com"
+
+
+def change_reverse_dns(installation):
+    installation.dns.put("1.0.0.127.in-addr.arpa", {"PTR": ["vps-7.hoster.example."]})
+
+
+def remove_spf(installation):
+    installation.dns.put("example.com", {"TXT": ['"site-verification=1"']})
+
+
+def remove_mx(installation):
+    installation.dns.remove("bounce.example.com")
+
+
+def forget_return_path_domain(installation):
+    installation.settings.RETURN_PATH_DOMAIN = "bounce.localhost"
+
+
+class RejectingHandler:
+    async def handle_RCPT(self, *_: Any) -> str:  # noqa: N802 - aiosmtpd's name
+        return "550 5.7.1 Relaying denied"
+
+
+@contextmanager
+def other_mail_server():
+    controller = Controller(RejectingHandler(), hostname="127.0.0.1", port=free_port())
+    controller.start()
+    try:
+        yield controller.port
+    finally:
+        controller.stop()
+
+
+def lead_mx_elsewhere(installation):
+    installation.settings.DIRECT_SMTP_PORT = installation.stack.enter_context(other_mail_server())
+
+
+def use_relay(installation, url):
+    installation.settings.DELIVERY_TRANSPORT, installation.settings.SMTP_URL = "smtp", url
+
+
+def use_relay_with_invalid_certificate(installation):
+    use_relay(installation, f"smtps://127.0.0.1:{installation.proxy.port}")
+
+
+def use_relay_without_tls(installation):
+    port = installation.stack.enter_context(other_mail_server())
+    use_relay(installation, f"smtp://user:secret-password@127.0.0.1:{port}")
+
+
+def stop_relay(installation):
+    use_relay(installation, f"smtp://127.0.0.1:{free_port()}")
+
+
+FAULTS = [
+    (weaken_token, "settings", "METRICS_TOKEN is too easy to guess", "Correct these settings"),
+    (remove_extension, "extension", "lacks the extension pg_trgm", "CREATE EXTENSION pg_trgm"),
+    (switch_synchronous_commit_off, "synchronous_commit", "is off", "Set synchronous_commit = on"),
+    (forget_migration, "migrations", "1 database migrations", "Run manage.py migrate"),
+    (set_clock_back, "clock", "differ by 600 seconds", "NTP"),
+    (stop_redis, "redis", "Redis does not respond", "REDIS_URL"),
+    (stop_workers, "workers", "No worker process", "Start manage.py worker"),
+    (reject_login, "transport", "The relay rejects the login", "Correct SMTP_URL"),
+    (delay_recipient, "queue", "no worker is sending", "Start workers"),
+    (remove_name, "public_url", f"{HOST} has no address", f"Publish A or AAAA records for {HOST}"),
+    (use_other_certificate, "public_url", "certificate", f"Renew the certificate for {HOST}"),
+    (stop_proxy, "public_url", "cannot be reached", "Start the reverse proxy"),
+    (serve_other_site, "public_url", "Another service answers", "SECRET_KEY"),
+    (allow_no_host, "public_url", f"Web rejects the host {HOST}", f"Add {HOST} to ALLOWED_HOSTS"),
+    (distrust_proxy, "proxy", "not a trusted proxy", "Add 127.0.0.1 or its network to TRUSTED_PROXIES"),
+    (forward_no_scheme, "proxy", "does not mark requests as https", "X-Forwarded-Proto to https"),
+    (forward_no_client, "proxy", "addresses of clients", "X-Forwarded-For"),
+    (block_port_25, "port_25", "on port 25", "open outgoing port 25"),
+    (forget_ehlo_name, "ehlo_name", "EHLO_NAME is localhost", "Set EHLO_NAME"),
+    (use_unknown_ehlo_name, "ehlo_name", "mx9.example.com has no address", "Publish an A record"),
+    (
+        change_reverse_dns,
+        "reverse_dns",
+        "resolves back to vps-7.hoster.example",
+        "Set the reverse DNS (PTR) of 127.0.0.1",
+    ),
+    (remove_spf, "spf", "No SPF record found", "v=spf1 ip4:127.0.0.1 ~all"),
+    (
+        remove_mx,
+        "return_path",
+        "no MX record",
+        f"Publish an MX record at bounce.example.com with preference 10 and the value {HOST}",
+    ),
+    (forget_return_path_domain, "return_path", "RETURN_PATH_DOMAIN is not set", "Set RETURN_PATH_DOMAIN"),
+    (lead_mx_elsewhere, "inbound", "550 5.7.1 Relaying denied", "Start manage.py inbound"),
+    (use_relay_with_invalid_certificate, "relay", "TLS with the host failed", "the relay's certificate"),
+    (use_relay_without_tls, "relay", "offers no TLS", "the relay's certificate"),
+    (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
+]
+
+
+@pytest.mark.parametrize(("plant", "check", "message", "remedy"), FAULTS, ids=[fault[0].__name__ for fault in FAULTS])
+def test_each_planted_fault_is_found_with_its_remedy(installation, plant, check, message, remedy):
+    plant(installation)
+    diagnosis = diagnose()[check]
+    assert diagnosis.verdict is Verdict.FAILED, diagnosis
+    assert message in diagnosis.message
+    assert remedy in diagnosis.remedy
+    assert "secret-password" not in diagnosis.message + diagnosis.remedy
+
+
+@pytest.mark.parametrize(
+    ("query", "verdict", "remedy"),
+    [("", Verdict.WARNING, "Use smtps:// or a relay with STARTTLS"), ("?tls=none", Verdict.OK, "")],
+    ids=["not intended", "intended"],
+)
+def test_a_relay_without_tls_is_a_warning_unless_the_setting_says_so(installation, query, verdict, remedy):
+    port = installation.stack.enter_context(other_mail_server())
+    use_relay(installation, f"smtp://127.0.0.1:{port}{query}")
+    diagnosis = diagnose()["relay"]
+    assert (diagnosis.verdict, remedy in diagnosis.remedy) == (verdict, True)
+
+
+@pytest.mark.django_db
+def test_a_full_disk_is_a_fault():
+    diagnosis = run_checks(DoctorOptions(min_free_gib=1e9))["disk"]
+    assert diagnosis.verdict is Verdict.FAILED
+    assert "Free disk space" in diagnosis.remedy
+
+
+@pytest.mark.parametrize(
+    ("age_hours", "verdict"), [(None, Verdict.FAILED), (25, Verdict.OK), (27, Verdict.FAILED)], ids=str
+)
+def test_a_missing_or_old_backup_is_a_fault(db, tmp_path, age_hours, verdict):
+    if age_hours:
+        (tmp_path / "backup.dump").write_bytes(b"PGDMP")
+        at = time.time() - age_hours * 3600
+        os.utime(tmp_path / "backup.dump", (at, at))
+    assert run_checks(DoctorOptions(backups=tmp_path))["backups"].verdict is verdict
+
+
+def test_the_report_names_each_remedy_and_the_exit_status_is_1(installation):
+    distrust_proxy(installation)
+    output = StringIO()
+    with pytest.raises(SystemExit) as exit_status:
+        call_command("doctor", "--probe-domains", "gmail.com", "--min-free-gib", "0.001", stdout=output)
+    assert exit_status.value.code == 1
+    assert "→ Add 127.0.0.1 or its network to TRUSTED_PROXIES and restart web." in output.getvalue()
+    assert output.getvalue().endswith("1 check failed.\n")
+
+
+def test_the_exit_status_is_0_and_the_output_is_not_red_without_a_fault(installation):
+    output = StringIO()
+    call_command("doctor", "--probe-domains", "gmail.com", "--min-free-gib", "0.001", stdout=output, force_color=True)
+    assert "\x1b[31;1m" not in output.getvalue()
+    assert output.getvalue().endswith("No check failed.\n")
+
+
+def test_doctor_runs_with_invalid_settings_and_without_a_database():
+    with NameServer() as dns:
+        run = start("manage.py", "doctor", "--json", "--probe-domains", "gmail.com", SECRET_KEY="changeme",
+                    DATABASE_URL=f"postgres://user:secret-password@127.0.0.1:{free_port()}/postrider",
+                    REDIS_URL=f"redis://:secret-password@127.0.0.1:{free_port()}/0",
+                    DNS_SERVERS=f"127.0.0.1:{dns.address[1]}")  # fmt: skip
+    assert run.returncode == 1, run.stderr
+    assert "secret-password" not in run.stdout + run.stderr
+    report = json.loads(run.stdout)
+    verdicts = {check["check"]: check["verdict"] for check in report["checks"]}
+    assert report["status"] == "failed"
+    assert [verdicts[name] for name in ("settings", "database", "redis", "public_url", "spf")] == ["failed"] * 4 + [
+        "skipped"
+    ]
+    assert {verdicts[name] for name in ("migrations", "workers", "proxy")} == {"skipped"}
+    assert all(check["remedy"] for check in report["checks"] if check["verdict"] == "failed")
+
+
+def test_an_unsigned_request_to_healthz_shows_nothing(client):
+    assert client.get("/healthz", headers={"X-Postrider-Probe": "forged"}).json() == {"status": "ok"}

@@ -1,0 +1,40 @@
+"""Arguments of the commands that create an account: its address and password."""
+
+import getpass
+import sys
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.core.validators import validate_email
+
+
+def add_account_arguments(parser: CommandParser, *, is_password_required: bool = True) -> None:
+    parser.add_argument("--email", required=True)
+    password = parser.add_mutually_exclusive_group(required=is_password_required)
+    password.add_argument("--password")
+    password.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+
+
+def read_account(options: dict[str, Any]) -> tuple[str, str]:
+    """Return address and password, prompting for a password that is not given. Raises CommandError."""
+    email = options["email"].strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise CommandError(f"{options['email']!r} is not an email address.") from error
+    password = _read_password(options)
+    if not password:
+        raise CommandError("The password is empty.")
+    return email, password
+
+
+def _read_password(options: dict[str, Any]) -> str:
+    if options["password_stdin"]:
+        return sys.stdin.readline().rstrip("\r\n")
+    if options["password"] is not None or not sys.stdin.isatty():
+        return options["password"] or ""
+    password = getpass.getpass("Password: ")
+    if getpass.getpass("Password (again): ") != password:
+        raise CommandError("The passwords differ.")
+    return password
