@@ -4,22 +4,43 @@ import gc
 import multiprocessing
 import os
 import shutil
+import signal
 import socket
 import struct
 import tempfile
 from contextlib import suppress
+from functools import partial
+from types import FrameType
 from typing import Any
 
 from gunicorn import util
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from config.web_stop import WAITING_FOR_PROXY, stage, stop_gracefully
+
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 # A client that sends or reads nothing for this long is disconnected; the reverse proxy handles slow clients.
 STALLED_SECONDS = 20
+# A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
+DECISION_SECONDS = 0.2
 
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
     """A threaded worker whose main thread never waits for a client, so that it always accepts connections."""
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        signal.signal(signal.SIGALRM, self.decide)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Service managers such as systemd send SIGTERM to all processes at once. This process still has to accept
+        # connections then: the arbiter sends another signal when the server stops (config.web_stop).
+        signal.setitimer(signal.ITIMER_REAL, DECISION_SECONDS)
+
+    def decide(self, sig: int, frame: FrameType | None) -> None:
+        """Exit, unless the whole server is about to stop."""
+        if stage() != WAITING_FOR_PROXY:
+            super().handle_exit(sig, frame)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
         is_kept = super().handle_request(req, conn)
@@ -63,6 +84,7 @@ if OWN_DIRECTORY:
 
 
 def when_ready(server: Any) -> None:
+    server.handle_term = partial(stop_gracefully, server)
     for listener in server.LISTENERS:
         limit_stalls(listener.sock)
     # Objects loaded before the fork are permanent: collecting them took a quarter of the time to accept a batch.

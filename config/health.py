@@ -1,7 +1,8 @@
 """Health checks `/healthz` and `/readyz`. Details are shown only to internal access.
 
 The service is not ready if the database is unavailable, recipients are overdue or a transport is paused; in embedded
-mode also if no worker is running (docs/decisions/0046). Redis does not matter: emails are accepted and sent without it.
+mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready (0091). Redis does
+not matter: emails are accepted and sent without it.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from config.doctor.web_probe import describe_arrival
 from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
+from config.web_stop import is_stopping
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
 from emails.sending.sending_pause import is_sending_paused
 from lib.redis_client import ask_redis
@@ -54,6 +56,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
         complaints = [complaint for check in READINESS_CHECKS if (complaint := check())]
     except Error:
         complaints = ["The database is not responding."]
+    if is_stopping():
+        complaints.append("This web server is stopping.")
     body: dict[str, Any] = {"status": "not ready" if complaints else "ready"}
     if has_internal_access(request):
         body |= {"complaints": complaints, "broker": has_broker()}

@@ -1,0 +1,162 @@
+"""Stops of the web server under load: every request is answered, and no connection is reset."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from tests.stack.stack import Stack, free_port, running_stack, wait_for
+from tests.standards.tools import program
+
+pytestmark = pytest.mark.stack
+# More than the processes accept, so that some connections are in the queue of the kernel.
+CLIENTS = 24
+REFUSED = "refused"
+STOP_DELAY_SECONDS = 2
+PROXY = """
+defaults
+  mode http
+  retries 0
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  timeout check 10s
+frontend web
+  bind 127.0.0.1:{port}
+  default_backend servers
+backend servers
+  option httpchk GET /readyz
+  http-check send hdr Host 127.0.0.1
+  default-server check inter 100ms fall 2 rise 1
+  server one 127.0.0.1:{one}
+  server two 127.0.0.1:{two}
+"""
+
+
+class Load:
+    """Clients that send one request after another, each with a new connection, until they are stopped."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.answers: Counter[str] = Counter()
+        self._is_stopped = threading.Event()
+        self._threads = [threading.Thread(target=self._run) for _ in range(CLIENTS)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait_for_answers(self, count: int) -> None:
+        wait_for(lambda: self.answers["200"] >= count, seconds=60, what=f"{count} answers")
+
+    def _run(self) -> None:
+        while not self._is_stopped.is_set():
+            self.answers[self._call()] += 1
+
+    def _call(self) -> str:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", "/healthz")
+            return str(connection.getresponse().status)
+        except ConnectionRefusedError:
+            self._is_stopped.set()
+            return REFUSED
+        except OSError as error:
+            return type(error).__name__
+        finally:
+            connection.close()
+
+
+@pytest.mark.parametrize("name", ["web", "service"])
+def test_a_stopping_server_answers_every_connection_that_it_opened(stack, name):
+    stack.start(name, WEB_CONCURRENCY="2")
+    with Load(int(stack.environment["PORT"])) as load:
+        load.wait_for_answers(200)
+        stack.processes[name].send_signal(signal.SIGTERM)
+        stack.processes[name].wait(60)
+    assert set(load.answers) == {"200", REFUSED}
+
+
+def test_a_signal_to_all_processes_is_a_graceful_stop_too(stack):
+    """Service managers such as systemd send SIGTERM to all processes of a service."""
+    stack.start("web", WEB_CONCURRENCY="2", WEB_STOP_DELAY="1")
+    with Load(int(stack.environment["PORT"])) as load:
+        load.wait_for_answers(200)
+        before = load.answers["200"]
+        os.killpg(stack.processes["web"].pid, signal.SIGTERM)
+        wait_for(lambda: not stack.is_ready(), seconds=10, what="the server is not ready")
+        load.wait_for_answers(before + 100)
+        stack.processes["web"].wait(60)
+    assert set(load.answers) == {"200", REFUSED}
+
+
+def test_a_stopping_server_is_healthy_but_not_ready(stack):
+    stack.start("worker", "web", WEB_STOP_DELAY="5")
+    wait_for(stack.is_ready, seconds=30, what="the server is ready")
+    stack.processes["web"].send_signal(signal.SIGTERM)
+    wait_for(lambda: not stack.is_ready(), seconds=3, what="the server is not ready")
+    assert stack.is_healthy()
+    assert stack.send().status == 202
+    # SIGINT ends the wait.
+    stack.processes["web"].send_signal(signal.SIGINT)
+    stack.processes["web"].wait(4)
+
+
+def test_a_rolling_restart_behind_a_proxy_fails_no_request(tmp_path):
+    ports = {"web-one": free_port(), "web-two": free_port()}
+    with running_stack(tmp_path, WEB_CONCURRENCY="2", WEB_STOP_DELAY=str(STOP_DELAY_SECONDS)) as stack:
+        port = int(stack.environment["PORT"])
+        with proxy(tmp_path, port=port, one=ports["web-one"], two=ports["web-two"]):
+            stack.start("worker")
+            for name, own_port in ports.items():
+                start(stack, name, own_port)
+            with Load(port) as load:
+                for name, own_port in ports.items():
+                    load.wait_for_answers(load.answers["200"] + 200)
+                    stopping = stack.processes.pop(name)
+                    stopping.send_signal(signal.SIGTERM)
+                    assert stopping.wait(60) == 0
+                    start(stack, name, own_port)
+                load.wait_for_answers(load.answers["200"] + 200)
+    assert set(load.answers) == {"200"}
+
+
+@contextmanager
+def proxy(folder: Path, **ports: int) -> Iterator[None]:
+    settings = folder / "haproxy.cfg"
+    settings.write_text(PROXY.format(**ports))
+    with (folder / "haproxy.log").open("wb") as log:
+        process = subprocess.Popen([program("haproxy", package="haproxy"), "-f", settings], stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def start(stack: Stack, name: str, port: int) -> None:
+    stack.start(name, PORT=str(port))
+    wait_for(lambda: is_ready(port), seconds=30, what="the server is ready")
+
+
+def is_ready(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 2):
+        connection = HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    return False
