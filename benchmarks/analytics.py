@@ -16,7 +16,7 @@ import psycopg
 
 from benchmarks.figures import record_figure
 from benchmarks.lists import COUNT_DAYS
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.stack.stack import Stack, running_stack
 
 DAYS = 90

@@ -18,7 +18,7 @@ from analytics.models import CounterDelta
 from config import health
 from domains.models import Domain
 from emails.models import Content, Email, Event, QueueEntry, Recipient
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from workspaces.api_key_secrets import parse_key, secret_matches
 from workspaces.models import ApiKey, Usage

@@ -21,7 +21,7 @@ import psycopg
 
 from benchmarks.batch import TEMPLATE, batch_body
 from benchmarks.figures import record_figure
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.stack.entries import EMAILS, count_entries
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 

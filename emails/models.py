@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from delivery.message.compose import Placement
 from emails.states import EmailStatus
 from lib.model_fields import IdField
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace

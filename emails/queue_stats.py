@@ -17,7 +17,7 @@ from analytics.counters import CounterChange
 from emails.states import EmailStatus, RecipientCounter
 from lib.ids import to_uuid
 from lib.ttl_cache import TTLCache
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from workspaces.models import Workspace
 
 # With a million rows not due the planner expects many due ones and starts parallel workers: that takes 30 ms, the

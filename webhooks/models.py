@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from webhooks.event_types import EVENT_TYPES
 from workspaces.models import Workspace
 

@@ -15,7 +15,7 @@ from lib.datetimes import format_datetime
 from lib.ids import new_id, to_uuid
 from lib.sql import run
 from lib.worker import wakeup
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from webhooks.event_types import EVENT_TYPES, wire_type
 from webhooks.models import Webhook
 from webhooks.sending.retries import WINDOW

@@ -11,7 +11,7 @@ from api.errors import NotFound
 from lib.ids import to_uuid
 from lib.sql import run
 from lib.worker import wakeup
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
 from webhooks.publish import NewWebhookEvent, insert_deliveries, publish_events
 from webhooks.samples import sample_for

@@ -16,7 +16,7 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
 from dashboard.ui.scoping import ScopedAdmin
 from lib.datetimes import parse_datetime
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from webhooks.models import PendingDelivery, WebhookDelivery
 from webhooks.services import replay_delivery
 

@@ -18,7 +18,7 @@ from emails.models import Attachment, Entrance
 from emails.states import EmailStatus
 from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import compose, run_prepared
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from workspaces.models import Workspace
 from workspaces.quota import take_fragment

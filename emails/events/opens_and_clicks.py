@@ -22,7 +22,7 @@ from emails.states import EmailStatus
 from emails.status_rollup import roll_up_and_count
 from lib.ids import from_uuid, to_uuid
 from lib.sql import Fragment, run_together
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 
 # Hits of one recipient on one link that become events and webhook deliveries; further hits are only counted.
 EVENTS_PER_LINK = 20

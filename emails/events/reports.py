@@ -26,7 +26,7 @@ from emails.status_rollup import roll_up_and_count
 from emails.upkeep import reputation_counters
 from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid, to_uuid
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 

@@ -9,7 +9,8 @@ from analytics import counters
 from delivery.bounces.replies import DeliveryStatus
 from emails.sending.queue import QUEUE
 from lib.sql import run
-from lib.worker.lease_queue import FIRST, Stage
+from lib.worker.lease_queue import FIRST
+from lib.worker.stages import Stage
 
 # A table scan, once per scrape: 0.1 s for a million rows.
 QUEUE_DEPTH = "SELECT stage, count(*) FROM emails_pending GROUP BY stage"

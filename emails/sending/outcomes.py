@@ -26,7 +26,7 @@ from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
 from emails.upkeep import reputation_counters
 from lib.sql import run_replanned
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 

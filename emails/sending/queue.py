@@ -14,8 +14,9 @@ from uuid import UUID
 
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
-from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Stage, Turn
+from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
 from lib.worker.leases import LEASE_SECONDS
+from lib.worker.stages import Stage
 
 PROMOTE_BATCH_SIZE = 1000
 # An entry whose claims end three times without an outcome probably kills its workers.

@@ -28,7 +28,7 @@ from lib.datetimes import format_datetime
 from lib.ids import from_uuid, to_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from workspaces.quota import refund_quota
 
 LEAD = f"""

@@ -16,7 +16,7 @@ from analytics.reconcile import CURRENT_COUNTS
 from analytics.services import COUNTED_EVENTS
 from emails.states import FINISHED_COUNTERS
 from lib.ids import to_uuid
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 
 # The counter keys of an email: emails.status_rollup in SQL, for many rows at once.
 REACHED_KEYS = ", ".join(f"('reached.{name}', {name}_at IS NOT NULL)" for name in COUNTED_EVENTS)

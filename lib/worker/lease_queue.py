@@ -11,22 +11,12 @@ from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from django.db.models import IntegerChoices
-
 from lib.sql import run, run_replanned
 from lib.worker.leases import LEASE_SECONDS
+from lib.worker.stages import Stage
 
 # The position before all groups.
 FIRST = UUID(int=0)
-
-
-class Stage(IntegerChoices):
-    """The stage of a row; in SQL a literal, since a plan for any parameter could not use the partial indexes."""
-
-    WAITING = 0
-    READY = 1
-    LEASED = 2
-    SCHEDULED = 3
 
 
 @dataclass(frozen=True)

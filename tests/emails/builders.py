@@ -11,7 +11,8 @@ from emails.models import Acceptance, Attachment, Content, Email, Event, QueueEn
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from lib.email_addresses import parse_address
-from lib.worker.lease_queue import Cursor, Stage
+from lib.worker.lease_queue import Cursor
+from lib.worker.stages import Stage
 from tests.conftest import Api, mail
 from workspaces.models import Usage, Workspace
 

@@ -9,7 +9,7 @@ from emails.events.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.emails.builders import OK, SENT, counter_values, event_kinds
 from tests.inbound.fixtures import claimed_recipient, sent_recipient

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.stack.entries import EMAILS, count_entries, expire_leases, send_many
 from tests.stack.stack import wait_for
 

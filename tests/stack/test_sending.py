@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.delivery.scripted import ScriptedServer, after, silence
 from tests.lib.nameserver import NameServer
 from tests.stack.entries import expire_leases

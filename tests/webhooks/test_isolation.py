@@ -9,8 +9,8 @@ from django.db import connection
 from lib.address_guard import Guard
 from lib.guarded_http import UrlRules
 from lib.worker import shutdown
-from lib.worker.lease_queue import Stage
 from lib.worker.processor import QueueProcessor
+from lib.worker.stages import Stage
 from tests.stack.stack import wait_for
 from tests.webhooks.conftest import NO_DNS, make_endpoint, publish_event, publish_many, submit
 from tests.webhooks.receiver import Receiver, drip, silence

@@ -8,7 +8,8 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from lib.worker.lease_queue import FIRST, Cursor, Stage
+from lib.worker.lease_queue import FIRST, Cursor
+from lib.worker.stages import Stage
 from tests.conftest import make_account
 from tests.webhooks.conftest import make_endpoint, pass_time, publish_event, publish_many
 from tests.webhooks.receiver import status

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from webhooks.models import Webhook, WebhookDeliveryStatus
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE, SLOW_SECONDS
 from webhooks.sending.post import PostAttempt

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
-from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Stage, Turn
+from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
+from lib.worker.stages import Stage
 from webhooks.sending.endpoint_shares import FIRST_PACE, SLOW_PACE, EndpointShare, allocate, limit_shares
 
 # Endpoints that one claim considers; the next claim continues after them.

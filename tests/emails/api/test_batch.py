@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from emails.models import Content, Email, Event, QueueEntry, Recipient
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, code_of, field_codes, mail
 from tests.emails.builders import nothing_was_written, send

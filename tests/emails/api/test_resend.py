@@ -10,7 +10,7 @@ from domains.models import Domain
 from domains.services import sending_domain_cache
 from emails.models import Content, Email, Event, QueueEntry, Recipient
 from emails.states import EmailStatus
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.builders import deliver_all, send
 from workspaces.api import authentication

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from emails.models import Email, Event, QueueEntry, Recipient
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.conftest import Api, mail, make_key
 from tests.emails.builders import send
 from workspaces.models import Usage

@@ -9,7 +9,7 @@ from delivery.transports.relay import inbox_transport
 from domains.models import DkimKey
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.conftest import Api, mail
 from tests.emails.builders import make_ready
 

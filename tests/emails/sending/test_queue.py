@@ -16,7 +16,8 @@ from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.retries import delay_after
 from emails.sending.scheduling import promote_due
-from lib.worker.lease_queue import FIRST, Cursor, Stage
+from lib.worker.lease_queue import FIRST, Cursor
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import BOUNCED, LATER, OK, accept, claim_entries, counter_values, deliver_all, make_ready

@@ -14,7 +14,7 @@ from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, mail, make_account, make_domain, make_key
 from tests.emails.builders import claim_entries, counter_values, event_kinds, send
 from workspaces.api import authentication

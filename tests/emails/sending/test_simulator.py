@@ -7,8 +7,8 @@ import pytest
 from emails.models import QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
 from emails.sending.transports import configured_transport
-from lib.worker.lease_queue import Stage
 from lib.worker.leases import Lease, boot_seconds
+from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import Api
 from tests.emails.builders import send

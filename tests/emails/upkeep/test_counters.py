@@ -40,7 +40,7 @@ from emails.upkeep.reconcile import find_differences
 from emails.upkeep.retention import delete_emails, delete_expired_emails
 from lib.email_addresses import parse_address
 from lib.ids import to_uuid
-from lib.worker.lease_queue import Stage
+from lib.worker.stages import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import claim_entries

@@ -1,0 +1,12 @@
+"""Stages of the rows of a lease queue, for the queues and for programs without settings, such as the benchmarks."""
+
+from django.db.models import IntegerChoices
+
+
+class Stage(IntegerChoices):
+    """The stage of a row; in SQL a literal, since a plan for any parameter could not use the partial indexes."""
+
+    WAITING = 0
+    READY = 1
+    LEASED = 2
+    SCHEDULED = 3
