@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 NOT_FOUND_DETAIL = "Not found in this workspace."
 METHOD_NOT_ALLOWED_DETAIL = "This path does not support this method. The Allow header lists the supported methods."
 NOT_ACCEPTABLE_DETAIL = "This path returns application/json. Change or omit the Accept header."
-INVALID_FIELDS_DETAIL = "Some fields are invalid. See errors for details."
 
 
 class Problem(Exception):
@@ -105,12 +104,17 @@ class UnsupportedMediaType(Problem):
 class InvalidFields(Problem):
     """One or more fields of the body or the query string are invalid.
 
-    `errors` lists every invalid field with its path in `field`, a `code` and a message. Unknown fields are rejected
-    too, with a suggestion for the closest known name: if `scheduledfor` were ignored, the email would be sent
-    immediately.
+    `errors` lists every invalid field with its path in `field`, a `code` and a message. `detail` is the first of them
+    and the number of others. Unknown fields are rejected too, with a suggestion for the field that was probably meant:
+    if `scheduled_at` were ignored, the email would be sent immediately.
     """
 
     status, code, title = 422, "validation_error", "Validation failed"
+
+    def __init__(self, errors: list[dict[str, str]]) -> None:
+        first, others = errors[0], len(errors) - 1
+        count = f" {others:,} more error{'s' if others > 1 else ''}." if others else ""
+        super().__init__(f"{first['field']}: {first['detail']}{count}", errors=errors)
 
 
 class RateLimitExceeded(Problem):

@@ -34,6 +34,8 @@ FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
 # Codes of DRF that the API names more precisely.
 FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
 BODY = "body"
+# Of one name in a path: names are keys of the body, up to megabytes long.
+MAX_NAME_LENGTH = 100
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
@@ -48,7 +50,7 @@ def to_problem(error: Exception) -> errors.Problem:
     if isinstance(error, errors.Problem):
         return error
     if isinstance(error, exceptions.ValidationError):
-        return errors.InvalidFields(errors.INVALID_FIELDS_DETAIL, errors=field_errors(error.get_full_details()))
+        return errors.InvalidFields(field_errors(error.get_full_details()))
     if isinstance(error, OperationalError | InterfaceError):
         return errors.service_unavailable()
     for framework_error, (problem, detail) in FRAMEWORK_PROBLEMS.items():
@@ -129,4 +131,5 @@ def _join_path(path: str, name: Any) -> str:
         return path
     if isinstance(name, int):
         return f"{path}[{name}]"
-    return f"{path}.{name}" if path else str(name)
+    name = str(name)[:MAX_NAME_LENGTH]
+    return f"{path}.{name}" if path else name

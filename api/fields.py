@@ -1,6 +1,5 @@
 """Serializer fields and base serializers that all resources share: strict types, times, refused unknown fields."""
 
-import difflib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -9,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
+from api.suggestions import MAX_NAME_LENGTH, suggest_field
 from lib.datetimes import format_datetime, parse_datetime
 from lib.email_addresses import InvalidAddress, parse_address
 
@@ -100,6 +100,10 @@ class TextField(serializers.CharField):
 class AddressField(TextField):
     """One email address, parsed into an Address."""
 
+    default_error_messages = {
+        "invalid": 'This must be a string with one address, such as "ada@example.com" or "Ada L <ada@example.com>".'
+    }
+
     def to_internal_value(self, data: Any) -> Any:
         text = super().to_internal_value(data)
         try:
@@ -125,6 +129,22 @@ class ObjectField(serializers.DictField):
     default_error_messages = {"not_a_dict": "This must be an object."}
 
 
+class EntriesField(serializers.ListField):
+    """A JSON array. Its length is checked before its entries: of too many entries, none is validated."""
+
+    default_error_messages = {
+        "not_a_list": "This must be a list.",
+        "empty": "This list must not be empty.",
+        "max_length": "At most {max_length:,} entries are allowed.",
+        "min_length": "This list must have {min_length:,} or more entries.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        return super().to_internal_value(data)
+
+
 class DeletedSerializer(serializers.Serializer[Any]):
     """The id of a deleted object."""
 
@@ -139,21 +159,28 @@ class StrictSerializer(serializers.Serializer[Any]):
         if not isinstance(data, dict):
             message = serializers.ErrorDetail("This must be an object.", code="invalid_type")
             raise serializers.ValidationError({"non_field_errors": [message]})
-        unknown = self._unknown_field_errors(data)
+        others = {**self.combination_errors(data), **self._unknown_field_errors(data)}
         try:
             value: dict[str, Any] = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            raise serializers.ValidationError({**error.detail, **unknown}) from error  # type: ignore[dict-item]
-        if unknown:
-            raise serializers.ValidationError(unknown)
+            # The error of a field itself comes first, and instead of one about its combination with others.
+            own: dict[str, Any] = error.detail  # type: ignore[assignment]
+            raise serializers.ValidationError({**own, **others, **own}) from error
+        if others:
+            raise serializers.ValidationError(others)
         return value
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        """Return the errors of fields that depend on others; `data` is not validated.
+
+        They are reported together with those of single fields, unlike the errors that `validate` would raise.
+        """
+        return {}
 
     def _unknown_field_errors(self, data: dict[str, Any]) -> FieldErrors:
         unknown = [name for name in data if name not in self.fields]
         return {name: [self._unknown_field_error(name)] for name in unknown[:MAX_UNKNOWN_REPORTED]}
 
     def _unknown_field_error(self, name: str) -> serializers.ErrorDetail:
-        known = {field.lower(): field for field in self.fields.keys()}  # noqa: SIM118 - typed as if it iterated values
-        near = difflib.get_close_matches(name[:64].lower(), known, n=1)
-        hint = f" Did you mean {known[near[0]]!r}?" if near else ""
-        return serializers.ErrorDetail(f"Unknown field {name[:64]!r}.{hint}", code="unknown_field")
+        hint = suggest_field(name, self.fields.keys())
+        return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")

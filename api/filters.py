@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from api.fields import INVALID_RANGE, is_reversed
+from api.pagination import page_errors
 
 Parameter = serializers.Field[Any, Any, Any, Any]
 
@@ -54,13 +55,22 @@ class RangeForm(forms.Form):
     """The form of a filterset with the parameters `from` and `to`."""
 
     def clean(self) -> dict[str, Any]:
-        if not self.errors and is_reversed(self.cleaned_data):
+        if is_reversed(self.cleaned_data):
             self.add_error("from", _form_error(INVALID_RANGE))
         return self.cleaned_data
 
 
 class FilterBackend(DjangoFilterBackend):
     """Filters lists by the filterset_class of their view; views of single objects ignore the parameters."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        """Return the filtered rows. Raises ValidationError with the errors of the page, too, which is read later."""
+        try:
+            filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        except serializers.ValidationError as error:
+            others = page_errors(request) if view.action == "list" else {}
+            raise serializers.ValidationError({**error.detail, **others}) from error  # type: ignore[dict-item]
+        return filtered
 
     def get_filterset_class(self, view: Any, queryset: QuerySet[Any] | None = None) -> type[FilterSet] | None:
         return None if view.detail else super().get_filterset_class(view, queryset)

@@ -1,5 +1,6 @@
 """Pagination of lists: `{data, total, page, limit}` (docs/specification.md, Conventions)."""
 
+import re
 from typing import Any
 
 from rest_framework import serializers
@@ -7,7 +8,10 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.fields import FieldErrors
+
 MAX_LIMIT = 100
+POSITIVE_INTEGER = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 
 
 class PagePagination(BasePagination):
@@ -22,8 +26,10 @@ class PagePagination(BasePagination):
 
     def read_query(self, request: Request) -> None:
         """Read page and limit from the query string. Raises ValidationError."""
-        self.page = _positive(request, "page", default=1)
-        self.limit = min(_positive(request, "limit", default=self.default_limit), MAX_LIMIT)
+        if errors := page_errors(request):
+            raise serializers.ValidationError(errors)
+        self.page = int(request.query_params.get("page", 1))
+        self.limit = min(int(request.query_params.get("limit", self.default_limit)), MAX_LIMIT)
 
     @property
     def start(self) -> int:
@@ -37,9 +43,10 @@ class PagePagination(BasePagination):
         return Response({"data": data, "total": self.total, "page": self.page, "limit": self.limit})
 
 
-def _positive(request: Request, name: str, *, default: int) -> int:
-    raw = request.query_params.get(name, str(default))
-    if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw) > 0:
-        return int(raw)
-    message = f"{name} must be a positive integer."
-    raise serializers.ValidationError({name: serializers.ErrorDetail(message, code="invalid")})
+def page_errors(request: Request) -> FieldErrors:
+    """Return the errors of page and limit in the query string."""
+    return {
+        name: [serializers.ErrorDetail(f"{name} must be a positive integer.", code="invalid")]
+        for name in ("page", "limit")
+        if not POSITIVE_INTEGER.fullmatch(request.query_params.get(name, "1"))
+    }

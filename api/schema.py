@@ -70,7 +70,7 @@ PAYLOAD_TOO_LARGE = describe_problem(
 UNSUPPORTED_MEDIA_TYPE = describe_problem(errors.UnsupportedMediaType, "Send the body as application/json.")
 VALIDATION_ERROR = describe_problem(
     errors.InvalidFields,
-    errors.INVALID_FIELDS_DETAIL,
+    "to[1]: 'ada@' is not an email address. 1 more error.",
     example={
         "errors": [
             {"field": "to[1]", "code": "invalid_email", "detail": "'ada@' is not an email address."},

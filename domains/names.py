@@ -8,6 +8,10 @@ from publicsuffixlist import PublicSuffixList
 
 LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 MAX_LENGTH = 253
+# A name in a URL, in an email address, or with a port or a path.
+WRAPPED = re.compile(
+    r"(?=.*[/@:])(?:[a-zA-Z]+:/*)?(?:[^@/\s]*@)?(?P<name>[^@:/?#\s]+\.[^@:/?#\s.]+)\.?(?::\d*)?(?:[/?#].*)?", re.DOTALL
+)
 # Public mail providers, whose mailbox owners do not control their DNS (docs/decisions/0038). Rejected early because
 # they can never be verified; a provider missing here stays unverified. Subdomains are accepted: some are used to send.
 MAIL_PROVIDERS = frozenset(
@@ -47,6 +51,8 @@ class InvalidDomainName(ValueError):
 
 def to_a_label(text: str) -> str:
     """Return the lower-case ASCII form of a domain name (IDNA 2008, UTS 46). Raises InvalidDomainName."""
+    if wrapped := WRAPPED.fullmatch(text.strip()):
+        raise InvalidDomainName(f"{text[:80]!r} is not a domain name. Give only the name, {wrapped['name']!r}.")
     try:
         name = idna.encode(text.strip().rstrip("."), uts46=True).decode().lower()
     except idna.IDNAError as error:

@@ -28,6 +28,9 @@ PLAIN = re.compile(
 )
 # The text between commas, except for commas within quotes. Every character matches in one way only: linear time.
 ITEM = re.compile(r'(?:[^",\\]|\\(?:.|\Z)|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))+', re.DOTALL)
+# Common mistakes.
+SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
+UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@]+@[^\s<>@]+)")
 MAX_SPEC_LENGTH = 254
 SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 
@@ -81,10 +84,12 @@ def _split(text: str) -> tuple[str, str]:
         return "", text
     name, bracket, spec = text[:-1].rpartition("<")
     if not bracket:
-        raise InvalidAddress(f"{text[:80]!r} is not an address.")
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: the < before the address is missing.")
     name = name.strip()
     if len(name) > 1 and name[0] == name[-1] == '"':
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    elif SEVERAL.search(text):
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: {_advice(text)}")
     return name, spec.strip()
 
 
@@ -96,8 +101,18 @@ def _spec(text: str) -> str:
     try:
         validated = validate_email(text, **VALIDATOR_OPTIONS)
     except EmailNotValidError as error:
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: {error}") from error
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: {_advice(text) or error}") from error
     domain = (validated.ascii_domain or validated.domain).lower()
     if "." not in domain:
         raise InvalidAddress(f"{text[:80]!r} is not an email address: the domain has no dot.")
     return f"{validated.local_part}@{domain}"
+
+
+def _advice(text: str) -> str:
+    """Return how to correct a common mistake in an address, or an empty string."""
+    if SEVERAL.search(text):
+        return "it contains several addresses. Give each address as a separate string, several of them as a list."
+    if text.lower().startswith("mailto:"):
+        return "omit mailto:."
+    unbracketed = UNBRACKETED.fullmatch(text)
+    return f"write {unbracketed['name']} <{unbracketed['spec']}>." if unbracketed else ""

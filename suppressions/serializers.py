@@ -1,26 +1,22 @@
 """Serializers of suppressions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import AddressField, DeletedSerializer, StrictSerializer, UtcDateTimeField
+from api.fields import (
+    AddressField,
+    DeletedSerializer,
+    EntriesField,
+    FieldErrors,
+    StrictSerializer,
+    UtcDateTimeField,
+)
 from suppressions.models import Suppression
 
 MAX_ADDRESSES = 1000
-
-
-class AddressesField(serializers.ListField):
-    """A list of one to MAX_ADDRESSES addresses. The length is checked before the addresses are parsed."""
-
-    child = AddressField()
-    default_error_messages = {"max_length": f"At most {MAX_ADDRESSES:,} addresses are allowed per call."}
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, list) and len(data) > MAX_ADDRESSES:
-            self.fail("max_length")
-        return super().to_internal_value(data)
 
 
 @dataclass(frozen=True)
@@ -35,13 +31,17 @@ class SuppressionInput(StrictSerializer):
     """`email` or `emails`, parsed into a SuppressionRequest. Display names are dropped."""
 
     email = AddressField(required=False)
-    emails = AddressesField(required=False, allow_empty=False)
+    emails = EntriesField(child=AddressField(), required=False, allow_empty=False, max_length=MAX_ADDRESSES)
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        if "email" in data and "emails" in data:
+            return {"emails": [serializers.ErrorDetail("Provide email or emails, not both.", code="invalid")]}
+        if "email" not in data and "emails" not in data:
+            message = "Provide email, or emails for several addresses."
+            return {"email": [serializers.ErrorDetail(message, code="required")]}
+        return {}
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        if len(attrs) == 2:
-            raise _error("emails", "Provide email or emails, not both.", code="invalid")
-        if not attrs:
-            raise _error("email", "Provide email, or emails for several addresses.", code="required")
         given = attrs.get("emails") or [attrs["email"]]
         return SuppressionRequest(tuple(address.spec for address in given), is_list="emails" in attrs)
 
@@ -60,7 +60,3 @@ class SuppressionListSerializer(serializers.Serializer[Any]):
 
 class UnblockedSerializer(DeletedSerializer):
     email = serializers.CharField()
-
-
-def _error(field: str, message: str, *, code: str) -> serializers.ValidationError:
-    return serializers.ValidationError({field: [serializers.ErrorDetail(message, code=code)]})

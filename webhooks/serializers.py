@@ -5,7 +5,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import EntriesField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
+from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
 from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
@@ -33,37 +34,38 @@ class TargetField(TextField):
 class EventTypeField(TextField):
     """An event type, with or without the prefix `email.`."""
 
-    default_error_messages = {"invalid_choice": f"Unknown event type. Use one of {', '.join(EVENT_TYPES)}."}
+    default_error_messages = {
+        "invalid_choice": f"Unknown event type {{name!r}}.{{hint}} Use one of {', '.join(EVENT_TYPES)}."
+    }
 
     def to_internal_value(self, data: Any) -> str:
         kind = super().to_internal_value(data).removeprefix(TYPE_PREFIX)
         if kind not in EVENT_TYPES:
-            self.fail("invalid_choice")
+            self.fail("invalid_choice", name=kind[:MAX_NAME_LENGTH], hint=suggest_event(kind, EVENT_TYPES))
         return kind
 
 
 @extend_schema_field({"type": "array", "items": EVENT_TYPE | {"minLength": 1}, "minItems": 1})
-class EventTypesField(serializers.ListField):
+class EventTypesField(EntriesField):
     """A list of event types; duplicates are dropped."""
 
     child = EventTypeField()
-    default_error_messages = {"max_length": f"At most {MAX_EVENT_NAMES} entries are allowed."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_empty=False, max_length=MAX_EVENT_NAMES, **options)
 
     def to_internal_value(self, data: Any) -> list[str]:
-        # Checked before a list of a million entries is read.
-        if isinstance(data, list) and len(data) > MAX_EVENT_NAMES:
-            self.fail("max_length")
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
 class WebhookInput(StrictSerializer):
     url = TargetField()
-    events = EventTypesField(allow_empty=False)
+    events = EventTypesField()
 
 
 class WebhookChanges(StrictSerializer):
     url = TargetField(required=False)
-    events = EventTypesField(allow_empty=False, required=False)
+    events = EventTypesField(required=False)
     active = StrictBooleanField(required=False)
 
 

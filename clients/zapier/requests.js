@@ -40,7 +40,8 @@ const explain = (response, z) => {
     throw new z.errors.ThrottledError(problem.detail, Number(response.getHeader('retry-after')) || 1);
   }
   const fields = (problem.errors ?? []).map(({ field, detail }) => `${field}: ${detail}`);
-  const message = [problem.detail ?? `The service responded with status ${response.status}. Check the base URL.`, ...fields].join('\n');
+  const detail = problem.detail ?? `The service responded with status ${response.status}. Check the base URL.`;
+  const message = fields.join('\n') || detail;
   throw new z.errors.Error(message, response.status === 401 ? 'AuthenticationError' : problem.code, response.status);
 };
 

@@ -9,7 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import StrictSerializer, TextField
+from api.fields import EntriesField, StrictSerializer, TextField
 from delivery.message.compose import File
 from emails.errors import AttachmentsTooLarge, TooManyAttachments
 from lib.email_addresses import FORBIDDEN
@@ -90,7 +90,7 @@ class FileInput(StrictSerializer):
         return File(attrs["filename"], content_type, attrs["content"] or b"", attrs.get("contentId"))
 
 
-class FilesField(serializers.ListField):
+class FilesField(EntriesField):
     """At most 10 files, with at most 10 MiB in total after decoding."""
 
     child = FileInput()

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, TextField
+from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, EntriesField, TextField
 from lib.datetimes import parse_datetime
 from lib.email_addresses import FORBIDDEN, Address
 
@@ -31,17 +31,24 @@ RESERVED_PREFIXES = (
 )  # fmt: skip
 
 
-@extend_schema_field(ADDRESSES)
-class AddressListField(serializers.ListField):
+@extend_schema_field({"anyOf": [ADDRESS_SCHEMA, ADDRESSES]})
+class AddressListField(EntriesField):
+    """One address or a list of addresses."""
+
     child = AddressField()
+    default_error_messages = {"not_a_list": "This must be an address or a list of addresses."}
+
+    def to_internal_value(self, data: Any) -> list[Address]:
+        addresses: list[Address] = super().to_internal_value([data] if isinstance(data, str) else data)
+        return addresses
 
 
 @extend_schema_field({"anyOf": [ADDRESS_SCHEMA, {**ADDRESSES, "minItems": 1}]})
 class RecipientsField(AddressListField):
-    """`to`: one address or a list of addresses."""
+    """`to`: at least one address."""
 
-    def to_internal_value(self, data: Any) -> list[Address]:
-        return super().to_internal_value([data] if isinstance(data, str) else data)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_length=1, **options)
 
 
 @extend_schema_field({"anyOf": [ADDRESS_SCHEMA, ADDRESSES]})

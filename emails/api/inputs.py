@@ -1,6 +1,7 @@
 """Requests of `/v1/emails`: one input serializer per operation."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +10,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from api.fields import AddressField, ObjectField, StrictBooleanField, StrictSerializer, TextField
+from api.fields import (
+    AddressField,
+    EntriesField,
+    FieldErrors,
+    ObjectField,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+)
 from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
 from emails.api.attachments import FilesField
@@ -63,7 +72,7 @@ class ScheduleField(DateTimeField):
         return scheduled_for
 
 
-class TagsField(serializers.ListField):
+class TagsField(EntriesField):
     child = TextField(max_length=255)
 
     def __init__(self, **options: Any) -> None:
@@ -99,7 +108,7 @@ class _SharedInput(StrictSerializer):
 class SendInput(_SharedInput):
     """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
 
-    to = RecipientsField(min_length=1)
+    to = RecipientsField()
     cc = AddressListField(required=False, allow_null=True)
     bcc = AddressListField(required=False, allow_null=True)
     subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
@@ -122,8 +131,18 @@ class SendInput(_SharedInput):
             _refuse_too_many(data, name, limit=MAX_RECIPIENTS)
         return super().to_internal_value(data)
 
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        """Require content and a subject, unless a template provides them."""
+        if data.get("templateId"):
+            return {}
+        missing = {}
+        if data.get("subject") is None:
+            missing["subject"] = [_required("This field is required without templateId.")]
+        if not data.get("html") and not data.get("text"):
+            missing["html"] = [_required("Provide html, text or templateId.")]
+        return missing
+
     def validate(self, attrs: dict[str, Any]) -> tuple[Draft, bool]:
-        _refuse_empty(attrs)
         draft = Draft(
             to=tuple(attrs["to"]),
             cc=tuple(attrs.get("cc") or ()),
@@ -165,7 +184,7 @@ class BatchInput(_SharedInput):
         allow_null=True,
         help_text="Overrides the template's subject and is rendered the same way.",
     )
-    recipients = serializers.ListField(child=BatchRecipientInput(), min_length=1)
+    recipients = EntriesField(child=BatchRecipientInput(), min_length=1)
 
     def to_internal_value(self, data: Any) -> Any:
         _refuse_too_many(data, "recipients", limit=MAX_BATCH)
@@ -195,17 +214,8 @@ class RescheduleInput(StrictSerializer):
     scheduledFor = ScheduleField(allow_null=True)  # noqa: N815
 
 
-def _refuse_empty(values: dict[str, Any]) -> None:
-    """Require content and a subject, unless a template provides them."""
-    if values.get("templateId"):
-        return
-    missing = {}
-    if not values.get("html") and not values.get("text"):
-        missing["html"] = [serializers.ErrorDetail("Provide html, text or templateId.", "required")]
-    if values.get("subject") is None:
-        missing["subject"] = [serializers.ErrorDetail("This field is required without templateId.", "required")]
-    if missing:
-        raise serializers.ValidationError(missing)
+def _required(message: str) -> serializers.ErrorDetail:
+    return serializers.ErrorDetail(message, code="required")
 
 
 def _refuse_too_many(data: Any, name: str, *, limit: int) -> None:

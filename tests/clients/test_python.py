@@ -72,7 +72,9 @@ def test_check_returns_the_rendered_email(client):
 def test_all_invalid_fields_are_reported_at_once(client):
     with pytest.raises(postrider.ValidationError) as caught:
         client.emails.send(from_="nobody", to=[], subject="Hello")
-    assert {error.field for error in caught.value.errors} == {"from", "to"}
+    assert {error.field for error in caught.value.errors} == {"from", "to", "html"}
+    assert str(caught.value).startswith("from: 'nobody' is not an email address")
+    assert str(caught.value).endswith(" 2 more errors.")
     assert (caught.value.status, caught.value.code) == (422, "validation_error")
     assert caught.value.request_id.startswith("req_")
 

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from api.errors import INVALID_FIELDS_DETAIL, InvalidFields
+from api.errors import InvalidFields
 from lib.address_guard import Guard, TargetRefused
 from lib.guarded_http import UrlRules, parse_target
 
@@ -23,7 +23,7 @@ def check_target(url: str) -> None:
         parse_target(url, rules=target_rules())
     except TargetRefused as error:
         problem = {"field": "url", "code": FORBIDDEN_TARGET, "detail": refusal_detail(error)}
-        raise InvalidFields(INVALID_FIELDS_DETAIL, errors=[problem]) from error
+        raise InvalidFields([problem]) from error
 
 
 def refusal_detail(error: TargetRefused) -> str:

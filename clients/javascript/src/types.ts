@@ -37,8 +37,8 @@ export interface Send {
   templateId?: string;
   templateData?: Data;
   replyTo?: string;
-  cc?: string[];
-  bcc?: string[];
+  cc?: string | string[];
+  bcc?: string | string[];
   tags?: string[];
   metadata?: Data;
   headers?: Record<string, string>;

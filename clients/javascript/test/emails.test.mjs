@@ -46,8 +46,9 @@ test("all invalid fields are reported at once", async () => {
   const refused = postrider.emails.send({ from: "nobody", to: [], subject: "Hello", scheduledfor: "2030-01-01" });
   await assert.rejects(refused, (error) => {
     assert.ok(error instanceof ValidationError);
-    assert.deepEqual(new Set(error.errors.map(({ field }) => field)), new Set(["from", "to", "scheduledfor"]));
+    assert.deepEqual(new Set(error.errors.map(({ field }) => field)), new Set(["from", "to", "html", "scheduledfor"]));
     assert.equal(error.code, "validation_error");
+    assert.match(error.message, /^from: .* 3 more errors\.$/);
     assert.match(error.requestId, /^req_/);
     return true;
   });

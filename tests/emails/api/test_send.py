@@ -169,6 +169,7 @@ def test_all_invalid_fields_are_reported_together(api: Api):
         "from": "invalid_email",
         "to[1]": "invalid_email",
         "subject": "invalid",
+        "html": "required",
         "tags[1]": "invalid",
         "metadata": "invalid_type",
     }

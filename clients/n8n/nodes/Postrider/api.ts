@@ -66,6 +66,6 @@ function apiError(context: Context, status: number, body: unknown, itemIndex: nu
 		itemIndex,
 		httpCode: String(status),
 		message: problem.code ? `${problem.title} (${problem.code})` : `The service responded with status ${status}`,
-		description: [problem.detail ?? 'Check the base URL of the credential.', ...fields].join('\n'),
+		description: fields.join('\n') || String(problem.detail ?? 'Check the base URL of the credential.'),
 	});
 }

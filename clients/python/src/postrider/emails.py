@@ -48,8 +48,8 @@ class Emails:
         template_id: Optional[str] = None,
         template_data: Optional[Mapping[str, Any]] = None,
         reply_to: Optional[str] = None,
-        cc: Optional[Sequence[str]] = None,
-        bcc: Optional[Sequence[str]] = None,
+        cc: Union[str, Sequence[str], None] = None,
+        bcc: Union[str, Sequence[str], None] = None,
         tags: Optional[Sequence[str]] = None,
         metadata: Optional[Mapping[str, Any]] = None,
         headers: Optional[Mapping[str, str]] = None,
@@ -61,7 +61,7 @@ class Emails:
     ) -> Accepted:
         """Send one email, now or at `scheduled_for`. Retries never send it twice.
 
-        to: one address or up to 50. All of them see all addresses in one email.
+        to: one address or up to 50; cc and bcc likewise. All of them see all addresses of to and cc in one email.
         template_id: a template's id or alias. It replaces html and text, and subject is optional.
         idempotency_key: a workspace accepts one email per key; repetitions return the first response.
         """
