@@ -17,8 +17,6 @@ from templates_app.services import (
     version_content,
 )
 
-Warnings = list[dict[str, Any]]
-
 
 def compile_with_subject(content: TemplateContent, *, subject: str | None) -> CompiledContent:
     """Compile a template. The request's subject overrides that of the template and is rendered, too.
@@ -59,7 +57,7 @@ def render_stored(
     return RenderedContent(subject, rendered.html, rendered.text, segments=rendered.segments)
 
 
-def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:
+def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> list[dict[str, Any]]:
     """Return warnings about variables without a value; in a batch, one per variable with recipient indexes."""
     message = "The data has no value for this template variable; it was rendered as an empty string."
     if isinstance(missing, tuple):

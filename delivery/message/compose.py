@@ -33,6 +33,9 @@ SUPPRESSED_RESPONSES = ("X-Auto-Response-Suppress", "OOF, AutoReply")
 # RFC 2045, section 6.4: composite types must not be encoded, so such a file is sent as application/octet-stream.
 COMPOSITE = ("multipart/", "message/")
 OCTET_STREAM = "application/octet-stream"
+# Composing and signing so much takes about 5 ms.
+LARGE_TEXT = 48 * 1024
+LARGE_FILES = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,11 @@ class OutgoingMessage:
     last_reply_age: timedelta = timedelta()
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether composing the message may take more than 5 ms."""
+        return len(self.html) + len(self.text) > LARGE_TEXT or sum(len(f.data) for f in self.files) > LARGE_FILES
 
     def to_bytes(self) -> bytes:
         """Return the composed message, signed at its date if it has a key. Raises UnsafeHeader."""

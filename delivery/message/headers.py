@@ -59,15 +59,17 @@ def link_header(name: str, url: str) -> str:
     """
     if not URL.fullmatch(url):
         raise UnsafeHeader("a link in a header must be an ASCII http or https URL")
-    fits = len(name) + len(": <>") + len(url) <= LINE_LENGTH
-    return f"{name}:{' ' if fits else FOLD}<{url}>"
+    return _folded_before(name, f"<{url}>")
 
 
 def feedback_header(value: str) -> str:
-    """Return the Feedback-ID header: `a:b:c:SenderId`, where a to c are optional. Raises UnsafeHeader."""
+    """Return the Feedback-ID header: `a:b:c:SenderId`, where a to c are optional. Raises UnsafeHeader.
+
+    Folded before the value: readers would see a space within it.
+    """
     if not FEEDBACK_ID.fullmatch(value):
         raise UnsafeHeader("a Feedback-ID must have at most three fields and a sender of 5 to 15 characters")
-    return f"Feedback-ID: {value}"
+    return _folded_before("Feedback-ID", value)
 
 
 def header_with_parameters(name: str, value: str) -> str:
@@ -91,6 +93,11 @@ def filename_parameters(filename: str) -> list[str]:
     octets = [character if character in FILENAME_BARE else _percent(character) for character in filename]
     # No additional plain filename: some readers prefer it and show its underscores.
     return _continued(octets)
+
+
+def _folded_before(name: str, value: str) -> str:
+    """Return a header field whose value is on a separate line if it does not fit after the name."""
+    return f"{name}:{' ' if len(name) + len(': ') + len(value) <= LINE_LENGTH else FOLD}{value}"
 
 
 def _percent(character: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from delivery.message.html import Grammar, HtmlLink, Scanner, Slots, decode_target
+from delivery.message.html import MAX_TRACKED_LINKS, Grammar, HtmlLink, Scanner, Slots, decode_target
 
 # A Unicode noncharacter, which does not occur in text.
 PLACEHOLDER = "\ufdd0"
@@ -53,12 +53,15 @@ class TemplateSegments:
 
 @functools.lru_cache(maxsize=64)
 def slots_of_skeleton(skeleton: str) -> Slots | None:
-    """Return the slots of HTML with placeholders, or None if a value could change the meaning of the HTML."""
+    """Return the slots of HTML with placeholders, or None if a value could change the meaning of the HTML.
+
+    Also None above MAX_TRACKED_LINKS, where the values decide which links are the first trackable ones.
+    """
     if UNSAFE_PLACEHOLDER.search(skeleton):
         return None
     scanner = Scanner(skeleton, GRAMMAR)
     slots = scanner.slots()
-    return slots if scanner.are_placeholders_safe else None
+    return slots if scanner.are_placeholders_safe and len(scanner.links) <= MAX_TRACKED_LINKS else None
 
 
 def _with_values(text: str, values: Iterator[str]) -> str:

@@ -6,6 +6,7 @@ twice.
 """
 
 import html as entities
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -50,6 +51,18 @@ BREAKS = {
 def html_to_text(html: str) -> str:
     """Return the visible text, one line per block, with each link's target after its text."""
     return _tidy("".join(_TextExtractor(html).pieces))
+
+
+def visible_length(html: str, *, at_most: int) -> int:
+    """Return the number of visible characters without white space; reading ends once there are at_most."""
+    start = length = 0
+    for token in itertools.chain(TOKEN.finditer(html), [None]):
+        end = token.start() if token else len(html)
+        length += len("".join(_unescaped(html[start:end]).split()))
+        if token is None or length >= at_most:
+            break
+        start = token.end()
+    return min(length, at_most)
 
 
 DASH = "- "

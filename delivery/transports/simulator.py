@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.message.compose import OutgoingMessage
+from delivery.transports.composing import compose_message
 from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 
 DEFERRED_ATTEMPTS = 2
@@ -74,7 +75,7 @@ class SimulatorTransport:
         if domain != self._domain:
             return await self._transport.deliver(message, lease=lease)
         # A message that cannot be composed fails here as with a real transport.
-        message.to_bytes()
+        await compose_message(message)
         if not lease.is_valid():
             raise LeaseLost
         return _simulate(local, message.attempt)

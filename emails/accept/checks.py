@@ -4,15 +4,16 @@ A slow template must not hold locks or an idle transaction, so everything is ren
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.errors import Problem
 from delivery.message.compose import File
 from domains.services import check_sending_domain, find_domain_problems
+from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
 from emails.accept.drafts import BatchDraft, Draft, batch_email, new_email, shared_fields
 from emails.accept.insertion import NewContent, NewEmail
-from emails.rendered_content import Warnings, compile_with_subject, missing_variable_warnings, render_compiled
+from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
@@ -24,15 +25,6 @@ from templates_app.services import (
     version_content,
 )
 from workspaces.models import Workspace
-
-CONTENT_IGNORED = {
-    "code": "content_ignored",
-    "message": "html and text come from the template. Those of the request were ignored.",
-}
-DATA_UNUSED = {
-    "code": "template_data_unused",
-    "message": "templateData has no effect without templateId.",
-}
 
 
 @dataclass(frozen=True)
@@ -58,14 +50,16 @@ class _SharedWork:
 
 
 def check_draft(workspace: Workspace, draft: Draft) -> CheckedEmail:
-    """Check domain and template, in this order (docs/specification.md, Order of checks).
+    """Check domain and template, in this order (docs/specification.md, Order of checks), and warn about the HTML.
 
     Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge.
     """
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template) if draft.template else None
-    return _checked(draft, template, _SharedWork())
+    checked = _checked(draft, template, _SharedWork())
+    warnings = html_warnings(checked.rendered.html, track_clicks=draft.track_clicks)
+    return replace(checked, warnings=[*checked.warnings, *warnings])
 
 
 def check_drafts(workspace: Workspace, drafts: Sequence[Draft | Problem]) -> list[CheckedEmail | Problem]:
@@ -88,16 +82,20 @@ def check_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail]
     compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
     shared = shared_fields(batch, version_id=template.version_id, template_id=template.id)
     missing: dict[str, list[int]] = {}
-    emails = []
+    emails: list[NewEmail] = []
+    warnings: Warnings = []
     budget = RenderBudget()
     for index, recipient in enumerate(batch.recipients):
         rendered = render_compiled(compiled, recipient.template_data, field=f"recipients[{index}]", budget=budget)
         for name in rendered.missing:
             missing.setdefault(name, []).append(index)
+        if not emails:
+            # The emails differ little; reading the HTML of all could take seconds.
+            warnings = html_warnings(rendered.html, track_clicks=True)
         emails.append(batch_email(batch, recipient, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
-    return emails, missing_variable_warnings(missing)
+    return emails, [*missing_variable_warnings(missing), *warnings]
 
 
 def _checked_or_problem(draft: Draft, templates: dict[str, Template], work: _SharedWork) -> CheckedEmail | Problem:

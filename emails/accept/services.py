@@ -11,6 +11,7 @@ from django.db import transaction
 from api.errors import NotFound, Problem, problem_members
 from domains.services import check_sending_domain
 from emails.accept.checks import CheckedEmail, check_batch, check_draft, check_drafts
+from emails.accept.content_warnings import Warnings
 from emails.accept.drafts import BatchDraft, Draft, FieldAddress
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
 from emails.accept.insertion import NewContent, NewEmail, NewRecipient, SharedFields, insert_attachments, insert_emails
@@ -23,7 +24,6 @@ from emails.accept.suppressed import (
     suppressed_problem,
 )
 from emails.models import Email, Entrance
-from emails.rendered_content import Warnings
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
 from lib.worker import wakeup

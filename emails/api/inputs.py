@@ -73,7 +73,8 @@ class ScheduleField(DateTimeField):
 
 
 class TagsField(EntriesField):
-    child = TextField(max_length=255)
+    # Some providers send tags as headers.
+    child = HeaderField(max_length=255)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_TAGS, **options)

@@ -4,7 +4,7 @@ import functools
 import json
 from collections.abc import Mapping
 
-from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.compose import LARGE_TEXT, Mailbox, OutgoingMessage
 from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import Slots, fill, find_slots
 from delivery.message.text import html_to_text
@@ -53,6 +53,15 @@ def build_message(job: SendJob) -> OutgoingMessage:
         tags=tuple(job.tags),
         metadata=_metadata_texts(job.metadata),
     )
+
+
+def is_large(job: SendJob) -> bool:
+    """Return whether building the message may take more than 5 ms."""
+    if job.version is None:
+        return job.content is not None and len(job.content.html) + len(job.content.text) > LARGE_TEXT
+    source = job.version.html + job.version.text
+    # A loop may repeat anything, and each value may be all of the data.
+    return "#each" in source or len(source) + source.count("{{") * len(job.template_data or "") > LARGE_TEXT
 
 
 def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str) -> str:

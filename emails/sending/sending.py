@@ -17,10 +17,11 @@ from emails.events.simulator_effects import apply_simulator_effects
 from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
-from emails.sending.outgoing_messages import build_message
+from emails.sending.outgoing_messages import build_message, is_large
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.transports import configured_transport
+from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
@@ -94,7 +95,8 @@ class EmailQueueWork:
     async def perform(self, job: SendJob, lease: Lease) -> SendResult:
         failpoint("emails.before_hand_over")
         try:
-            outcome = await self._transport.deliver(build_message(job), lease=lease)
+            message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
+            outcome = await self._transport.deliver(message, lease=lease)
         except LeaseLost:
             # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
             outcome = LEASE_LOST

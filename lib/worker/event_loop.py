@@ -3,9 +3,15 @@
 import asyncio
 import functools
 import threading
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# A single thread: any number of long computations take at most half of the loop's processor time.
+_computations = ThreadPoolExecutor(1, thread_name_prefix="computations")
 _running: set["asyncio.Task[None]"] = set()
 
 
@@ -28,3 +34,9 @@ def network_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="network", daemon=True).start()
     return loop
+
+
+async def compute_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return the result of a computation that may take more than 5 ms, and would hold up all jobs in the loop."""
+    call = functools.partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_computations, call)

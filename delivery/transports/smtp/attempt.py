@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import OutgoingMessage
+from delivery.transports.composing import compose_message
 from delivery.transports.destinations import Destination
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.errors import SmtpError
@@ -72,7 +73,7 @@ class SmtpAttempt:
 
     async def _send(self, destination: Destination, session: Session) -> DeliveryOutcome:
         try:
-            self._composed = self._composed or self._message.to_bytes()
+            self._composed = self._composed or await compose_message(self._message)
             receipt = await session.send(
                 self._message, composed=self._composed, lease=self._lease, deadline=self._deadline
             )

@@ -11,8 +11,9 @@ from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import Reply, reply_of
 from delivery.message.compose import OutgoingMessage
+from delivery.transports.composing import stuff_dots
 from delivery.transports.interface import LeaseCheck, LeaseLost
-from delivery.transports.smtp.commands import dot_stuffed, mail_command, rcpt_command
+from delivery.transports.smtp.commands import mail_command, rcpt_command
 from delivery.transports.smtp.connection import ConnectionBroken, InvalidReply, RawReply, SmtpConnection
 from delivery.transports.smtp.errors import CLOSING, SmtpError, connection_error
 from delivery.transports.smtp.login import MECHANISMS, Login
@@ -231,7 +232,7 @@ class Session:
         return self._timeouts.data if stage is SmtpStage.DATA else self._timeouts.envelope
 
     async def _send_body(self, composed: bytes, lease: LeaseCheck) -> Reply:
-        data = dot_stuffed(composed)
+        data = await stuff_dots(composed)
         *blocks, last = [data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES)]
         for block in blocks:
             await self._write_block(block)

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from delivery.message.html import MAX_TARGET_BYTES, fill, find_slots, is_trackable
+from delivery.message.html import (
+    MAX_TARGET_BYTES,
+    MAX_TRACKED_LINKS,
+    fill,
+    find_slots,
+    has_untracked_links,
+    is_trackable,
+)
 from tests.corpus import emails
 
 BUILDERS = {path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "builders").glob("*.html")}
@@ -227,6 +234,28 @@ def test_a_target_is_decoded_as_by_browsers(quote, source, target):
 def test_a_target_may_have_the_maximum_length():
     target = f"https://a.example/{'x' * (MAX_TARGET_BYTES - 18)}"
     assert targets(f'<a href="{target}"><a href="{target}x">') == [target]
+
+
+LINK = '<a href="https://a.example/{}">x</a>'
+
+
+def test_only_the_first_500_links_are_tracked():
+    outlook = f"<!--[if mso]>{LINK.format(2)}<![endif]-->"
+    plain = '<a href="mailto:a@a.example">x</a><abbr>x</abbr>'
+    last = "".join(LINK.format(number) for number in range(3, 600))
+    html = f"<body>{LINK.format(1)}{outlook}{plain}{last}</body>"
+    assert targets(html) == [f"https://a.example/{number}" for number in range(1, 501)]
+    done = filled(html)
+    assert LINK.format(501) in done
+    assert LINK.format(500) not in done
+    assert "the-footer" in done[done.index(LINK.format(599)) :]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(MAX_TRACKED_LINKS, False), (MAX_TRACKED_LINKS + 1, True)])
+def test_more_links_than_are_tracked_are_noticed(count, expected):
+    untracked = '<abbr>x</abbr><a href="mailto:a@a.example">x</a>' * 600
+    html = "".join(LINK.format(number) for number in range(count))
+    assert has_untracked_links(untracked + html.replace("<a", "<A")) is expected
 
 
 def test_a_tracking_url_is_escaped_for_its_quotes():

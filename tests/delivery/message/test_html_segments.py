@@ -134,3 +134,12 @@ def test_four_times_the_length_costs_about_four_times(unit):
         return min(taken)
 
     assert cost(100_000) < max(10 * cost(25_000), 0.01)
+
+
+def test_above_the_number_of_tracked_links_each_email_is_scanned():
+    """Links whose values are no targets do not count, so that a template does not know the first 500."""
+    pieces = ['<a href="', VALUE, '">x</a>'] * 600
+    values = ["#top"] * 50 + ["https://a.example/"] * 550
+    given = template_segments(pieces, values)
+    assert given.slots() is None
+    assert template_segments(pieces[: 3 * 500], values).slots()

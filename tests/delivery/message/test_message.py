@@ -209,6 +209,12 @@ class TestFeedbackId:
     def test_a_valid_value_is_sent(self, value):
         assert parsed(compose(outgoing_message(feedback_id=value)))["Feedback-ID"] == value
 
+    def test_a_long_value_is_folded_in_front_of_it(self):
+        value = f"tpl_{'t' * 22}:ws_{'w' * 22}:transactional:postrider"
+        source = compose(outgoing_message(feedback_id=value))
+        assert max(map(len, source.split(b"\r\n"))) <= 78
+        assert email.message_from_bytes(source)["Feedback-ID"].strip() == value
+
     @pytest.mark.parametrize(
         "value",
         ["four", "s" * 16, "a:b:c:d:alice", "a b:alice", "é:alice", "a:alice\r\nBcc: eve@example.com", ":alice"],

@@ -1,0 +1,45 @@
+"""Warnings about the content of accepted emails: valid requests that are probably mistakes."""
+
+from typing import Any
+
+from delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
+from delivery.message.text import visible_length
+
+Warnings = list[dict[str, Any]]
+
+# Below this, spam filters suspect that an image replaces the text (SpamAssassin: HTML_IMAGE_ONLY_12).
+LITTLE_TEXT = 1200
+# Reading so much HTML without finding text takes up to 25 ms.
+READ_FOR_TEXT = 64 * 1024
+
+CONTENT_IGNORED = {
+    "code": "content_ignored",
+    "message": "html and text come from the template. Those of the request were ignored.",
+}
+DATA_UNUSED = {
+    "code": "template_data_unused",
+    "message": "templateData has no effect without templateId.",
+}
+LOW_TEXT_RATIO = {
+    "code": "low_text_ratio",
+    "message": f"The HTML has images and fewer than {LITTLE_TEXT:,} characters of text, which spam filters mistrust. "
+    "Write more text, link words rather than images, and set trackOpens to false, since its pixel is an image, too.",
+}
+LINKS_UNTRACKED = {
+    "code": "links_untracked",
+    "message": f"The HTML has more than {MAX_TRACKED_LINKS} links. The first {MAX_TRACKED_LINKS} are tracked, the "
+    "others stay unchanged.",
+}
+
+
+def html_warnings(html: str, *, track_clicks: bool) -> Warnings:
+    """Return the warnings about rendered HTML."""
+    warnings = [LOW_TEXT_RATIO] if _has_little_text(html) else []
+    return [*warnings, LINKS_UNTRACKED] if track_clicks and has_untracked_links(html) else warnings
+
+
+def _has_little_text(html: str) -> bool:
+    """Return whether the HTML shows images and little text; the tracking pixel alone does not count."""
+    if "<img" not in html.lower():
+        return False
+    return visible_length(html[:READ_FOR_TEXT], at_most=LITTLE_TEXT) < LITTLE_TEXT

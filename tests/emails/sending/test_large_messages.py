@@ -1,0 +1,83 @@
+"""Messages that take long to compose do not hold up the deliveries beside them."""
+
+import asyncio
+import time
+
+import pytest
+
+from emails.sending.jobs import SendJob
+from emails.sending.outgoing_messages import build_message, is_large
+from emails.sending.sending import EmailQueueWork
+from tests.conftest import Api, mail
+from tests.delivery.relaying import relay, run
+from tests.delivery.scripted import ScriptedServer, StubLease
+
+pytestmark = pytest.mark.django_db
+
+# Close to 1 MiB, the largest HTML that is accepted.
+MANY_LINKS = '<a href="http://a.b">' * 49_000
+
+
+def claim_job(api: Api, body) -> SendJob:
+    assert api.post("/emails/send", body).status_code == 202
+    (job,) = EmailQueueWork(relay(ScriptedServer()), sessions=1).claim(1).jobs
+    return job
+
+
+async def deliver(job: SendJob) -> float:
+    """Deliver a job; return the longest time, in seconds, that it held the loop."""
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before)
+
+    async with ScriptedServer(extensions=()) as server:
+        watching = asyncio.create_task(watch())
+        result = await EmailQueueWork(relay(server), sessions=1).perform(job, StubLease())
+        watching.cancel()
+        assert result.outcome.reason == ""
+        assert len(server.messages) == 1
+    return longest
+
+
+def test_the_largest_email_does_not_hold_the_loop(api: Api):
+    job = claim_job(api, mail(html=MANY_LINKS))
+    started = time.perf_counter()
+    build_message(job).to_bytes()
+    alone = time.perf_counter() - started
+    # What is found once per content is cached; composing and signing remain.
+    assert run(deliver(job)) < alone
+
+
+def test_large_attachments_do_not_hold_the_loop(api: Api):
+    content = "QUFB" * (10 * 1024 * 1024 // 3)
+    job = claim_job(api, mail(attachments=[{"filename": "a.bin", "content": content}]))
+    started = time.perf_counter()
+    build_message(job).to_bytes()
+    alone = time.perf_counter() - started
+    assert run(deliver(job)) < alone
+
+
+@pytest.mark.parametrize(
+    ("html", "data", "expected"),
+    [
+        ("<p>{{name}}</p>" * 100, {"name": "Ada"}, False),
+        ("<p>{{name}}</p>" * 100, {"name": "Ada" * 1000}, True),
+        ("<p>{{name}}</p>" * 10_000, {}, True),
+        ("{{#each a}}{{#each b}}x{{/each}}{{/each}}", {"a": [1, 2], "b": [1, 2]}, True),
+    ],
+    ids=["small", "large values", "large template", "loops"],
+)
+def test_the_cost_of_a_template_is_estimated_before_it_is_rendered(api: Api, html, data, expected):
+    api.post("/templates", {"name": "T", "alias": "t", "subject": "S", "htmlContent": html})
+    job = claim_job(api, mail(html=None, templateId="t", templateData=data))
+    assert is_large(job) is expected
+
+
+@pytest.mark.parametrize(("html", "expected"), [("<p>Hi</p>", False), ("<p>Hi</p>" * 10_000, True)])
+def test_the_cost_of_content_is_its_length(api: Api, html, expected):
+    assert is_large(claim_job(api, mail(html=html))) is expected
