@@ -25,7 +25,7 @@ SEND_FAULTS: dict[str, tuple[Any, set[str]]] = {
     "to": (["nobody", "ada@example.com", 7], {"to[0]", "to[2]"}),
     "cc": (["ada@example.com", ""], {"cc[1]"}),
     "bcc": ({"email": "ada@example.com"}, {"bcc"}),
-    "replyTo": (["ada@example.com"], {"replyTo"}),
+    "replyTo": (["ada@example.com", "x"], {"replyTo[1]"}),
     "subject": (None, {"subject"}),
     "html": (None, {"html"}),
     "headers": ({"Subject": "x", "X-Count": 7}, {"headers.Subject", "headers.X-Count"}),

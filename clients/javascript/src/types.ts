@@ -36,7 +36,7 @@ export interface Send {
   /** A template's id or alias. It replaces `html` and `text`. */
   templateId?: string;
   templateData?: Data;
-  replyTo?: string;
+  replyTo?: string | string[];
   cc?: string | string[];
   bcc?: string | string[];
   tags?: string[];
@@ -73,7 +73,7 @@ export interface Batch {
   /** Up to 500. Each gets a separate email. */
   recipients: { to: string; templateData?: Data; metadata?: Data }[];
   subject?: string;
-  replyTo?: string;
+  replyTo?: string | string[];
   tags?: string[];
   metadata?: Data;
   scheduledFor?: Date | Timestamp;
