@@ -1,4 +1,4 @@
-"""Documentation: the OpenAPI document, and under `/docs/` the API reference and the error catalogue. All offline."""
+"""Documentation: the OpenAPI document, and below `/docs/` the API reference and the error catalogue. All offline."""
 
 import inspect
 import json
@@ -51,12 +51,12 @@ class ErrorEntry:
 
 
 def reference(request: HttpRequest) -> HttpResponse:
-    return _page(request, "api/docs.html")
+    return render_page(request, "api/docs.html")
 
 
 def errors(request: HttpRequest) -> HttpResponse:
     problems = sorted(all_problems(Problem), key=lambda problem: (problem.status, problem.code))
-    return _page(request, "api/errors.html", errors=[_error_entry(problem) for problem in problems])
+    return render_page(request, "api/errors.html", errors=[_error_entry(problem) for problem in problems])
 
 
 def all_problems(parent: type[Problem]) -> Iterator[type[Problem]]:
@@ -86,7 +86,8 @@ def _to_html(text: str) -> SafeString:
     return mark_safe(html)  # noqa: S308 - escaped above
 
 
-def _page(request: HttpRequest, template: str, **values: object) -> HttpResponse:
+def render_page(request: HttpRequest, template: str, **values: object) -> HttpResponse:
+    """Return a page of the documentation, which loads nothing from other servers."""
     response = render(request, template, values)
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     return response

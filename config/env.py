@@ -9,6 +9,7 @@ import binascii
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -17,6 +18,17 @@ from urllib.parse import urlsplit
 Network = IPv4Network | IPv6Network
 
 problems: list[str] = []
+# The settings that were read, in order, for docs/settings.md.
+declared: "dict[str, DeclaredSetting]" = {}
+
+
+@dataclass(frozen=True)
+class DeclaredSetting:
+    """default: as written in the environment; form: the permitted values."""
+
+    default: str
+    form: str
+
 
 # Settings that may also be given as NAME_FILE, the path of a file with the value (docs/decisions/0105); all settings
 # with the prefix are included.
@@ -31,11 +43,16 @@ def text(name: str, default: str = "") -> str:
 
     A secret is read from the file that NAME_FILE names, if that is set.
     """
+    _declare(name, default, "")
     value = os.environ.get(name, "").strip()
     path = os.environ.get(name + FILE_SUFFIX, "").strip() if is_secret(name) else ""
     if path and value:
         _report(f"{name} and {name}_FILE are both set. Unset one of them.")
     return (_read_secret(name, path) if path else value) or default
+
+
+def _declare(name: str, default: object, form: str) -> None:
+    declared.setdefault(name, DeclaredSetting(str(default), form))
 
 
 def is_secret(name: str) -> bool:
@@ -68,6 +85,7 @@ def _report(message: str) -> None:
 
 
 def integer(name: str, default: int, *, low: int, high: int) -> int:
+    _declare(name, default, f"a whole number from {low} to {high}")
     raw = text(name)
     if not raw:
         return default
@@ -88,6 +106,8 @@ def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a default, read
 
 
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
+    _declare(name, default, f"one of {', '.join(options)}")
+    _declare(name, str(default).lower(), "true or false")
     raw = text(name, default)
     if raw in options:
         return raw
@@ -97,11 +117,13 @@ def choice(name: str, default: str, *, options: Sequence[str]) -> str:
 
 def string_list(name: str, default: Sequence[str] = ()) -> list[str]:
     """Read a comma-separated list; empty entries are dropped."""
+    _declare(name, ",".join(default), "a comma-separated list")
     return [entry.strip() for entry in text(name).split(",") if entry.strip()] or list(default)
 
 
 def seconds(name: str, default: Sequence[int]) -> list[int]:
     """Read a comma-separated list of whole seconds, each from 0 to 30 days."""
+    _declare(name, ",".join(map(str, default)), "a comma-separated list of whole seconds")
     raw = string_list(name)
     if all(re.fullmatch(r"[0-9]{1,7}", entry) and int(entry) <= 30 * 86_400 for entry in raw):
         return [int(entry) for entry in raw] or list(default)
@@ -111,6 +133,7 @@ def seconds(name: str, default: Sequence[int]) -> list[int]:
 
 def ports(name: str, default: Sequence[int]) -> list[int]:
     """Read a comma-separated list of ports."""
+    _declare(name, ",".join(map(str, default)), "a comma-separated list of ports")
     raw = string_list(name)
     if all(re.fullmatch(r"[0-9]{1,5}", entry) and 0 < int(entry) < 65_536 for entry in raw):
         return [int(entry) for entry in raw] or list(default)
@@ -120,6 +143,7 @@ def ports(name: str, default: Sequence[int]) -> list[int]:
 
 def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
     """Read `50/s burst 100` as (requests per second, burst); off is None."""
+    _declare(name, f"{default[0]}/s burst {default[1]}", "off, or requests per second and in a burst")
     raw = text(name).lower()
     if raw == "off":
         return None
@@ -133,6 +157,7 @@ def rate(name: str, default: tuple[int, int]) -> tuple[int, int] | None:
 
 def percent(name: str, default: str) -> Decimal | None:
     """Read a percentage above 0 with at most three decimals; off is None."""
+    _declare(name, default, "off, or a percentage above 0")
     raw = text(name, default).lower()
     if raw == "off":
         return None
@@ -150,6 +175,7 @@ def prefixed(prefix: str, *, exclude: Sequence[str]) -> dict[str, str]:
 
 def networks(name: str) -> list[Network]:
     """Read a comma-separated list of addresses and networks such as 10.0.0.0/8."""
+    _declare(name, "", "a comma-separated list of addresses and networks")
     parsed: list[Network] = []
     for entry in string_list(name):
         try:
@@ -161,6 +187,7 @@ def networks(name: str) -> list[Network]:
 
 def servers(name: str) -> list[tuple[str, int]]:
     """Read a comma-separated list of address:port such as 127.0.0.1:53,[::1]:53; the default port is 53."""
+    _declare(name, "", "a comma-separated list of address:port")
     parsed: list[tuple[str, int]] = []
     for entry in string_list(name):
         try:
@@ -173,6 +200,7 @@ def servers(name: str) -> list[tuple[str, int]]:
 
 def key_ring(name: str) -> list[tuple[str, bytes]]:
     """Read `id:base64,id:base64`, newest first; each key has 32 bytes."""
+    _declare(name, "", "a comma-separated list of id:base64")
     ring: list[tuple[str, bytes]] = []
     for entry in string_list(name):
         key_id, _, encoded = entry.partition(":")

@@ -16,7 +16,7 @@ import_module(settings.ROOT_URLCONF)
 PROBLEMS = list(all_problems(Problem))
 
 
-@pytest.mark.parametrize("path", ["/docs/", "/docs/errors", "/docs/errors/"])
+@pytest.mark.parametrize("path", ["/docs/", "/docs/operations", "/docs/api", "/docs/errors", "/docs/errors/"])
 def test_the_pages_load_nothing_from_other_servers(path):
     response = Client().get(path)
     assert response.status_code == 200
@@ -49,7 +49,7 @@ def test_the_reference_renders_without_other_servers(live_server, width):
         visit = Visit(browser.new_context(viewport={"width": width, "height": 900}), live_server.url)
         requested = []
         visit.page.on("request", lambda request: requested.append(request.url))
-        visit.go("/docs/")
+        visit.go("/docs/api")
         visit.page.locator("h2", has_text="Send an email").first.wait_for(state="attached")
         visit.keep_screenshot(f"docs-{width}")
         assert visit.complaints == []

@@ -1,0 +1,145 @@
+"""The alert rules and the dashboard in deploy/monitoring/ are valid and query metrics that exist."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+
+from config.heartbeats import send_heartbeat
+from delivery.bounces.replies import DeliveryStatus
+from tests.stack.stack import REPOSITORY
+from tests.standards.tools import program
+
+MONITORING = REPOSITORY / "deploy" / "monitoring"
+RULES = yaml.safe_load((MONITORING / "prometheus-rules.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
+DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text(encoding="utf-8"))
+PAGE = (REPOSITORY / "docs" / "monitoring.md").read_text(encoding="utf-8")
+QUERIES = [rule["expr"] for rule in RULES] + [
+    target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]
+]
+NAME = re.compile(r"\bpostrider_\w+")
+
+# Two web servers that return the same outcomes, and one of them stops after ten minutes.
+SERIES = [
+    ('up{job="postrider",instance="web1"}', "1x9 0x50"),
+    ('postrider_up{instance="web1"}', "1x60"),
+    ('postrider_queue_oldest_due_seconds{instance="web1"}', "0x9 360x50"),
+    ('postrider_queue_oldest_due_seconds{instance="web2"}', "0x9 360x50"),
+    ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
+    ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
+    ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
+]
+# Time, alert, and the labels and values of its text; None if the alert must not fire.
+EXPECTED = [
+    ("11m", "PostriderWebDown", None),
+    ("14m", "PostriderWebDown", {"labels": {"job": "postrider", "instance": "web1"}, "instance": "web1"}),
+    ("12m", "PostriderRecipientsOverdue", None),
+    ("20m", "PostriderRecipientsOverdue", {"value": "6m 0s"}),
+    ("30m", "PostriderNotSending", None),
+    ("30m", "PostriderDatabaseDown", None),
+    ("10m", "PostriderDeferrals", None),
+    ("50m", "PostriderDeferrals", {}),
+]
+
+
+@pytest.fixture
+def exposed(api):
+    """Return the names of the samples that /metrics exposes after a request."""
+    send_heartbeat(None)
+    assert api.get("/me").status_code == 200
+    families = list(text_string_to_metric_families(Client().get("/metrics").content.decode()))
+    names = {sample.name for family in families for sample in family.samples}
+    # A counter without samples is only declared.
+    return names | {f"{family.name}_total" for family in families if family.type == "counter"}
+
+
+def test_every_query_names_metrics_that_exist(exposed):
+    used = {name for query in QUERIES for name in NAME.findall(query)}
+    assert used <= exposed
+    assert len(used) >= 7
+
+
+def test_every_metric_is_documented_and_queried(exposed):
+    families = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in exposed if name.startswith("postrider_")}
+    for name in families:
+        assert f"`{name}" in PAGE
+        assert name in " ".join(QUERIES)
+
+
+def test_verdicts_in_queries_exist():
+    found = set(re.findall(r'verdict=~?"([\w|]+)"', " ".join(QUERIES)))
+    assert {verdict for one in found for verdict in one.split("|")} <= {status.value for status in DeliveryStatus}
+    assert found
+
+
+def test_every_alert_is_documented_with_a_summary_and_an_action():
+    for rule in RULES:
+        assert f"| `{rule['alert']}` | {rule['labels']['severity']} |" in PAGE
+        assert rule["annotations"]["summary"].endswith(".")
+        assert rule["annotations"]["action"].endswith(".")
+    assert len(set(re.findall(r"^\| `(Postrider\w+)`", PAGE, re.MULTILINE))) == len(RULES)
+
+
+def test_the_panels_of_the_dashboard_do_not_overlap():
+    cells = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+@pytest.mark.full
+def test_promtool_accepts_the_rules_the_configuration_and_every_query(tmp_path):
+    promtool = program("promtool", package="prometheus")
+    queries = [query.replace("$__rate_interval", "5m").replace("$job", "postrider") for query in QUERIES]
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
+    (tmp_path / "queries.yml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
+    for file in (MONITORING / "prometheus-rules.yml", tmp_path / "queries.yml"):
+        check(promtool, "check", "rules", str(file))
+    config = yaml.safe_load((MONITORING / "prometheus.yml").read_text(encoding="utf-8"))
+    config["rule_files"] = [str(MONITORING / name) for name in config["rule_files"]]
+    (tmp_path / "token").write_text("token")
+    config["scrape_configs"][0]["authorization"]["credentials_file"] = str(tmp_path / "token")
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+    check(promtool, "check", "config", str(tmp_path / "prometheus.yml"))
+
+
+@pytest.mark.full
+def test_alerts_fire_on_their_condition_and_not_before(tmp_path):
+    promtool = program("promtool", package="prometheus")
+    scenario = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values} for series, values in SERIES],
+        "alert_rule_test": [
+            {"eval_time": time, "alertname": name, "exp_alerts": [] if alert is None else [expected(name, **alert)]}
+            for time, name, alert in EXPECTED
+        ],
+    }
+    rules = [str(MONITORING / "prometheus-rules.yml")]
+    (tmp_path / "test.yml").write_text(
+        yaml.safe_dump({"rule_files": rules, "evaluation_interval": "1m", "tests": [scenario]})
+    )
+    check(promtool, "test", "rules", str(tmp_path / "test.yml"))
+
+
+def expected(name, *, labels=None, instance="", value=""):
+    (rule,) = (rule for rule in RULES if rule["alert"] == name)
+    summary = rule["annotations"]["summary"].replace("{{ $labels.instance }}", instance)
+    summary = re.sub(r"\{\{ \$value .*?\}\}", value, summary)
+    return {
+        "exp_labels": {**rule["labels"], **(labels or {})},
+        "exp_annotations": {**rule["annotations"], "summary": summary},
+    }
+
+
+def check(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
