@@ -42,7 +42,8 @@ class EmailAlreadySent(Problem):
 class EmailNotCancellable(Problem):
     """The email is no longer scheduled: it is queued, bounced or failed.
 
-    Only a scheduled email can be cancelled, until its scheduled time.
+    Only a scheduled email can be cancelled, until its scheduled time. While the operator has paused sending, a queued
+    email can be cancelled if no delivery attempt was made.
     """
 
     status, code, title = 409, "email_not_cancellable", "Email not cancellable"

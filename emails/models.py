@@ -297,3 +297,16 @@ class SendingPause(models.Model):
 
     def __str__(self) -> str:
         return f"since {self.since}"
+
+
+class PastSendingPause(models.Model):
+    """An ended pause: email that was in the queue when it began may have been sent before (docs/decisions/0092)."""
+
+    since = models.DateTimeField(editable=False)
+    until = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "emails_past_hold"
+
+    def __str__(self) -> str:
+        return f"from {self.since} until {self.until}"

@@ -65,9 +65,10 @@ def accepted_changes(workspace_id: str, recipients: int, *, status: EmailStatus)
         yield counter_change(RecipientCounter.DELAYED, workspace_id, by=recipients)
 
 
-def cancelled_changes(workspace_id: str, recipients: int) -> Iterator[CounterChange]:
+def cancelled_changes(workspace_id: str, recipients: int, *, delayed: int) -> Iterator[CounterChange]:
+    """Return the changes for a cancelled email. delayed: its recipients that were scheduled or waiting."""
     yield counter_change(RecipientCounter.CANCELLED, workspace_id, by=recipients)
-    yield counter_change(RecipientCounter.DELAYED, workspace_id, by=-recipients)
+    yield counter_change(RecipientCounter.DELAYED, workspace_id, by=-delayed)
 
 
 def due_changes(workspace_ids: Iterable[str]) -> Iterator[CounterChange]:

@@ -71,7 +71,10 @@ TRANSITIONS = {
     ),
     # sent: a DSN about a 4xx that was never resolved.
     EmailStatus.FAILED: Transition((EmailStatus.QUEUED, EmailStatus.SENT), ("finished_at",), RecipientCounter.FAILED),
-    EmailStatus.CANCELLED: Transition((EmailStatus.SCHEDULED,), ("finished_at",), RecipientCounter.CANCELLED),
+    # queued: only while sending is paused (docs/decisions/0092).
+    EmailStatus.CANCELLED: Transition(
+        (EmailStatus.SCHEDULED, EmailStatus.QUEUED), ("finished_at",), RecipientCounter.CANCELLED
+    ),
 }
 # By status, the counter of a finished recipient.
 FINISHED_COUNTERS = {status: move.counter for status, move in TRANSITIONS.items() if move.counter}

@@ -28,7 +28,7 @@ from emails.accept.services import resend_email
 from emails.api.filters import EmailFilters
 from emails.models import Email, Entrance, Recipient
 from emails.rendered_content import render_email
-from emails.sending.scheduling import cancel_email
+from emails.sending.scheduling import cancel_email, is_cancellable
 from emails.states import EmailStatus
 from workspaces.errors import WorkspaceSuspended
 from workspaces.models import Workspace
@@ -104,7 +104,7 @@ class EmailSection(ScopedAdmin):
             metadata=json.dumps(email.metadata, ensure_ascii=False, indent=2) if email.metadata else "",
             headers=email.headers,
             tones=EMAIL_TONES,
-            is_scheduled=email.status == EmailStatus.SCHEDULED,
+            is_cancellable=is_cancellable(email),
             urls={name: self.url(name, email.id) for name in ("preview", "resend", "cancel")},
         )
 

@@ -56,6 +56,7 @@ EXPLANATIONS: dict[str, str | Promise] = {
     "signing_key_unreadable": _("The DKIM key of the sending domain cannot be read. Contact the operator."),
     "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),
     "worker_lost": _("A worker stopped while sending. The email may have been delivered."),
+    "sending_was_paused": _("Sending was paused while this email was queued. It may have been delivered before."),
     "internal_error": _("An internal error occurred while sending. The email itself is valid."),
 }
 

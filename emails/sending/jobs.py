@@ -17,10 +17,13 @@ MEMORY_BYTES = 32 * 1024 * 1024
 
 # attachment_bytes is read first: the files of all claimed recipients together may not fit into memory.
 READ_JOBS = """
-SELECT r.id, e.content_id, e.template_version_id, r.address, coalesce(r.reason, ''),
+SELECT r.id, e.id, e.content_id, e.template_version_id, r.address, coalesce(r.reason, ''),
        coalesce(now() - r.replied_at, interval '0'), e.template_id, e.template_data, e.from_domain, e.sender,
        e.reply_to, e."to", e.cc, e.subject, e.tags, e.metadata::text, e.headers::text, e.track_opens, e.track_clicks,
        coalesce(e.scheduled_for, e.created_at),
+       EXISTS (SELECT FROM emails_past_hold h
+                WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
+                  AND coalesce(r.replied_at, '-infinity') < h.until),
        (SELECT coalesce(sum(size), 0) FROM emails_attachment WHERE content_id = e.content_id)
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s)
@@ -32,11 +35,13 @@ class SendJob:
     """One claimed recipient with everything needed to send to it: a row of READ_JOBS and the rows that it refers to.
 
     last_reason: of the attempt before. last_reply_age: the time since its reply. date: the time in the Date header.
+    may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
     identity: None if the domain was deleted since acceptance.
     """
 
     claim: EmailClaim
+    email_id: str
     content_id: str | None
     version_id: str | None
     address: str
@@ -56,6 +61,7 @@ class SendJob:
     track_opens: bool
     track_clicks: bool
     date: datetime
+    may_be_second_copy: bool
     attachment_bytes: int
     content: Content | None = None
     version: TemplateVersion | None = None
@@ -96,10 +102,10 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
 
 def _read_rows(claims: Sequence[EmailClaim]) -> Iterator[SendJob]:
     by_id = {to_uuid(claim.recipient_id): claim for claim in claims}
-    for recipient, content, version, *columns in run_replanned(READ_JOBS, [list(by_id)]):
+    for recipient, email, content, version, *columns in run_replanned(READ_JOBS, [list(by_id)]):
         content_id = content and from_uuid(content, prefix="con_")
         version_id = version and from_uuid(version, prefix="tplv_")
-        yield SendJob(by_id[recipient], content_id, version_id, *columns)
+        yield SendJob(by_id[recipient], from_uuid(email), content_id, version_id, *columns)
 
 
 def _fit_memory(jobs: Iterable[SendJob], memory_bytes: int) -> Iterator[SendJob]:

@@ -49,9 +49,14 @@ WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
 {QUEUE.claim_shares_sql}, (SELECT count(*) FROM shares)
 """  # noqa: S608 - constants
 # An expired lease ends the attempt: the entry is ready at once; the second time after a random delay; the third time
-# it is leased to this process, which records its failure.
+# it is leased to this process, which records its failure. Nothing is promoted while sending is paused.
 PROMOTE = f"""
-WITH {QUEUE.due_rows(f"stage, stage = {Stage.LEASED} AND lost + 1 >= {MAX_LOST_CLAIMS} AS is_given_up")}
+WITH {
+    QUEUE.due_rows(
+        f"stage, stage = {Stage.LEASED} AND lost + 1 >= {MAX_LOST_CLAIMS} AS is_given_up",
+        condition="NOT EXISTS (SELECT FROM emails_hold)",
+    )
+}
 UPDATE emails_pending p
    SET stage = CASE WHEN is_given_up THEN {Stage.LEASED}
                     WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN {Stage.WAITING} ELSE {Stage.READY} END,

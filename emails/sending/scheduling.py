@@ -22,10 +22,12 @@ from emails.models import Email, Event, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.outcomes import SendResult, record_results
+from emails.sending.sending_pause import is_sending_paused
 from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from lib.datetimes import format_datetime
 from lib.ids import from_uuid, to_uuid
+from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from lib.worker.stages import Stage
@@ -35,6 +37,15 @@ LEAD = f"""
 stage = {Stage.SCHEDULED} AND recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0)
 """  # noqa: S608 - constants
 CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608
+# While sending is paused, entries without an attempt. Their locks are taken in the order of emails.sending.outcomes.
+CANCEL_PAUSED = f"""
+WITH unattempted AS (
+    SELECT p.recipient_id, p.stage FROM emails_pending p JOIN emails_recipient r ON r.id = p.recipient_id
+     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}) AND p.attempts = 0
+       AND EXISTS (SELECT FROM emails_hold)
+     ORDER BY p.recipient_id FOR UPDATE OF p)
+DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
+"""  # noqa: S608
 RESCHEDULE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD}"  # noqa: S608
 # Every entry stores the time, but only the lead is promoted by it.
 RESCHEDULE_ALL = f"""
@@ -65,14 +76,15 @@ WORKER_LOST = {
 def cancel_email(email: Email) -> None:
     """Cancel a scheduled email: once this returns, it is never sent. Cancelling again changes nothing.
 
-    The quota is refunded within the same month.
+    While sending is paused, a queued email without any attempt can be cancelled too. The quota is refunded within the
+    same month.
     Raises EmailAlreadySent, EmailNotCancellable, or NotFound if retention has deleted the email.
     """
     with transaction.atomic():
-        if _execute(CANCEL, [to_uuid(email.id)]):
-            followers, _ = QueueEntry.objects.filter(recipient__email=email).delete()
+        if stages := _dequeue_scheduled(email) or _dequeue_paused(email):
             move_all_recipients([email.id], target=EmailStatus.CANCELLED)
-            counters.add(queue_stats.cancelled_changes(email.workspace_id, 1 + followers))
+            delayed = len(stages) - stages.count(Stage.READY)
+            counters.add(queue_stats.cancelled_changes(email.workspace_id, len(stages), delayed=delayed))
             add_events([NewEvent(Event.EventKind.CANCELLED, email.id)])
             roll_up_and_count([email.id])
             refund_quota(email.workspace_id, units=email.quota_units, taken_at=email.created_at)
@@ -80,6 +92,11 @@ def cancel_email(email: Email) -> None:
         else:
             _refuse_cancel(email)
     failpoint("emails.after_cancel_commit")
+
+
+def is_cancellable(email: Email) -> bool:
+    """Return whether `cancel_email` may succeed."""
+    return email.status == EmailStatus.SCHEDULED or (email.status == EmailStatus.QUEUED and is_sending_paused())
 
 
 def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> None:
@@ -128,6 +145,22 @@ def _record_lost_leases(recipient_ids: Collection[str]) -> None:
         ]
     )
     counters.add(delivery_health.outcome_change(DeliveryStatus.DEFERRED, "worker_lost") for _ in recipient_ids)
+
+
+def _dequeue_scheduled(email: Email) -> list[int]:
+    """Delete the queue entries of an email that is still scheduled, and return their stages."""
+    if not _execute(CANCEL, [to_uuid(email.id)]):
+        return []
+    followers, _ = QueueEntry.objects.filter(recipient__email=email).delete()
+    return [Stage.SCHEDULED] * (1 + followers)
+
+
+def _dequeue_paused(email: Email) -> list[int]:
+    """Delete the queue entries of an email without any attempt, and return their stages; none unless paused."""
+    stages = [stage for (stage,) in run(CANCEL_PAUSED, [to_uuid(email.id)])]
+    if stages and len(stages) < email.recipients.count():
+        raise EmailNotCancellable("A delivery attempt was made for a recipient of this email.")
+    return stages
 
 
 def _reschedule(email: Email, scheduled_for: datetime) -> bool:

@@ -20,6 +20,7 @@ from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message, is_large
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
+from emails.sending.sending_pause import note_second_copies
 from emails.sending.transports import configured_transport
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
@@ -84,6 +85,7 @@ class EmailQueueWork:
         memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
         loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
         self._release_unloaded(claims, loaded)
+        note_second_copies(loaded)
         jobs, refused = _split_refused(loaded)
         if refused:
             record_results(refused)

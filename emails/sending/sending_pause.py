@@ -1,9 +1,26 @@
-"""Sending pause: stops all sending after a database was restored (docs/decisions/0060).
+"""Sending pause: stops all sending after a database was restored (docs/decisions/0060, 0092).
 
-Nothing else changes: emails are accepted, cancelled and counted, webhooks are delivered, reports are received.
+Nothing else changes: emails are accepted, cancelled and counted, webhooks are delivered, reports are received. No queue
+entry is claimed or promoted, so scheduled emails stay scheduled.
 """
 
-from emails.models import SendingPause
+from collections.abc import Collection
+
+from django.db import transaction
+
+from emails.events.timeline import NewEvent, add_events
+from emails.models import Event, PastSendingPause, SendingPause
+from emails.sending.jobs import SendJob
+
+MAY_BE_SECOND_COPY = {
+    "code": None,
+    "enhancedCode": None,
+    "message": (
+        "The operator paused sending while this email was in the queue. If the database was restored from a backup "
+        "then, the message may already have been delivered."
+    ),
+    "reason": "sending_was_paused",
+}
 
 
 def pause_sending() -> None:
@@ -11,11 +28,26 @@ def pause_sending() -> None:
     SendingPause.objects.bulk_create([SendingPause()], ignore_conflicts=True)
 
 
+@transaction.atomic
 def resume_sending() -> None:
     """Let workers claim emails again, within seconds."""
-    SendingPause.objects.all().delete()
+    for pause in SendingPause.objects.select_for_update():
+        PastSendingPause.objects.create(since=pause.since)
+        pause.delete()
 
 
 def is_sending_paused() -> bool:
     """Return whether sending is paused."""
     return SendingPause.objects.exists()
+
+
+@transaction.atomic
+def note_second_copies(jobs: Collection[SendJob]) -> None:
+    """Add an event for each message that may have been sent before the database was restored."""
+    add_events(
+        [
+            NewEvent(Event.EventKind.DEFERRED, job.email_id, job.key, job.address, MAY_BE_SECOND_COPY)
+            for job in jobs
+            if job.may_be_second_copy
+        ]
+    )

@@ -2,7 +2,7 @@ from emails.states import TRANSITIONS, EmailStatus
 
 SPECIFIED = {
     "scheduled": {"queued", "cancelled"},
-    "queued": {"sent", "bounced", "failed", "opened", "clicked"},
+    "queued": {"sent", "bounced", "failed", "opened", "clicked", "cancelled"},
     "sent": {"delivered", "bounced", "failed", "opened", "clicked"},
     "delivered": {"bounced", "opened", "clicked"},
     "opened": {"clicked"},

@@ -2,12 +2,21 @@
 
 import pytest
 from django.core.management import call_command
+from django.db.models.functions import Now
 
 from config import health
-from emails.models import QueueEntry
+from emails.models import Email, Event, QueueEntry, Recipient
+from emails.queue_stats import read_queue_stats
+from emails.sending.scheduling import promote_due
+from emails.sending.sending import EmailQueueWork
 from emails.sending.sending_pause import is_sending_paused
+from lib.worker.lease_queue import Stage
 from tests.conftest import mail
-from tests.emails.builders import accept, claim_entries
+from tests.dashboard.conftest import signed_in
+from tests.emails.builders import LATER, accept, claim_entries, counter_values, deliver, event_kinds, send
+from workspaces.models import Usage
+
+LONG_AGO = "2020-01-01T00:00:00Z"
 
 pytestmark = pytest.mark.django_db
 
@@ -42,3 +51,133 @@ def test_readiness_reports_the_pause(api, alice, settings):
     assert health.check_sending() is None
     QueueEntry.objects.update(due_at="2020-01-01T00:00:00Z")
     assert "manage.py release" in (health.check_sending() or "")
+
+
+def schedule(api, **fields) -> str:
+    """Send an email whose scheduled time has passed, as in a restored database."""
+    email_id = send(api, scheduledFor="2026-12-01T00:00:00Z", **fields)
+    QueueEntry.objects.filter(recipient__email=email_id).update(due_at=LONG_AGO, since=LONG_AGO)
+    Email.objects.filter(id=email_id).update(scheduled_for=LONG_AGO)
+    return email_id
+
+
+def status_of(email_id: str) -> str:
+    return str(Email.objects.get(id=email_id).status)
+
+
+class TestWhilePaused:
+    @pytest.fixture(autouse=True)
+    def _paused(self, api):
+        call_command("hold")
+
+    def test_due_emails_stay_scheduled_and_can_be_cancelled(self, api):
+        email_id = schedule(api, to=["ada@example.com", "eve@example.com"])
+        promote_due()
+        assert status_of(email_id) == "scheduled"
+        assert api.delete(f"/emails/{email_id}").json()["status"] == "cancelled"
+        call_command("release")
+        promote_due()
+        assert claim_entries() == []
+
+    def test_due_emails_can_be_rescheduled(self, api):
+        email_id = schedule(api)
+        promote_due()
+        assert api.patch(f"/emails/{email_id}", {"scheduledFor": "2026-12-05T00:00:00Z"}).status_code == 200
+        call_command("release")
+        promote_due()
+        assert status_of(email_id) == "scheduled"
+
+    def test_they_are_sent_after_the_release(self, api):
+        email_id = schedule(api)
+        promote_due()
+        call_command("release")
+        promote_due()
+        assert status_of(email_id) == "queued"
+        assert len(claim_entries()) == 1
+
+    def test_waiting_and_leased_entries_are_not_promoted(self, api):
+        for stage in (Stage.WAITING, Stage.LEASED):
+            email_id = send(api)
+            QueueEntry.objects.filter(recipient__email=email_id).update(stage=stage, due_at=LONG_AGO)
+        promote_due()
+        assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.WAITING, Stage.LEASED}
+
+    def test_a_queued_email_without_an_attempt_can_be_cancelled(self, api, alice):
+        email_id = send(api, to=["ada@example.com", "eve@example.com"])
+        assert api.delete(f"/emails/{email_id}").status_code == 200
+        assert api.delete(f"/emails/{email_id}").status_code == 200
+        assert set(Recipient.objects.values_list("state", flat=True)) == {"cancelled"}
+        assert event_kinds() == ["queued", "cancelled"]
+        assert Usage.objects.get().used == 0
+        assert counter_values()["status.cancelled"] == 1
+        stats = read_queue_stats(alice.workspace)
+        assert (stats.waiting, stats.delayed) == (0, 0)
+        call_command("release")
+        assert claim_entries() == []
+
+    def test_a_parked_email_without_an_attempt_can_be_cancelled(self, api, alice):
+        email_id = send(api)
+        QueueEntry.objects.update(stage=Stage.WAITING, due_at="2030-01-01T00:00:00Z")
+        assert api.delete(f"/emails/{email_id}").status_code == 200
+
+    def test_an_email_with_an_attempt_cannot_be_cancelled(self, api):
+        call_command("release")
+        email_id = send(api, to=["ada@example.com", "eve@example.com"])
+        deliver(LATER)
+        call_command("hold")
+        response = api.delete(f"/emails/{email_id}")
+        assert (response.status_code, response.json()["code"]) == (409, "email_not_cancellable")
+        assert QueueEntry.objects.count() == 2
+        assert status_of(email_id) == "queued"
+
+    def test_the_dashboard_offers_to_cancel_a_queued_email(self, api, alice):
+        email_id = send(api)
+        page = signed_in(alice.owner).get(f"/dashboard/emails/{email_id}/")
+        assert f"/dashboard/emails/{email_id}/cancel/" in page.content.decode()
+
+
+def test_a_queued_email_cannot_be_cancelled_unless_sending_is_paused(api):
+    email_id = send(api)
+    assert api.delete(f"/emails/{email_id}").json()["code"] == "email_not_cancellable"
+
+
+def reasons_of(email_id: str) -> list[str]:
+    events = Event.objects.filter(email=email_id, kind="deferred").order_by("number")
+    return [event.payload["reason"] for event in events]
+
+
+def claim_as_a_worker() -> int:
+    return len(EmailQueueWork(None, sessions=10).claim(10).jobs)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSecondCopies:
+    """Messages that may have been sent before the database was restored."""
+
+    def test_the_first_attempt_after_a_release_is_noted_on_the_timeline(self, api):
+        queued, scheduled = send(api), schedule(api)
+        call_command("hold")
+        during = send(api)
+        call_command("release")
+        after, later = send(api), send(api, scheduledFor="2026-12-01T00:00:00Z")
+        assert claim_as_a_worker() == 4
+        assert reasons_of(queued) == reasons_of(scheduled) == ["sending_was_paused"]
+        assert reasons_of(during) == reasons_of(after) == reasons_of(later) == []
+
+    def test_a_retry_is_not_noted_again(self, api):
+        email_id = send(api)
+        for command in ("hold", "release"):
+            call_command(command)
+        claim_as_a_worker()
+        Recipient.objects.update(replied_at=Now())
+        QueueEntry.objects.update(stage=Stage.READY)
+        assert claim_as_a_worker() == 1
+        assert reasons_of(email_id) == ["sending_was_paused"]
+
+    def test_an_email_scheduled_for_later_is_not_noted(self, api):
+        email_id = send(api, scheduledFor="2026-12-01T00:00:00Z")
+        for command in ("hold", "release"):
+            call_command(command)
+        QueueEntry.objects.update(stage=Stage.READY)
+        assert claim_as_a_worker() == 1
+        assert reasons_of(email_id) == []
