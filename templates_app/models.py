@@ -1,10 +1,14 @@
 """Templates and their versions. An email keeps the template version it was accepted with."""
 
+import re
+
 from django.db import models
 from django.db.models.functions import Now
 
 from lib.model_fields import IdField
 from workspaces.models import Workspace
+
+ALIAS = re.compile(r"(?!tpl_)[A-Za-z][A-Za-z0-9._-]*")
 
 
 class TemplateVersion(models.Model):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
+
 from api.fields import DeletedSerializer
 from api.schema import Operation, describe_problem, response
 from templates_app import errors
@@ -57,6 +59,8 @@ ITEM = {
 CONTENT = {"htmlContent": "<p>Hello {{name}}!</p>", "textContent": "Hello {{name}}!"}
 TEMPLATE = {**ITEM, **CONTENT}
 
+ID_OR_ALIAS = OpenApiParameter("id", str, OpenApiParameter.PATH, description="The id or the alias of the template.")
+
 templates_schema = keyed_view(
     list=Operation(
         "listTemplates",
@@ -71,7 +75,7 @@ templates_schema = keyed_view(
         'Values are escaped in HTML, except with `{{{name}}}`. Defaults are written `{{name|"there"}}`; the sections '
         "are `{{#if}}`, `{{#unless}}` and `{{#each}}`. With `strictVariables`, an email that lacks a value is refused; "
         "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
-        "id.",
+        "id, also in a path.",
         response(TemplateSerializer, "The template was created.", TEMPLATE, status=201),
         problems=[TEMPLATE_SYNTAX_ERROR, ALIAS_TAKEN, PLAN_LIMIT_REACHED],
         body=TemplateInput,
@@ -85,6 +89,7 @@ templates_schema = keyed_view(
         "Get a template",
         "Returns one template with its content.",
         response(TemplateSerializer, "The template.", TEMPLATE),
+        parameters=[ID_OR_ALIAS],
     ),
     partial_update=Operation(
         "updateTemplate",
@@ -98,12 +103,14 @@ templates_schema = keyed_view(
         problems=[TEMPLATE_SYNTAX_ERROR, ALIAS_TAKEN],
         body=TemplateChanges,
         bodies={"Another subject": {"subject": "Good to see you, {{name}}"}},
+        parameters=[ID_OR_ALIAS],
     ),
     destroy=Operation(
         "deleteTemplate",
         "Delete a template",
         "Deletes the template. Emails already accepted with it are not affected.",
         response(DeletedSerializer, "The template was deleted.", {"id": ITEM["id"], "deleted": True}),
+        parameters=[ID_OR_ALIAS],
     ),
     preview=Operation(
         "previewTemplate",
@@ -119,5 +126,6 @@ templates_schema = keyed_view(
         body=PreviewInput,
         body_may_be_empty=True,
         bodies={"With data": {"data": {"name": "Ada"}}},
+        parameters=[ID_OR_ALIAS],
     ),
 )

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
-from templates_app.models import Template
+from templates_app.models import ALIAS, Template
 from templates_app.services import RenderedContent, TemplateContent
 
 MAX_BYTES = 1024 * 1024
@@ -34,7 +34,7 @@ class AliasField(serializers.RegexField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(r"^(?!tpl_)[A-Za-z][A-Za-z0-9._-]*\Z", max_length=100, trim_whitespace=False, **options)
+        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, trim_whitespace=False, **options)
 
 
 class TemplateInput(StrictSerializer):

@@ -14,7 +14,7 @@ from lib.ids import InvalidId, to_uuid
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
-from templates_app.models import Template, TemplateVersion
+from templates_app.models import ALIAS, Template, TemplateVersion
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
@@ -113,6 +113,11 @@ def find_templates(workspace: Workspace, references: Collection[str]) -> dict[st
     given = Q(id__in=[reference for reference in references if _is_id(reference)]) | Q(alias__in=references)
     rows = list(workspace.templates.select_related("version").filter(given))
     return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
+
+
+def template_lookup(reference: str) -> dict[str, str]:
+    """Return the queryset lookup for an id or an alias, which is never similar to an id."""
+    return {"alias": reference} if ALIAS.fullmatch(reference) else {"id": reference}
 
 
 def template_not_found(reference: str) -> TemplateNotFound:

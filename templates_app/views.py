@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db.models import QuerySet
 from rest_framework import status
 from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,7 +21,7 @@ from templates_app.serializers import (
     TemplateSerializer,
     new_template,
 )
-from templates_app.services import create_template, delete_template, preview_template, update_template
+from templates_app.services import create_template, delete_template, preview_template, template_lookup, update_template
 from workspaces.api.viewsets import WorkspaceViewSet
 
 # HTML and text of 1 MiB each, with quotes and line ends escaped.
@@ -32,7 +33,13 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     queryset = Template.objects.select_related("version")
     sending_actions = frozenset({"list", "retrieve", "preview"})
     reading_actions = frozenset({"preview"})
+    # Unlike ids, aliases may contain dots.
+    lookup_value_regex = "[^/]+"
     body_bytes: ClassVar = {"create": MAX_TEMPLATE_BODY_BYTES, "partial_update": MAX_TEMPLATE_BODY_BYTES}
+
+    def get_object(self) -> Template:
+        template: Template = get_object_or_404(self.get_queryset(), **template_lookup(self.kwargs["pk"]))
+        return template
 
     def get_queryset(self) -> QuerySet[Template]:
         # Lists skip the content, up to a megabyte per field.

@@ -189,6 +189,29 @@ class TestAliases:
             api.patch(f"/templates/{first}", {"alias": None if end == "removed" else "other"})
         assert create(api, alias="welcome").status_code == 201
 
+    @pytest.mark.parametrize("alias", ["welcome", "Welcome_mail-2.de"])
+    def test_an_alias_works_wherever_an_id_does(self, api: Api, alias):
+        template_id = created(api, alias=alias)
+        path = f"/templates/{alias}"
+        assert api.get(path).json() == get(api, template_id)
+        assert api.patch(path, {"subject": "Hi {{name}}"}).json()["subject"] == "Hi {{name}}"
+        assert api.post(f"{path}/preview", {"data": {"name": "Ada"}}).json()["subject"] == "Hi Ada"
+        recipients = [{"to": "ada@example.com", "templateData": {"name": "Ada"}}]
+        sender = {"from": "hi@alice.example", "templateId": alias}
+        assert api.post("/emails/send", {**sender, **recipients[0]}).status_code == 202
+        assert api.post("/emails/batch", {**sender, "recipients": recipients}).status_code == 202
+        assert api.delete(path).json() == {"id": template_id, "deleted": True}
+        assert api.get(path).status_code == 404
+
+    @pytest.mark.parametrize(
+        "reference", ["welcome", "Welcome", "tpl_", "tpl_welcome", "wel%00come", "%00", "a b", "ä"]
+    )
+    def test_an_alias_of_another_workspace_and_an_unknown_one_are_404(self, api: Api, bobs_api: Api, reference):
+        created(bobs_api, alias="welcome")
+        for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/preview")):
+            response = api.raw(method, f"/templates/{reference}{path}", b"" if method in {"GET", "DELETE"} else b"{}")
+            assert code_of(response) == (404, "not_found")
+
     def test_aliases_are_case_sensitive(self, api: Api):
         created(api, alias="welcome")
         created(api, alias="Welcome")
