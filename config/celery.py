@@ -42,7 +42,6 @@ app.config_from_object(
             "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
-            "domains": {"task": "domains.tasks.verify_due", "schedule": 30.0, "options": {"expires": 30}},
             "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
             "expire-system-mail": {
                 "task": "system_mail.tasks.expire",

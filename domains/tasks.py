@@ -1,4 +1,4 @@
-"""Tasks of sending domains: each may be lost or run twice."""
+"""The wake-up of domain checks; it may be lost or run twice."""
 
 from celery import shared_task
 
@@ -7,11 +7,5 @@ from domains.check_processor import domain_checks_processor
 
 @shared_task(name="domains.tasks.drain", ignore_result=True)
 def process_queue() -> None:
-    """Check the domains that are due, after a wake-up."""
-    domain_checks_processor().run()
-
-
-@shared_task(name="domains.tasks.verify_due", ignore_result=True)
-def verify_due() -> None:
-    """Check the domains that are due, periodically."""
-    domain_checks_processor().run()
+    """Check the domains that are due."""
+    domain_checks_processor().run_notified()

@@ -10,7 +10,7 @@ from workspaces.retention import run_batches, sweep
 @shared_task(name="emails.tasks.drain", ignore_result=True)
 def process_queue() -> None:
     """Send all due emails."""
-    emails_processor().run()
+    emails_processor().run_notified()
 
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)

@@ -10,7 +10,7 @@ from system_mail.sending import system_mail_processor
 @shared_task(name="system_mail.tasks.drain", ignore_result=True)
 def process_queue() -> None:
     """Send everything that is due."""
-    system_mail_processor().run()
+    system_mail_processor().run_notified()
 
 
 @shared_task(name="system_mail.tasks.expire", ignore_result=True)

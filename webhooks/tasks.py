@@ -16,7 +16,7 @@ EXPIRE_BATCH = 1000
 @shared_task(name="webhooks.tasks.drain", ignore_result=True)
 def process_queue() -> None:
     """Post every due delivery."""
-    webhooks_processor().run()
+    webhooks_processor().run_notified()
 
 
 @shared_task(name="webhooks.tasks.expire", ignore_result=True)

@@ -102,13 +102,18 @@ class QueueProcessor(Generic[J, R]):
             finally:
                 self._lock.release()
 
+    def run_notified(self) -> None:
+        """Process the queue after a notification; from now on, another one sends another task."""
+        # First: a claim that begins later finds the work of all notifications that were coalesced into this one.
+        wakeup.acknowledge(self.work.kind)
+        self.run()
+
     def join(self) -> None:
         """Wait for a running processor to finish, at most for the grace period of a shutdown."""
         if self._lock.acquire(timeout=grace_seconds_left()):
             self._lock.release()
 
     def _process(self) -> None:
-        wakeup.acknowledge(self.work.kind)
         while self._has_work():
             try:
                 self._step()
@@ -156,9 +161,6 @@ class QueueProcessor(Generic[J, R]):
         if result.jobs:
             self._start(result.jobs, claimed_at)
         if result.has_leased:
-            self._wakeup.set()
-        elif wakeup.acknowledge(self.work.kind):
-            # A notification that arrived during the claim was coalesced away; check once more.
             self._wakeup.set()
         if len(result.jobs) >= free:
             self._notify_others()

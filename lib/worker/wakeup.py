@@ -33,9 +33,9 @@ def notify_soon(kind: str) -> None:
     _notifier(os.getpid()).set()
 
 
-def acknowledge(kind: str) -> bool:
-    """Let the next notification through; return whether one was sent since the last acknowledgement."""
-    return bool(ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind))))
+def acknowledge(kind: str) -> None:
+    """Let the next notification through."""
+    ask_redis(settings.REDIS_URL, lambda client: client.delete(_key(kind)))
 
 
 @functools.lru_cache(maxsize=1)
@@ -55,7 +55,7 @@ def _notify_pending(wake: threading.Event) -> None:
 
 
 def _notify(client: redis.Redis, kind: str) -> None:
-    # The key is deleted when a queue processor starts; its expiry only covers a task that Redis lost.
+    # The key is deleted when the task starts; its expiry only covers a task that Redis lost.
     if not client.set(_key(kind), "1", nx=True, ex=COALESCE_SECONDS):
         return
     try:

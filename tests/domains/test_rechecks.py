@@ -20,7 +20,7 @@ from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
 from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
-from domains.tasks import verify_due
+from domains.tasks import process_queue
 from domains.verify import verify_domain
 from lib.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
@@ -68,7 +68,7 @@ def test_a_new_domain_is_checked_at_the_next_run_and_then_every_minute(owner: Ow
     domain = Domain.objects.get(name=NAME)
     assert due_in(domain) <= timedelta(0)
     domain_checks_processor.cache_clear()
-    verify_due()
+    process_queue()
     assert Domain.objects.get(name=NAME).last_checked_at
     assert timedelta(seconds=50) < due_in(domain) < timedelta(seconds=70)
 

@@ -89,7 +89,7 @@ def exercise_all_points(scenario):
     scenario.expire_leases()
     scenario.report_bounce(received[0])
     scenario.stack.query("UPDATE domains_domain SET check_due_at = now() RETURNING 1")
-    scenario.enqueue_tasks("analytics.tasks.fold", "domains.tasks.verify_due")
+    scenario.enqueue_tasks("analytics.tasks.fold", "domains.tasks.drain")
 
 
 def is_sent(scenario, address):

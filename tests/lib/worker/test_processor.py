@@ -57,7 +57,7 @@ class NumberWork:
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch, db):
     monkeypatch.setattr(wakeup, "notify", lambda _: None)
-    monkeypatch.setattr(wakeup, "acknowledge", lambda _: False)
+    monkeypatch.setattr(wakeup, "acknowledge", lambda _: None)
     monkeypatch.setattr(processor, "DATABASE_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(shutdown, "_stopping", threading.Event())
 
@@ -133,21 +133,38 @@ def test_a_second_call_wakes_the_running_processor_and_returns():
     assert sorted(work.recorded) == [0, 7]
 
 
-def test_a_notification_during_a_claim_is_not_lost(monkeypatch):
-    """Coalesced notifications leave no trace; an email accepted behind one must not wait for the timer."""
+def test_a_notification_is_acknowledged_before_the_queue_is_read(monkeypatch):
+    """Later notifications are coalesced into one until it is acknowledged; the claim after that finds their work."""
     work = NumberWork(3)
-    # The initial notification; one that arrives during the run, with a new job; none after that.
-    acknowledgements = deque([(True, []), (True, [7]), (False, [])])
-
-    def acknowledge(kind):
-        was_notified, new_numbers = acknowledgements.popleft()
-        work.waiting.extend(new_numbers)
-        return was_notified
-
-    monkeypatch.setattr(wakeup, "acknowledge", acknowledge)
-    QueueProcessor(work).run()
+    monkeypatch.setattr(wakeup, "acknowledge", lambda _: work.waiting.append(7))
+    QueueProcessor(work).run_notified()
     assert sorted(work.recorded) == [0, 1, 2, 7]
-    assert not acknowledgements
+
+
+def test_a_notification_during_a_run_is_not_lost(monkeypatch):
+    import asyncio
+
+    async def perform(job, lease):
+        await asyncio.sleep(0.5 if job.key == 0 else 0)
+        return job.key
+
+    work = NumberWork(1, perform=perform)
+    running = QueueProcessor(work)
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    wait_for(lambda: len(work.claims) >= 2, seconds=5, what="a claim of an empty queue")
+    monkeypatch.setattr(wakeup, "acknowledge", lambda _: work.waiting.append(7))
+    running.run_notified()
+    thread.join()
+    assert sorted(work.recorded) == [0, 7]
+
+
+def test_a_run_of_an_empty_queue_does_not_use_redis(monkeypatch):
+    calls = []
+    monkeypatch.setattr(wakeup, "acknowledge", calls.append)
+    monkeypatch.setattr(wakeup, "notify", calls.append)
+    QueueProcessor(NumberWork(0)).run()
+    assert calls == []
 
 
 def test_a_shutdown_stops_claims_and_finishes_jobs_in_flight():

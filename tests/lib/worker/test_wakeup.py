@@ -32,8 +32,7 @@ def test_notifications_are_coalesced_until_acknowledged(kind, sent_tasks):
     wakeup.notify(kind)
     wakeup.notify(kind)
     assert sent_tasks == [f"{kind}.tasks.drain"]
-    assert wakeup.acknowledge(kind)
-    assert not wakeup.acknowledge(kind)
+    wakeup.acknowledge(kind)
     wakeup.notify(kind)
     assert sent_tasks == [f"{kind}.tasks.drain"] * 2
     wakeup.acknowledge(kind)
