@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -13,9 +12,9 @@ from django.utils.safestring import SafeString, mark_safe
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from api.errors import Problem
+from api.errors import Problem, all_problems
 from api.openapi import openapi_document, problem_example
-from api.schema import PROBLEM_DESCRIPTIONS, Operation, describe_view, response
+from api.schema import Operation, describe_view, response
 
 # Redoc's styled-components inserts <style> elements, and its search index is built by a worker from a blob URL.
 CONTENT_SECURITY_POLICY = (
@@ -55,16 +54,8 @@ def reference(request: HttpRequest) -> HttpResponse:
 
 
 def errors(request: HttpRequest) -> HttpResponse:
-    problems = sorted(all_problems(Problem), key=lambda problem: (problem.status, problem.code))
+    problems = sorted(all_problems(), key=lambda problem: (problem.status, problem.code))
     return render_page(request, "api/errors.html", errors=[_error_entry(problem) for problem in problems])
-
-
-def all_problems(parent: type[Problem]) -> Iterator[type[Problem]]:
-    """Yield all subclasses of a problem class that have a code."""
-    for problem in parent.__subclasses__():
-        if hasattr(problem, "code"):
-            yield problem
-        yield from all_problems(problem)
 
 
 def problem_text(problem: type[Problem]) -> str:
@@ -73,8 +64,7 @@ def problem_text(problem: type[Problem]) -> str:
 
 
 def _error_entry(problem: type[Problem]) -> ErrorEntry:
-    description = PROBLEM_DESCRIPTIONS.get(problem.code)
-    example = json.dumps(problem_example(description), indent=2, ensure_ascii=False) if description else ""
+    example = json.dumps(problem_example(problem), indent=2, ensure_ascii=False) if problem.example else ""
     return ErrorEntry(
         problem.status, problem.code, [_to_html(text) for text in problem_text(problem).split("\n\n")], example
     )

@@ -1,9 +1,11 @@
 """API errors: one JSON shape for all, RFC 9457.
 
 An app defines its errors by subclassing `Problem`; a service raises one, and the exception handler renders it. The
-docstring of each class is its entry on the error catalogue page: the meaning, then the advice.
+docstring of each class is its entry on the error catalogue page: the meaning, then the advice. The OpenAPI document
+derives the schema of an error from its example.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 NOT_FOUND_DETAIL = "Not found in this workspace."
@@ -20,12 +22,31 @@ class Problem(Exception):
     status: ClassVar[int]
     code: ClassVar[str]
     title: ClassVar[str]
+    # The documented detail; an error without one is not part of /v1.
+    example: ClassVar[str] = ""
+    # Values of the members that this code adds to the common ones, all of them required except the optional ones.
+    example_members: ClassVar[Mapping[str, Any]] = {}
+    optional_members: ClassVar[frozenset[str]] = frozenset()
+    header_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, detail: str, *, headers: dict[str, str] | None = None, **members: Any) -> None:
         super().__init__(detail)
         self.detail = detail
         self.headers = headers or {}
         self.members = members
+
+
+def all_problems(parent: type[Problem] = Problem) -> Iterator[type[Problem]]:
+    """Yield all subclasses of a problem class that have a code."""
+    for problem in parent.__subclasses__():
+        if hasattr(problem, "code"):
+            yield problem
+        yield from all_problems(problem)
+
+
+def documented_problems() -> dict[str, type[Problem]]:
+    """Return the errors of /v1 by code."""
+    return {problem.code: problem for problem in all_problems() if problem.example}
 
 
 def problem_members(problem: Problem) -> dict[str, Any]:
@@ -43,6 +64,7 @@ class InvalidJson(Problem):
     """
 
     status, code, title = 400, "invalid_json", "Invalid JSON"
+    example = "Expecting ',' delimiter at line 3, column 5."
 
 
 class NotFound(Problem):
@@ -53,6 +75,7 @@ class NotFound(Problem):
     """
 
     status, code, title = 404, "not_found", "Not found"
+    example = NOT_FOUND_DETAIL
 
 
 class MethodNotAllowed(Problem):
@@ -62,6 +85,8 @@ class MethodNotAllowed(Problem):
     """
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
+    example = METHOD_NOT_ALLOWED_DETAIL
+    header_names = ("Allow",)
 
 
 class NotAcceptable(Problem):
@@ -71,6 +96,7 @@ class NotAcceptable(Problem):
     """
 
     status, code, title = 406, "not_acceptable", "Not acceptable"
+    example = NOT_ACCEPTABLE_DETAIL
 
 
 class LengthRequired(Problem):
@@ -81,6 +107,7 @@ class LengthRequired(Problem):
     """
 
     status, code, title = 411, "length_required", "Length required"
+    example = "Send a Content-Length header; chunked bodies are not supported."
 
 
 class PayloadTooLarge(Problem):
@@ -90,6 +117,7 @@ class PayloadTooLarge(Problem):
     """
 
     status, code, title = 413, "payload_too_large", "Payload too large"
+    example = "The body has 31,457,280 bytes; at most 20,971,520 are allowed."
 
 
 class UnsupportedMediaType(Problem):
@@ -99,6 +127,7 @@ class UnsupportedMediaType(Problem):
     """
 
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
+    example = "Send the body as application/json."
 
 
 class InvalidFields(Problem):
@@ -110,6 +139,17 @@ class InvalidFields(Problem):
     """
 
     status, code, title = 422, "validation_error", "Validation failed"
+    example = "to[1]: 'ada@' is not an email address. 1 more error."
+    example_members: ClassVar = {
+        "errors": [
+            {"field": "to[1]", "code": "invalid_email", "detail": "'ada@' is not an email address."},
+            {
+                "field": "scheduledfor",
+                "code": "unknown_field",
+                "detail": "Unknown field 'scheduledfor'. Did you mean 'scheduledFor'?",
+            },
+        ]
+    }
 
     def __init__(self, errors: list[dict[str, str]]) -> None:
         first, others = errors[0], len(errors) - 1
@@ -125,6 +165,10 @@ class RateLimitExceeded(Problem):
     """
 
     status, code, title = 429, "rate_limit_exceeded", "Rate limit exceeded"
+    example = (
+        "A workspace can make 50 requests per second, with bursts of up to 100. Try again in 1 s; see Retry-After."
+    )
+    header_names = ("Retry-After",)
 
 
 class InternalError(Problem):
@@ -135,6 +179,7 @@ class InternalError(Problem):
     """
 
     status, code, title = 500, "internal_error", "Internal error"
+    example = "An internal error occurred. Nothing was accepted. Include the requestId when you ask for help."
 
 
 class ServiceUnavailable(Problem):
@@ -145,6 +190,11 @@ class ServiceUnavailable(Problem):
     """
 
     status, code, title = 503, "service_unavailable", "Service unavailable"
+    example = (
+        "The database is unavailable. Try again with the same idempotency key: an email that was already accepted "
+        "is not sent twice."
+    )
+    header_names = ("Retry-After",)
 
 
 class Overloaded(Problem):
@@ -155,24 +205,17 @@ class Overloaded(Problem):
     """
 
     status, code, title = 503, "overloaded", "Overloaded"
+    example = "The server is receiving more requests than it can process. Nothing was accepted; try again."
+    header_names = ("Retry-After",)
 
 
 def internal_error() -> InternalError:
-    return InternalError(
-        "An internal error occurred. Nothing was accepted. Include the requestId when you ask for help."
-    )
+    return InternalError(InternalError.example)
 
 
 def service_unavailable() -> ServiceUnavailable:
-    return ServiceUnavailable(
-        "The database is unavailable. Try again with the same idempotency key: an email that was already accepted "
-        "is not sent twice.",
-        headers={"Retry-After": "5"},
-    )
+    return ServiceUnavailable(ServiceUnavailable.example, headers={"Retry-After": "5"})
 
 
 def overloaded() -> Overloaded:
-    return Overloaded(
-        "The server is receiving more requests than it can process. Nothing was accepted; try again.",
-        headers={"Retry-After": "2"},
-    )
+    return Overloaded(Overloaded.example, headers={"Retry-After": "2"})

@@ -14,15 +14,14 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from api import schema_fields  # noqa: F401 - registers the schemas of fields
+from api.errors import Problem, documented_problems
 from api.exception_handler import CONTENT_TYPE
 from api.schema import (
     BODY_MAY_BE_EMPTY,
     HEADERS,
     ID,
     POSITION,
-    PROBLEM_DESCRIPTIONS,
     PROBLEMS,
-    ProblemDescription,
     Schema,
 )
 from lib.datetimes import parse_datetime
@@ -142,7 +141,7 @@ def complete_document(result: Schema, generator: Any, request: Any, public: bool
     }
     components["headers"]["X-Request-Id"]["required"] = True
     components["schemas"].update(_problem_schemas())
-    components["examples"] = {code: _example(problem) for code, problem in PROBLEM_DESCRIPTIONS.items()}
+    components["examples"] = {code: _example(problem) for code, problem in documented_problems().items()}
     return result
 
 
@@ -157,13 +156,14 @@ def _in_order(paths: Schema) -> Schema:
 
 
 def _complete_operation(operation: Schema) -> None:
-    by_status: dict[str, list[ProblemDescription]] = {}
+    by_status: dict[str, list[type[Problem]]] = {}
+    documented = documented_problems()
     for code in operation.pop(PROBLEMS, ()):
-        by_status.setdefault(str(PROBLEM_DESCRIPTIONS[code].problem.status), []).append(PROBLEM_DESCRIPTIONS[code])
+        by_status.setdefault(str(documented[code].status), []).append(documented[code])
     headers = {status: set(names) for status, names in operation.pop(HEADERS, {}).items()}
     for status, problems in sorted(by_status.items()):
         operation["responses"][status] = _problem_response(problems)
-        headers[status] = {name for problem in problems for name in problem.headers}
+        headers[status] = {name for problem in problems for name in problem.header_names}
     for status, response in operation["responses"].items():
         names = {"X-Request-Id", *headers.get(status, ())}
         if operation.get("security") and status != "401":
@@ -175,24 +175,22 @@ def _complete_operation(operation: Schema) -> None:
     operation.pop(POSITION, None)
 
 
-def _problem_response(problems: list[ProblemDescription]) -> Schema:
-    content = {"schema": _one_of(problems), "examples": {}}
-    for description in problems:
-        content["examples"][description.problem.code] = {"$ref": f"#/components/examples/{description.problem.code}"}
-    titles = "; ".join(description.problem.title for description in problems)
-    return {"description": f"{titles}.", "content": {CONTENT_TYPE: content}}
+def _problem_response(problems: list[type[Problem]]) -> Schema:
+    examples = {problem.code: {"$ref": f"#/components/examples/{problem.code}"} for problem in problems}
+    titles = "; ".join(problem.title for problem in problems)
+    return {"description": f"{titles}.", "content": {CONTENT_TYPE: {"schema": _one_of(problems), "examples": examples}}}
 
 
-def _one_of(problems: list[ProblemDescription]) -> Schema:
-    references = {description.problem.code: f"#/components/schemas/{_name(description)}" for description in problems}
+def _one_of(problems: list[type[Problem]]) -> Schema:
+    references = {problem.code: f"#/components/schemas/{_name(problem)}" for problem in problems}
     if len(references) == 1:
-        return {"$ref": references[problems[0].problem.code]}
+        return {"$ref": references[problems[0].code]}
     discriminator = {"propertyName": "code", "mapping": references}
     return {"oneOf": [{"$ref": reference} for reference in references.values()], "discriminator": discriminator}
 
 
-def _name(description: ProblemDescription) -> str:
-    return f"{description.problem.__name__}Problem"
+def _name(problem: type[Problem]) -> str:
+    return f"{problem.__name__}Problem"
 
 
 def _problem_schemas() -> dict[str, Schema]:
@@ -212,20 +210,17 @@ def _problem_schemas() -> dict[str, Schema]:
         "properties": common,
         "required": list(common),
     }
-    return {
-        "Problem": base,
-        **{_name(description): _problem_schema(description) for description in PROBLEM_DESCRIPTIONS.values()},
-    }
+    return {"Problem": base, **{_name(problem): _problem_schema(problem) for problem in documented_problems().values()}}
 
 
-def _problem_schema(description: ProblemDescription) -> Schema:
-    fixed = {"code": {"const": description.problem.code}, "status": {"const": description.problem.status}}
-    added = {name: _schema_of(value) for name, value in description.example.items()}
+def _problem_schema(problem: type[Problem]) -> Schema:
+    fixed = {"code": {"const": problem.code}, "status": {"const": problem.status}}
+    added = {name: _schema_of(value) for name, value in problem.example_members.items()}
     members = {"type": "object", "properties": {**fixed, **added}}
-    required = [name for name in added if name not in description.optional]
+    required = [name for name in added if name not in problem.optional_members]
     if required:
         members["required"] = required
-    return {"title": description.problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
+    return {"title": problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
 
 
 def _schema_of(example: Any) -> Schema:
@@ -242,21 +237,20 @@ def _schema_of(example: Any) -> Schema:
     return {"type": "string", "format": "date-time"} if parse_datetime(example) else {"type": "string"}
 
 
-def _example(description: ProblemDescription) -> Schema:
-    return {"summary": description.problem.title, "value": problem_example(description)}
+def _example(problem: type[Problem]) -> Schema:
+    return {"summary": problem.title, "value": problem_example(problem)}
 
 
-def problem_example(description: ProblemDescription) -> dict[str, Any]:
+def problem_example(problem: type[Problem]) -> dict[str, Any]:
     """Return an example of the JSON body of this problem."""
-    problem = description.problem
     return {
         "type": f"{settings.PUBLIC_URL}/docs/errors#{problem.code}",
         "title": problem.title,
         "status": problem.status,
         "code": problem.code,
-        "detail": description.detail,
+        "detail": problem.example,
         "requestId": "req_0Uf7m2kQ9VxHc3NwZrTb4L",
-        **description.example,
+        **problem.example_members,
     }
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI descriptions: an app writes one `Operation(…)` per view method and one `describe_problem(…)` per error.
+"""OpenAPI descriptions: an app writes one `Operation(…)` per view method. The classes of errors describe themselves.
 
     domains_schema = keyed_view(
         retrieve=Operation("getDomain", "Get a domain", "…", response(DomainSerializer, "The domain.", DOMAIN)),
@@ -31,78 +31,16 @@ POSITION = "x-position"
 BODY_MAY_BE_EMPTY = "x-body-may-be-empty"
 
 
-@dataclass(frozen=True)
-class ProblemDescription:
-    """The wire format of a problem.
-
-    detail: of the documented example. example: values of the members that this code adds to the common ones, all
-    required except the optional ones; their schemas are derived. headers: names of additional response headers.
-    """
-
-    problem: type[Problem]
-    detail: str
-    example: Mapping[str, Any] = field(default_factory=dict)
-    optional: frozenset[str] = frozenset()
-    headers: tuple[str, ...] = ()
-
-
-PROBLEM_DESCRIPTIONS: dict[str, ProblemDescription] = {}
-
-
-def describe_problem(problem: type[Problem], detail: str, **options: Any) -> ProblemDescription:
-    """Register the description of a problem; each problem is described once in the project."""
-    described = ProblemDescription(problem, detail, **options)
-    PROBLEM_DESCRIPTIONS[problem.code] = described
-    return described
-
-
 PAGE_NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 
-INVALID_JSON = describe_problem(errors.InvalidJson, "Expecting ',' delimiter at line 3, column 5.")
-NOT_FOUND = describe_problem(errors.NotFound, errors.NOT_FOUND_DETAIL)
-NOT_ACCEPTABLE = describe_problem(errors.NotAcceptable, errors.NOT_ACCEPTABLE_DETAIL)
-LENGTH_REQUIRED = describe_problem(
-    errors.LengthRequired, "Send a Content-Length header; chunked bodies are not supported."
-)
-PAYLOAD_TOO_LARGE = describe_problem(
-    errors.PayloadTooLarge, "The body has 31,457,280 bytes; at most 20,971,520 are allowed."
-)
-UNSUPPORTED_MEDIA_TYPE = describe_problem(errors.UnsupportedMediaType, "Send the body as application/json.")
-VALIDATION_ERROR = describe_problem(
-    errors.InvalidFields,
-    "to[1]: 'ada@' is not an email address. 1 more error.",
-    example={
-        "errors": [
-            {"field": "to[1]", "code": "invalid_email", "detail": "'ada@' is not an email address."},
-            {
-                "field": "scheduledfor",
-                "code": "unknown_field",
-                "detail": "Unknown field 'scheduledfor'. Did you mean 'scheduledFor'?",
-            },
-        ]
-    },
-)
-RATE_LIMIT_EXCEEDED = describe_problem(
-    errors.RateLimitExceeded,
-    "A workspace can make 50 requests per second, with bursts of up to 100. Try again in 1 s; see Retry-After.",
-    headers=("Retry-After",),
-)
-INTERNAL_ERROR = describe_problem(errors.InternalError, errors.internal_error().detail)
-SERVICE_UNAVAILABLE = describe_problem(
-    errors.ServiceUnavailable, errors.service_unavailable().detail, headers=("Retry-After",)
-)
-OVERLOADED = describe_problem(errors.Overloaded, errors.overloaded().detail, headers=("Retry-After",))
-# An error of paths, not of operations: only the error catalogue page documents it.
-describe_problem(errors.MethodNotAllowed, errors.METHOD_NOT_ALLOWED_DETAIL, headers=("Allow",))
-
-COMMON_PROBLEMS = (NOT_ACCEPTABLE, INTERNAL_ERROR, SERVICE_UNAVAILABLE, OVERLOADED)
+COMMON_PROBLEMS = (errors.NotAcceptable, errors.InternalError, errors.ServiceUnavailable, errors.Overloaded)
 # The document lists operations in the order of their descriptions.
 _positions = itertools.count()
 
 # The HTTP methods of view methods that are not extra actions, and those among them with an id in the path.
 HTTP_METHODS = {"list": "get", "retrieve": "get", "create": "post", "partial_update": "patch", "destroy": "delete"}
 DETAIL_METHODS = frozenset({"retrieve", "partial_update", "destroy"})
-BODY_PROBLEMS = (INVALID_JSON, LENGTH_REQUIRED, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE)
+BODY_PROBLEMS = (errors.InvalidJson, errors.LengthRequired, errors.PayloadTooLarge, errors.UnsupportedMediaType)
 
 
 @dataclass(frozen=True)
@@ -139,7 +77,7 @@ class Operation:
     summary: str
     description: str
     responses: ResponseDescription | Sequence[ResponseDescription]
-    problems: Sequence[ProblemDescription] = ()
+    problems: Sequence[type[Problem]] = ()
     body: type[serializers.Serializer[Any]] | None = None
     bodies: Mapping[str, Any] = field(default_factory=dict)
     body_may_be_empty: bool = False
@@ -152,7 +90,7 @@ class Access:
     """The effect of authentication on an operation: a sentence of its description, and problems."""
 
     note: str = ""
-    problems: Sequence[ProblemDescription] = ()
+    problems: Sequence[type[Problem]] = ()
 
 
 PUBLIC = Access()
@@ -196,7 +134,7 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
         examples=[OpenApiExample(title, value, request_only=True) for title, value in operation.bodies.items()],
         parameters=parameters,
         extensions={
-            PROBLEMS: sorted({one.problem.code for one in problems}),
+            PROBLEMS: sorted({problem.code for problem in problems}),
             POSITION: operation.position,
             HEADERS: {str(one.status): list(one.headers) for one in responses},
             BODY_MAY_BE_EMPTY: operation.body_may_be_empty,
@@ -204,7 +142,7 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
     )
 
 
-def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[ProblemDescription]:
+def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[type[Problem]]:
     is_detail = getattr(getattr(view, name), "detail", name in DETAIL_METHODS)
     has_filters = hasattr(view, "filterset_class") and not is_detail and http_method(view, name) == "get"
     has_query = has_filters or name == "list" or any(isinstance(one, type) for one in operation.parameters)
@@ -212,9 +150,9 @@ def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[Pr
     if operation.body:
         yield from BODY_PROBLEMS
     if operation.body or has_query:
-        yield VALIDATION_ERROR
+        yield errors.InvalidFields
     if is_detail:
-        yield NOT_FOUND
+        yield errors.NotFound
 
 
 def _page_of(item: ResponseDescription, limit: int) -> ResponseDescription:

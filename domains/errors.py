@@ -1,5 +1,7 @@
 """Errors of sending domains."""
 
+from typing import ClassVar
+
 from api.errors import Problem
 
 
@@ -10,6 +12,7 @@ class DomainAlreadyExists(Problem):
     """
 
     status, code, title = 409, "domain_already_exists", "Domain already exists"
+    example = "demo.example is already registered in this workspace."
 
 
 class DomainNotRegistered(Problem):
@@ -19,6 +22,8 @@ class DomainNotRegistered(Problem):
     """
 
     status, code, title = 422, "domain_not_registered", "Domain not registered"
+    example = "demo.example is not registered in this workspace. Register it first."
+    example_members: ClassVar = {"domain": "demo.example"}
 
 
 class DomainNotVerified(Problem):
@@ -29,3 +34,16 @@ class DomainNotVerified(Problem):
     """
 
     status, code, title = 422, "domain_not_verified", "Domain not verified"
+    example = "demo.example is not verified in this workspace. Publish its DNS records, then verify it."
+    example_members: ClassVar = {
+        "domain": "demo.example",
+        "missingRecords": [
+            {
+                "record": "DKIM",
+                "type": "TXT",
+                "fqdn": "pr-x7k2p9dm._domainkey.demo.example",
+                "value": "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…",
+                "status": "pending",
+            }
+        ],
+    }

@@ -1,19 +1,12 @@
 """OpenAPI schema of `/v1/domains`."""
 
 from api.fields import DeletedSerializer
-from api.schema import Operation, describe_problem, response
-from domains import errors
+from api.schema import Operation, response
+from domains.errors import DomainAlreadyExists
 from domains.serializers import DomainInput, DomainSerializer
-from workspaces.api.schema import PLAN_LIMIT_REACHED, keyed_view
+from workspaces.api.schema import keyed_view
+from workspaces.errors import PlanLimitReached
 
-DOMAIN_ALREADY_EXISTS = describe_problem(
-    errors.DomainAlreadyExists, "demo.example is already registered in this workspace."
-)
-DOMAIN_NOT_REGISTERED = describe_problem(
-    errors.DomainNotRegistered,
-    "demo.example is not registered in this workspace. Register it first.",
-    example={"domain": "demo.example"},
-)
 RECORD = {
     "record": "DKIM",
     "type": "TXT",
@@ -28,12 +21,6 @@ RECORD = {
     "error": None,
     "note": None,
 }
-MISSING_RECORD = {name: RECORD[name] for name in ("record", "type", "fqdn", "value", "status")}
-DOMAIN_NOT_VERIFIED = describe_problem(
-    errors.DomainNotVerified,
-    "demo.example is not verified in this workspace. Publish its DNS records, then verify it.",
-    example={"domain": "demo.example", "missingRecords": [MISSING_RECORD]},
-)
 
 DOMAIN = {
     "id": "dom_0Uf7kXT4vB6nM8qWeRtYuI",
@@ -73,7 +60,7 @@ domains_schema = keyed_view(
         "The domain of an email's `from` must be registered exactly: registering `example.com` does not allow "
         "`mail.example.com`.",
         response(DomainSerializer, "The domain is registered.", DOMAIN, status=201),
-        problems=[DOMAIN_ALREADY_EXISTS, PLAN_LIMIT_REACHED],
+        problems=[DomainAlreadyExists, PlanLimitReached],
         body=DomainInput,
         bodies={"A domain": {"name": "demo.example"}},
     ),

@@ -1,5 +1,7 @@
 """Problems of the email endpoints."""
 
+from typing import ClassVar
+
 from api.errors import Problem
 
 
@@ -10,6 +12,7 @@ class InvalidIdempotencyKey(Problem):
     """
 
     status, code, title = 400, "invalid_idempotency_key", "Invalid idempotency key"
+    example = "The Idempotency-Key header and the idempotencyKey field differ. Send only one of them."
 
 
 class IdempotencyKeyReuse(Problem):
@@ -19,6 +22,7 @@ class IdempotencyKeyReuse(Problem):
     """
 
     status, code, title = 409, "idempotency_key_reuse", "Idempotency key used before"
+    example = "This idempotency key was used for a different request. Use a new key."
 
 
 class IdempotencyInProgress(Problem):
@@ -28,6 +32,8 @@ class IdempotencyInProgress(Problem):
     """
 
     status, code, title = 409, "idempotency_in_progress", "Request in progress"
+    example = "A request with this idempotency key is still in progress. Retry later."
+    header_names = ("Retry-After",)
 
 
 class EmailAlreadySent(Problem):
@@ -37,6 +43,7 @@ class EmailAlreadySent(Problem):
     """
 
     status, code, title = 409, "email_already_sent", "Email already sent"
+    example = "This email was already sent and cannot be cancelled."
 
 
 class EmailNotCancellable(Problem):
@@ -47,6 +54,7 @@ class EmailNotCancellable(Problem):
     """
 
     status, code, title = 409, "email_not_cancellable", "Email not cancellable"
+    example = "This email is queued. Only scheduled emails can be cancelled."
 
 
 class EmailNotScheduled(Problem):
@@ -56,6 +64,7 @@ class EmailNotScheduled(Problem):
     """
 
     status, code, title = 409, "email_not_scheduled", "Email not scheduled"
+    example = "This email is no longer scheduled and cannot be rescheduled."
 
 
 class AttachmentsTooLarge(Problem):
@@ -65,6 +74,8 @@ class AttachmentsTooLarge(Problem):
     """
 
     status, code, title = 413, "attachments_too_large", "Attachments too large"
+    example = "Attachments must not exceed 10,485,760 bytes in total after decoding."
+    example_members: ClassVar = {"limit": 10_485_760}
 
 
 class TooManyAttachments(Problem):
@@ -74,6 +85,8 @@ class TooManyAttachments(Problem):
     """
 
     status, code, title = 422, "too_many_attachments", "Too many attachments"
+    example = "At most 10 attachments are allowed; this email has 12."
+    example_members: ClassVar = {"limit": 10}
 
 
 class TooManyRecipients(Problem):
@@ -83,3 +96,5 @@ class TooManyRecipients(Problem):
     """
 
     status, code, title = 422, "too_many_recipients", "Too many recipients"
+    example = "to has 80 entries. At most 50 are allowed."
+    example_members: ClassVar = {"field": "to", "limit": 50}

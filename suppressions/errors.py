@@ -1,6 +1,9 @@
 """API errors of suppressions."""
 
+from typing import ClassVar
+
 from api.errors import Problem
+from suppressions.models import Suppression
 
 
 class RecipientSuppressed(Problem):
@@ -11,3 +14,14 @@ class RecipientSuppressed(Problem):
     """
 
     status, code, title = 422, "recipient_suppressed", "Recipient suppressed"
+    example = "ada@example.com is on the suppression list (bounce)."
+    example_members: ClassVar = {
+        "recipients": [
+            {
+                "email": "ada@example.com",
+                "field": "to[0]",
+                "reason": Suppression.Reason.BOUNCE,
+                "suppressionId": "sup_0Uf7n3Kp8WqYzR5vTbLcMd",
+            }
+        ]
+    }

@@ -2,10 +2,8 @@
 
 from drf_spectacular.utils import PolymorphicProxySerializer
 
-from api.schema import Operation, describe_problem, response
+from api.schema import Operation, response
 from api.schema_fields import refine_schema
-from suppressions.errors import RecipientSuppressed
-from suppressions.models import Suppression
 from suppressions.serializers import (
     MAX_ADDRESSES,
     SuppressionInput,
@@ -23,29 +21,12 @@ BOUNCED = {
 }
 MANUAL = {**BOUNCED, "id": "sup_0Uf8a1Gh6JkQwE4rTyUiOp", "email": "grace@example.com", "reason": "manual"}
 
-RECIPIENT_SUPPRESSED = describe_problem(
-    RecipientSuppressed,
-    "ada@example.com is on the suppression list (bounce).",
-    example={
-        "recipients": [
-            {
-                "email": "ada@example.com",
-                "field": "to[0]",
-                "reason": Suppression.Reason.BOUNCE,
-                "suppressionId": BOUNCED["id"],
-            }
-        ]
-    },
-)
-
-
 # Exactly one of the two fields.
 refine_schema(
     SuppressionInput,
     properties={"emails": {"minItems": 1, "maxItems": MAX_ADDRESSES}},
     oneOf=[{"title": "One", "required": ["email"]}, {"title": "Many", "required": ["emails"]}],
 )
-
 
 ADDED = PolymorphicProxySerializer(
     "Suppressed", [SuppressionSerializer, SuppressionListSerializer], resource_type_field_name=None

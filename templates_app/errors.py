@@ -1,5 +1,7 @@
 """API errors of templates."""
 
+from typing import ClassVar
+
 from api.errors import Problem
 
 
@@ -10,6 +12,7 @@ class TemplateNotFound(Problem):
     """
 
     status, code, title = 422, "template_not_found", "Template not found"
+    example = "There is no template with the id or alias 'welcome'."
 
 
 class TemplateSyntaxInvalid(Problem):
@@ -19,6 +22,8 @@ class TemplateSyntaxInvalid(Problem):
     """
 
     status, code, title = 422, "template_syntax_error", "Template syntax error"
+    example = "htmlContent, line 3, column 7: {{#if name}} is not closed: {{/if}} is missing."
+    example_members: ClassVar = {"field": "htmlContent", "line": 3, "column": 7}
 
 
 class MissingTemplateVariables(Problem):
@@ -29,6 +34,9 @@ class MissingTemplateVariables(Problem):
     """
 
     status, code, title = 422, "missing_template_variables", "Missing template variables"
+    example = "The data has no value for name, and the template has strictVariables. Add a value or a default."
+    example_members: ClassVar = {"variables": ["name"], "indexes": [0, 3]}
+    optional_members = frozenset({"indexes"})
 
 
 class TemplateOutputTooLarge(Problem):
@@ -38,6 +46,9 @@ class TemplateOutputTooLarge(Problem):
     """
 
     status, code, title = 422, "template_output_too_large", "Template output too large"
+    example = "recipients[3]: The email would be larger than 2 MiB."
+    example_members: ClassVar = {"field": "recipients[3]"}
+    optional_members = frozenset({"field"})
 
 
 class AliasTaken(Problem):
@@ -47,3 +58,4 @@ class AliasTaken(Problem):
     """
 
     status, code, title = 409, "alias_taken", "Alias taken"
+    example = "Another template of this workspace has the alias 'welcome'."

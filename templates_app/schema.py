@@ -5,8 +5,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from api.fields import DeletedSerializer
-from api.schema import Operation, describe_problem, response
-from templates_app import errors
+from api.schema import Operation, response
+from templates_app.errors import AliasTaken, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import (
     PreviewInput,
     PreviewSerializer,
@@ -14,27 +14,8 @@ from templates_app.serializers import (
     TemplateItemSerializer,
     TemplateSerializer,
 )
-from workspaces.api.schema import PLAN_LIMIT_REACHED, keyed_view
-
-TEMPLATE_NOT_FOUND = describe_problem(errors.TemplateNotFound, "There is no template with the id or alias 'welcome'.")
-TEMPLATE_SYNTAX_ERROR = describe_problem(
-    errors.TemplateSyntaxInvalid,
-    "htmlContent, line 3, column 7: {{#if name}} is not closed: {{/if}} is missing.",
-    example={"field": "htmlContent", "line": 3, "column": 7},
-)
-MISSING_TEMPLATE_VARIABLES = describe_problem(
-    errors.MissingTemplateVariables,
-    "The data has no value for name, and the template has strictVariables. Add a value or a default.",
-    optional=frozenset({"indexes"}),
-    example={"variables": ["name"], "indexes": [0, 3]},
-)
-TEMPLATE_OUTPUT_TOO_LARGE = describe_problem(
-    errors.TemplateOutputTooLarge,
-    "recipients[3]: The email would be larger than 2 MiB.",
-    optional=frozenset({"field"}),
-    example={"field": "recipients[3]"},
-)
-ALIAS_TAKEN = describe_problem(errors.AliasTaken, "Another template of this workspace has the alias 'welcome'.")
+from workspaces.api.schema import keyed_view
+from workspaces.errors import PlanLimitReached
 
 
 class TemplateChanges(TemplateInput):
@@ -77,7 +58,7 @@ templates_schema = keyed_view(
         "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
         "id, also in a path.",
         response(TemplateSerializer, "The template was created.", TEMPLATE, status=201),
-        problems=[TEMPLATE_SYNTAX_ERROR, ALIAS_TAKEN, PLAN_LIMIT_REACHED],
+        problems=[TemplateSyntaxInvalid, AliasTaken, PlanLimitReached],
         body=TemplateInput,
         bodies={
             "A template": {"name": "Welcome", "subject": "Welcome, {{name}}", "alias": "welcome", **CONTENT},
@@ -100,7 +81,7 @@ templates_schema = keyed_view(
             "The updated template.",
             {**TEMPLATE, "subject": "Good to see you, {{name}}", "updatedAt": "2026-11-20T08:01:00.277Z"},
         ),
-        problems=[TEMPLATE_SYNTAX_ERROR, ALIAS_TAKEN],
+        problems=[TemplateSyntaxInvalid, AliasTaken],
         body=TemplateChanges,
         bodies={"Another subject": {"subject": "Good to see you, {{name}}"}},
         parameters=[ID_OR_ALIAS],
@@ -122,7 +103,7 @@ templates_schema = keyed_view(
             "The rendered template.",
             {"subject": "Welcome, Ada", "html": "<p>Hello Ada!</p>", "text": "Hello Ada!", "missingVariables": []},
         ),
-        problems=[TEMPLATE_OUTPUT_TOO_LARGE],
+        problems=[TemplateOutputTooLarge],
         body=PreviewInput,
         body_may_be_empty=True,
         bodies={"With data": {"data": {"name": "Ada"}}},

@@ -4,8 +4,9 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
+from api.errors import InvalidFields, NotFound
 from api.fields import DeletedSerializer
-from api.schema import ID, NOT_FOUND, VALIDATION_ERROR, Operation, response
+from api.schema import ID, Operation, response
 from webhooks.event_types import TYPE_PREFIX
 from webhooks.serializers import (
     DeliveryItemSerializer,
@@ -15,7 +16,8 @@ from webhooks.serializers import (
     WebhookSerializer,
     WebhookWithSecretSerializer,
 )
-from workspaces.api.schema import PLAN_LIMIT_REACHED, keyed_view
+from workspaces.api.schema import keyed_view
+from workspaces.errors import PlanLimitReached
 
 WEBHOOK: dict[str, Any] = {
     "id": "wh_0Uf7p4Lm9XsRdT2bVhYkNc",
@@ -74,7 +76,7 @@ webhooks_schema = keyed_view(
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
         "is not allowed fails with `forbidden_target` on the field `url`.",
         response(WebhookWithSecretSerializer, "The webhook was created.", {**WEBHOOK, "secret": SECRET}, status=201),
-        problems=[PLAN_LIMIT_REACHED],
+        problems=[PlanLimitReached],
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
     ),
@@ -111,7 +113,7 @@ webhooks_schema = keyed_view(
             {**DELIVERY, **NEW_DELIVERY, "test": True, "createdAt": NEW_DELIVERY["nextAttemptAt"]},
             status=202,
         ),
-        problems=[VALIDATION_ERROR],
+        problems=[InvalidFields],
     ),
     rotate_secret=Operation(
         "rotateWebhookSecret",
@@ -128,7 +130,7 @@ deliveries_schema = keyed_view(
         "List deliveries",
         "Returns the deliveries of a webhook, including pending ones, newest first.",
         response(DeliveryItemSerializer, "A page of deliveries.", DELIVERY),
-        problems=[NOT_FOUND],
+        problems=[NotFound],
         parameters=[WEBHOOK_ID],
     ),
     retrieve=Operation(

@@ -1,14 +1,16 @@
 """Errors of authentication, scopes, plan limits, quota and suspension."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from api.errors import Problem
+from workspaces.models import ApiKey
 
 
 class Unauthenticated(Problem):
     """Base class of the four 401 errors."""
 
     status = 401
+    header_names = ("WWW-Authenticate",)
 
     def __init__(self, detail: str, **members: Any) -> None:
         super().__init__(detail, headers={"WWW-Authenticate": 'Bearer realm="postrider"'}, **members)
@@ -21,6 +23,7 @@ class MissingApiKey(Unauthenticated):
     """
 
     code, title = "missing_api_key", "Missing API key"
+    example = "Send your API key as Authorization: Bearer pr_…."
 
 
 class InvalidApiKey(Unauthenticated):
@@ -30,6 +33,7 @@ class InvalidApiKey(Unauthenticated):
     """
 
     code, title = "invalid_api_key", "Invalid API key"
+    example = "This API key does not exist. Check that you copied the complete key."
 
 
 class RevokedApiKey(Unauthenticated):
@@ -39,6 +43,7 @@ class RevokedApiKey(Unauthenticated):
     """
 
     code, title = "revoked_api_key", "Revoked API key"
+    example = "This API key was revoked. Create a new one in the dashboard."
 
 
 class ExpiredApiKey(Unauthenticated):
@@ -48,6 +53,7 @@ class ExpiredApiKey(Unauthenticated):
     """
 
     code, title = "expired_api_key", "Expired API key"
+    example = "This API key expired at 2026-11-01T00:00:00+00:00. Create a new one in the dashboard."
 
 
 class InsufficientScope(Problem):
@@ -57,6 +63,8 @@ class InsufficientScope(Problem):
     """
 
     status, code, title = 403, "insufficient_scope", "Insufficient scope"
+    example = "This request requires an API key with scope full_access."
+    example_members: ClassVar = {"requiredScope": ApiKey.Scope.FULL_ACCESS}
 
 
 class WorkspaceSuspended(Problem):
@@ -66,6 +74,7 @@ class WorkspaceSuspended(Problem):
     """
 
     status, code, title = 403, "workspace_suspended", "Workspace suspended"
+    example = "This workspace is suspended and cannot send email. Contact the operator of this server."
 
 
 class PlanLimitReached(Problem):
@@ -75,6 +84,8 @@ class PlanLimitReached(Problem):
     """
 
     status, code, title = 403, "plan_limit_reached", "Plan limit reached"
+    example = "The domain limit of the free plan (1) is reached. Delete a domain or change the plan."
+    example_members: ClassVar = {"resource": "domains", "limit": 1}
 
 
 class QuotaExceeded(Problem):
@@ -85,3 +96,5 @@ class QuotaExceeded(Problem):
     """
 
     status, code, title = 429, "quota_exceeded", "Quota exceeded"
+    example = "The plan allows 500 emails per month; 499 are used and this request needs 2 more."
+    example_members: ClassVar = {"limit": 500, "used": 499, "requested": 2, "resetsAt": "2026-12-01T00:00:00.000Z"}

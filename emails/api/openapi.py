@@ -2,13 +2,12 @@
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.schema import Operation, describe_problem, response
+from api.schema import Operation, response
 from api.schema_fields import refine_schema
-from domains.schema import DOMAIN_NOT_REGISTERED, DOMAIN_NOT_VERIFIED
-from emails import errors
+from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.accept.idempotency import HEADER, MAX_LENGTH
 from emails.api import openapi_examples as examples
-from emails.api.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, MAX_TOTAL_BYTES, FileInput
+from emails.api.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, FileInput
 from emails.api.export import COLUMNS, MAX_ROWS
 from emails.api.inputs import MAX_BATCH, BatchInput, RescheduleInput, ResendInput, SendInput
 from emails.api.serializers import (
@@ -23,58 +22,37 @@ from emails.api.serializers import (
     StatsSerializer,
     TimelineSerializer,
 )
-from suppressions.schema import RECIPIENT_SUPPRESSED
-from templates_app.schema import (
-    MISSING_TEMPLATE_VARIABLES,
-    TEMPLATE_NOT_FOUND,
-    TEMPLATE_OUTPUT_TOO_LARGE,
-    TEMPLATE_SYNTAX_ERROR,
+from emails.errors import (
+    AttachmentsTooLarge,
+    EmailAlreadySent,
+    EmailNotCancellable,
+    EmailNotScheduled,
+    IdempotencyInProgress,
+    IdempotencyKeyReuse,
+    InvalidIdempotencyKey,
+    TooManyAttachments,
+    TooManyRecipients,
 )
-from workspaces.api.schema import QUOTA_EXCEEDED, WORKSPACE_SUSPENDED, keyed_view
+from suppressions.errors import RecipientSuppressed
+from templates_app.errors import (
+    MissingTemplateVariables,
+    TemplateNotFound,
+    TemplateOutputTooLarge,
+    TemplateSyntaxInvalid,
+)
+from workspaces.api.schema import keyed_view
+from workspaces.errors import QuotaExceeded, WorkspaceSuspended
 
-INVALID_IDEMPOTENCY_KEY = describe_problem(
-    errors.InvalidIdempotencyKey,
-    "The Idempotency-Key header and the idempotencyKey field differ. Send only one of them.",
-)
-IDEMPOTENCY_KEY_REUSE = describe_problem(
-    errors.IdempotencyKeyReuse, "This idempotency key was used for a different request. Use a new key."
-)
-IDEMPOTENCY_IN_PROGRESS = describe_problem(
-    errors.IdempotencyInProgress,
-    "A request with this idempotency key is still in progress. Retry later.",
-    headers=("Retry-After",),
-)
-EMAIL_ALREADY_SENT = describe_problem(errors.EmailAlreadySent, "This email was already sent and cannot be cancelled.")
-EMAIL_NOT_CANCELLABLE = describe_problem(
-    errors.EmailNotCancellable, "This email is queued. Only scheduled emails can be cancelled."
-)
-EMAIL_NOT_SCHEDULED = describe_problem(
-    errors.EmailNotScheduled, "This email is no longer scheduled and cannot be rescheduled."
-)
-ATTACHMENTS_TOO_LARGE = describe_problem(
-    errors.AttachmentsTooLarge,
-    f"Attachments must not exceed {MAX_TOTAL_BYTES:,} bytes in total after decoding.",
-    example={"limit": MAX_TOTAL_BYTES},
-)
-TOO_MANY_ATTACHMENTS = describe_problem(
-    errors.TooManyAttachments,
-    f"At most {MAX_FILES} attachments are allowed; this email has 12.",
-    example={"limit": MAX_FILES},
-)
-TOO_MANY_RECIPIENTS = describe_problem(
-    errors.TooManyRecipients, "to has 80 entries. At most 50 are allowed.", example={"field": "to", "limit": 50}
-)
-
-IDEMPOTENCY = (INVALID_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_REUSE, IDEMPOTENCY_IN_PROGRESS)
+IDEMPOTENCY = (InvalidIdempotencyKey, IdempotencyKeyReuse, IdempotencyInProgress)
 ACCEPTING = (
     *IDEMPOTENCY,
-    WORKSPACE_SUSPENDED,
-    DOMAIN_NOT_REGISTERED,
-    DOMAIN_NOT_VERIFIED,
-    RECIPIENT_SUPPRESSED,
-    QUOTA_EXCEEDED,
+    WorkspaceSuspended,
+    DomainNotRegistered,
+    DomainNotVerified,
+    RecipientSuppressed,
+    QuotaExceeded,
 )
-TEMPLATE = (TEMPLATE_NOT_FOUND, TEMPLATE_SYNTAX_ERROR, MISSING_TEMPLATE_VARIABLES, TEMPLATE_OUTPUT_TOO_LARGE)
+TEMPLATE = (TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -139,7 +117,7 @@ emails_schema = keyed_view(
             ),
             response(DryRunSerializer, "The request passed the dry run.", examples.DRY_RUN),
         ],
-        problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS, TOO_MANY_ATTACHMENTS, ATTACHMENTS_TOO_LARGE],
+        problems=[*ACCEPTING, *TEMPLATE, TooManyRecipients, TooManyAttachments, AttachmentsTooLarge],
         body=SendInput,
         bodies=examples.SEND,
         parameters=[IDEMPOTENCY_KEY],
@@ -153,7 +131,7 @@ emails_schema = keyed_view(
         response(
             BatchAcceptedSerializer, "The emails are accepted.", examples.BATCH_ACCEPTED, status=202, headers=REPLAYED
         ),
-        problems=[*ACCEPTING, *TEMPLATE, TOO_MANY_RECIPIENTS],
+        problems=[*ACCEPTING, *TEMPLATE, TooManyRecipients],
         body=BatchInput,
         bodies=examples.BATCH,
         parameters=[IDEMPOTENCY_KEY],
@@ -210,7 +188,7 @@ emails_schema = keyed_view(
         "Reschedule an email",
         "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
         response(RescheduledSerializer, "The email is rescheduled.", examples.RESCHEDULED),
-        problems=[WORKSPACE_SUSPENDED, EMAIL_NOT_SCHEDULED],
+        problems=[WorkspaceSuspended, EmailNotScheduled],
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
     ),
@@ -220,7 +198,7 @@ emails_schema = keyed_view(
         "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
         "in the current month, its quota is refunded. Repeating the request returns the same response.",
         response(CancelledSerializer, "The email is cancelled.", {"id": examples.ID, "status": "cancelled"}),
-        problems=[EMAIL_ALREADY_SENT, EMAIL_NOT_CANCELLABLE],
+        problems=[EmailAlreadySent, EmailNotCancellable],
     ),
 )
 

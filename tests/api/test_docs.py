@@ -7,13 +7,13 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from api.docs import all_problems, problem_text
-from api.errors import Problem
+from api.docs import problem_text
+from api.errors import all_problems
 from tests.dashboard.browser import Visit, chromium
 
 # Importing the views loads the errors of all apps.
 import_module(settings.ROOT_URLCONF)
-PROBLEMS = list(all_problems(Problem))
+PROBLEMS = list(all_problems())
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/operations", "/docs/api", "/docs/errors", "/docs/errors/"])

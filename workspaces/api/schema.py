@@ -5,45 +5,13 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
-from api.schema import RATE_LIMIT_EXCEEDED, Access, Operation, V, describe_problem, describe_view, http_method, response
+from api.errors import RateLimitExceeded
+from api.schema import Access, Operation, V, describe_view, http_method, response
 from workspaces import errors
 from workspaces.api.scopes import Scope, action_scopes
 from workspaces.api.serializers import MeSerializer
 
-CHALLENGE = ("WWW-Authenticate",)
-
-UNAUTHENTICATED = (
-    describe_problem(errors.MissingApiKey, "Send your API key as Authorization: Bearer pr_….", headers=CHALLENGE),
-    describe_problem(
-        errors.InvalidApiKey, "This API key does not exist. Check that you copied the complete key.", headers=CHALLENGE
-    ),
-    describe_problem(
-        errors.RevokedApiKey, "This API key was revoked. Create a new one in the dashboard.", headers=CHALLENGE
-    ),
-    describe_problem(
-        errors.ExpiredApiKey,
-        "This API key expired at 2026-11-01T00:00:00+00:00. Create a new one in the dashboard.",
-        headers=CHALLENGE,
-    ),
-)
-INSUFFICIENT_SCOPE = describe_problem(
-    errors.InsufficientScope,
-    "This request requires an API key with scope full_access.",
-    example={"requiredScope": Scope.FULL_ACCESS},
-)
-WORKSPACE_SUSPENDED = describe_problem(
-    errors.WorkspaceSuspended, "This workspace is suspended and cannot send email. Contact the operator of this server."
-)
-PLAN_LIMIT_REACHED = describe_problem(
-    errors.PlanLimitReached,
-    "The domain limit of the free plan (1) is reached. Delete a domain or change the plan.",
-    example={"resource": "domains", "limit": 1},
-)
-QUOTA_EXCEEDED = describe_problem(
-    errors.QuotaExceeded,
-    "The plan allows 500 emails per month; 499 are used and this request needs 2 more.",
-    example={"limit": 500, "used": 499, "requested": 2, "resetsAt": "2026-12-01T00:00:00.000Z"},
-)
+UNAUTHENTICATED = (errors.MissingApiKey, errors.InvalidApiKey, errors.RevokedApiKey, errors.ExpiredApiKey)
 
 
 def keyed_view(**operations: Operation) -> Callable[[V], V]:
@@ -54,11 +22,11 @@ def keyed_view(**operations: Operation) -> Callable[[V], V]:
 def _access(view: Any, name: str) -> Access:
     """Return the scopes that a view method accepts, as a sentence, and the problems of its authentication."""
     scopes = action_scopes(view, getattr(view, "action", name), is_reading=http_method(view, name) == "get")
-    problems = (*UNAUTHENTICATED, RATE_LIMIT_EXCEEDED)
+    problems = (*UNAUTHENTICATED, RateLimitExceeded)
     if len(scopes) == len(Scope):
         return Access("Accepts an API key with any scope.", problems)
     names = " or ".join(f"`{scope.value}`" for scope in scopes)
-    return Access(f"Requires an API key with scope {names}.", (*problems, INSUFFICIENT_SCOPE))
+    return Access(f"Requires an API key with scope {names}.", (*problems, errors.InsufficientScope))
 
 
 class ApiKeyExtension(OpenApiAuthenticationExtension):
