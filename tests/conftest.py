@@ -18,6 +18,7 @@ from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
 from tests.lib.nameserver import NameServer
 from tracking.recorder import HitRecorder, recorder
+from tracking.suspensions import SuspensionList, suspended_workspaces
 from workspaces.api import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
@@ -143,6 +144,13 @@ def _queue_hits(monkeypatch: Any) -> None:
     """Queue hits until a test flushes them: a separate thread would not see the test's transaction."""
     monkeypatch.setattr(HitRecorder, "_start", lambda _: None)
     recorder._hits.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_suspensions(monkeypatch: Any) -> None:
+    """Begin without suspended workspaces, and read them only when a test does: a thread sees no transaction of it."""
+    monkeypatch.setattr(SuspensionList, "_refresh", lambda _: None)
+    monkeypatch.setattr(suspended_workspaces, "_ids", frozenset())
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from emails.sending.links import UnsubscribeLink
 from tracking import services
+from tracking.suspensions import suspended_workspaces
 
 # One transparent pixel.
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
@@ -36,12 +37,17 @@ def pixel(request: HttpRequest, token: str) -> HttpResponse:
 
 @require_safe
 def click(request: HttpRequest, token: str) -> HttpResponse:
-    """Redirect to the target in the token, and nowhere else. Needs no database."""
+    """Redirect to the target in the token, and nowhere else; for a suspended sender, show a page first.
+
+    Needs no database.
+    """
     link = services.read_click_link(token)
     if link is None:
         return _page("broken", status=404)
     if request.method == "GET":
         services.record_click(link, meta=request.META)
+    if link.workspace_id in suspended_workspaces:
+        return _page("suspended", target=link.target, location=iri_to_uri(link.target))
     # Not HttpResponseRedirect: it refuses some targets that browsers open.
     return HttpResponse(status=302, headers={**HEADERS, "Location": iri_to_uri(link.target)})
 

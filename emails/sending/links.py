@@ -15,15 +15,20 @@ from lib.ids import from_uuid, to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
 
 OPEN = "open"
-CLICK = "click"
+# Links of suspended workspaces show a page first (docs/decisions/0093). Older links do not name their workspace.
+CLICK = "click-of-workspace"
+OLD_CLICK = "click"
 UNSUBSCRIBE = "unsubscribe"
 ID_BYTES = 16
 
 
 @dataclass(frozen=True)
 class ClickedLink:
+    """The recipient and the target of a tracked link. workspace_id: empty for a link of an older version."""
+
     recipient_id: str
     target: str
+    workspace_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,10 @@ def open_url(recipient_id: str) -> str:
     return f"{settings.PUBLIC_URL}/t/o/{make_token(to_uuid(recipient_id).bytes, purpose=OPEN)}"
 
 
-def click_url(recipient_id: str, *, target: str) -> str:
-    """Return the tracked link for a target: 4/3 of its length plus about 90 characters."""
-    payload = to_uuid(recipient_id).bytes + target.encode()
-    return f"{settings.PUBLIC_URL}/t/c/{make_token(payload, purpose=CLICK)}"
+def click_url(recipient_id: str, *, workspace_id: str, target: str) -> str:
+    """Return the tracked link for a target: 4/3 of its length plus about 110 characters."""
+    ids = to_uuid(workspace_id, prefix="ws_").bytes + to_uuid(recipient_id).bytes
+    return f"{settings.PUBLIC_URL}/t/c/{make_token(ids + target.encode(), purpose=CLICK)}"
 
 
 def unsubscribe_url(recipient_id: str, *, workspace_id: str, address: str) -> str:
@@ -59,12 +64,16 @@ def read_open(token: str) -> str:
 
 
 def read_click(token: str) -> ClickedLink:
-    """Return the recipient and the target of a tracked link. Raises InvalidToken, also for a forbidden target."""
-    (recipient_id,), rest = _split(token, purpose=CLICK, ids=1)
-    target = rest.decode()
-    if not is_trackable(target):
+    """Return the link of a token. Raises InvalidToken, also for a forbidden target."""
+    try:
+        (workspace, recipient_id), target = _split(token, purpose=CLICK, ids=2)
+    except InvalidToken:
+        (recipient_id,), target = _split(token, purpose=OLD_CLICK, ids=1)
+        workspace = ""
+    link = ClickedLink(recipient_id, target.decode(), workspace and f"ws_{workspace}")
+    if not is_trackable(link.target):
         raise InvalidToken("forbidden target")
-    return ClickedLink(recipient_id, target)
+    return link
 
 
 def read_unsubscribe(token: str) -> UnsubscribeLink:

@@ -70,10 +70,14 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
         return ""
     return fill(
         _slots(content),
-        link=(lambda target: click_url(job.key, target=target)) if job.track_clicks else None,
+        link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key) if job.track_opens else None,
         footer=html_footer(unsubscribe),
     )
+
+
+def _click_url(job: SendJob, target: str) -> str:
+    return click_url(job.key, workspace_id=job.claim.workspace_id, target=target)
 
 
 def _slots(content: RenderedContent) -> Slots:

@@ -41,7 +41,7 @@ class Reader:
         return path_of(open_url(self.recipient.id))
 
     def click_path(self, target: str = TARGET) -> str:
-        return path_of(click_url(self.recipient.id, target=target))
+        return path_of(click_url(self.recipient.id, workspace_id=self.workspace.id, target=target))
 
     def loads_the_pixel(self, times: int = 1, **headers: str) -> Any:
         return self.visits(self.pixel_path, times, **headers)

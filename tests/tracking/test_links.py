@@ -24,25 +24,29 @@ def token_of(url: str) -> str:
 
 def test_links_begin_with_the_public_url_and_can_be_read_back(settings):
     settings.PUBLIC_URL = "https://mail.example"
-    opened, clicked = open_url(RECIPIENT), click_url(RECIPIENT, target=TARGET)
+    opened, clicked = open_url(RECIPIENT), click_url(RECIPIENT, workspace_id=WORKSPACE, target=TARGET)
     unsubscribed = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS)
     assert opened.startswith("https://mail.example/t/o/")
     assert clicked.startswith("https://mail.example/t/c/")
     assert unsubscribed.startswith("https://mail.example/u/")
     assert read_open(token_of(opened)) == RECIPIENT
     link = read_click(token_of(clicked))
-    assert (link.recipient_id, link.target) == (RECIPIENT, TARGET)
+    assert (link.workspace_id, link.recipient_id, link.target) == (WORKSPACE, RECIPIENT, TARGET)
     link_data = read_unsubscribe(token_of(unsubscribed))
     assert (link_data.workspace_id, link_data.recipient_id, link_data.address) == (WORKSPACE, RECIPIENT, ADDRESS)
 
 
 def test_links_are_the_same_on_every_attempt():
-    assert click_url(RECIPIENT, target=TARGET) == click_url(RECIPIENT, target=TARGET)
+    assert click_url(RECIPIENT, workspace_id=WORKSPACE, target=TARGET) == click_url(
+        RECIPIENT, workspace_id=WORKSPACE, target=TARGET
+    )
     assert open_url(RECIPIENT) != open_url(new_id())
 
 
 def test_a_link_shows_no_address_and_no_target():
-    url = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS) + click_url(RECIPIENT, target=TARGET)
+    url = unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS) + click_url(
+        RECIPIENT, workspace_id=WORKSPACE, target=TARGET
+    )
     raw = base64.urlsafe_b64decode(token_of(url) + "==")
     for secret in ("ada", "example.com", "shop", RECIPIENT):
         assert secret not in url
@@ -59,12 +63,12 @@ def test_the_longest_unsubscribe_header_fits_one_line(settings):
 def test_the_longest_click_link_fits_old_mail_readers(settings):
     settings.PUBLIC_URL = "https://a-rather-long-name.of-a-mail-service.example"
     target = "https://shop.example/".ljust(MAX_TARGET_BYTES, "x")
-    assert len(click_url(RECIPIENT, target=target)) <= 2083
+    assert len(click_url(RECIPIENT, workspace_id=WORKSPACE, target=target)) <= 2083
 
 
 @pytest.mark.parametrize("target", ["https://ü.example/日本?q=ß", "http://a.example", "https://a.example/ b"])
 def test_any_target_can_be_read_back(target):
-    assert read_click(token_of(click_url(RECIPIENT, target=target))).target == target
+    assert read_click(token_of(click_url(RECIPIENT, workspace_id=WORKSPACE, target=target))).target == target
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,7 @@ def test_any_target_can_be_read_back(target):
     ["javascript:alert(1)", "data:text/html,x", "//evil.example", "ftp://a.example", "https:a", "http://a\r\nX: y", ""],
 )
 def test_a_forbidden_target_is_refused_even_in_a_valid_token(target, visitor: Client):
-    url = click_url(RECIPIENT, target=target)
+    url = click_url(RECIPIENT, workspace_id=WORKSPACE, target=target)
     with pytest.raises(InvalidToken):
         read_click(token_of(url))
     response = visitor.get(f"/t/c/{token_of(url)}")
@@ -80,7 +84,7 @@ def test_a_forbidden_target_is_refused_even_in_a_valid_token(target, visitor: Cl
 
 
 def test_a_payload_that_is_too_short_is_invalid():
-    for purpose, read in (("open", read_open), ("click", read_click), ("unsubscribe", read_unsubscribe)):
+    for purpose, read in (("open", read_open), ("click-of-workspace", read_click), ("unsubscribe", read_unsubscribe)):
         with pytest.raises(InvalidToken):
             read(make_token(b"x" * 15, purpose=purpose))
 
@@ -112,7 +116,7 @@ def tokens_by_path(reader: Reader) -> dict[str, str]:
 def test_a_token_with_any_bit_flipped_is_invalid():
     tokens = {
         read_open: open_url(RECIPIENT),
-        read_click: click_url(RECIPIENT, target=TARGET),
+        read_click: click_url(RECIPIENT, workspace_id=WORKSPACE, target=TARGET),
         read_unsubscribe: unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS),
     }
     for read, url in tokens.items():
