@@ -102,6 +102,8 @@ def _sending_domains() -> Iterator[str]:
 def _inbound() -> Iterator[str]:
     if bool(settings.INBOUND_TLS_CERT) != bool(settings.INBOUND_TLS_KEY):
         yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other. Set both to paths of PEM files, or neither."
+    if bool(settings.SUBMISSION_TLS_CERT) != bool(settings.SUBMISSION_TLS_KEY):
+        yield "SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY require each other. Set both to PEM files, or neither."
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
         yield "ANYMAIL_WEBHOOK_SECRET must be user:password, 20 or more characters in total, for the webhook URL."

@@ -61,7 +61,7 @@ LEASE_SECONDS = env.integer("LEASE_SECONDS", 60, low=4, high=600)
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
 DNS_SERVERS = env.servers("DNS_SERVERS")
-INBOX_PORT = env.integer("INBOX_PORT", 2525, low=1, high=65_535)
+INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)
 
 # Sending domains
 SENDING_DOMAIN_POLICY = env.choice(
@@ -77,6 +77,15 @@ INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Also read by django-anymail: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+# Submission: the SMTP server for programs
+SUBMISSION_HOST = env.text("SUBMISSION_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - programs on other machines connect
+SUBMISSION_PORTS = env.ports("SUBMISSION_PORTS", [2525] if EMBEDDED else [587, 2525])
+SUBMISSION_TLS_PORTS = env.ports("SUBMISSION_TLS_PORTS", [465])
+SUBMISSION_TLS_CERT = env.text("SUBMISSION_TLS_CERT")
+SUBMISSION_TLS_KEY = env.text("SUBMISSION_TLS_KEY")
+SUBMISSION_ALLOW_PLAINTEXT = env.boolean("SUBMISSION_ALLOW_PLAINTEXT", EMBEDDED)
+SUBMISSION_SUPPRESSED = env.choice("SUBMISSION_SUPPRESSED", "refuse", options=["refuse", "accept"])
+SUBMISSION_SESSIONS = env.integer("SUBMISSION_SESSIONS", 1000, low=1, high=10_000)
 # Webhooks
 WEBHOOK_RETRY_SECONDS = env.seconds("WEBHOOK_RETRY_SECONDS", [5, 60, 300, 1800, 7200, 18_000, 28_800, 28_800])
 WEBHOOK_PORTS = env.ports("WEBHOOK_PORTS", [443])
@@ -89,6 +98,7 @@ READY_MAX_DELAY = env.integer("READY_MAX_DELAY", 900, low=10, high=7 * 86_400)
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 0, low=0, high=128)
+SUBMISSION_CONCURRENCY = env.integer("SUBMISSION_CONCURRENCY", 0, low=0, high=128)
 
 # Statements waiting for a lock fail after 5 s, so that the second of two requests with the same idempotency key gets a
 # 409 instead of blocking a web process.
@@ -142,6 +152,7 @@ INSTALLED_APPS = [
     "emails",
     "inbound.inbox",
     "inbound",
+    "submission",
     "tracking",
     "system_mail",
 ]

@@ -49,6 +49,16 @@ class DemoAccount:
         body = json.dumps(email, separators=(",", ":"), ensure_ascii=False)
         return shlex.join([*arguments, "-d", body])
 
+    def curl_smtp(self, port: str) -> str:
+        """Return a shell command that sends an email over SMTP."""
+        sender = self.logins["from"]
+        envelope = ("--mail-from", sender.rpartition("<")[2].rstrip(">"), "--mail-rcpt", "ada@example.com")
+        login = ("--user", f"postrider:{self.logins['apiKey']}")
+        arguments = ["curl", "-sS", f"smtp://127.0.0.1:{port}", *login, *envelope]
+        for header in (f"From: {sender}", "To: ada@example.com", "Subject: Hello over SMTP"):
+            arguments += ["-H", header]
+        return shlex.join([*arguments, "-F", "=It works."])
+
 
 def prepare_demo(data: DataDirectory, base_url: str, environment: Mapping[str, str]) -> DemoAccount:
     """Return the demo account, created when demo.json is missing; demo.json gets the current URL."""

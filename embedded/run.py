@@ -57,6 +57,10 @@ Send an email:
 
 {curl}
 
+Or send it over SMTP, with the API key as the password (docs/smtp.md):
+
+{smtp}
+
 Logins: {demo_json}. Logs: {logs}.
 Press Ctrl-C to stop. Data is kept between runs.
 """
@@ -115,7 +119,7 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     for program in PROGRAMS:
         supervisor.start(_supervised(program, environment, data))
     _wait_until_ready(settings.port, supervisor, logs=data.logs)
-    print_output(_welcome(demo, data))
+    print_output(_welcome(demo, data, port=environment["SUBMISSION_PORTS"].partition(",")[0]))
     while True:
         supervisor.check()
         time.sleep(1)
@@ -166,7 +170,7 @@ def _is_ready(port: int) -> bool:
         connection.close()
 
 
-def _welcome(demo: DemoAccount, data: DataDirectory) -> str:
+def _welcome(demo: DemoAccount, data: DataDirectory, *, port: str) -> str:
     """Return the logins, the URLs and an example request."""
     logins = demo.logins
     staff_name = logins.get("staffEmail") or logins.get("staffUsername")
@@ -179,6 +183,7 @@ def _welcome(demo: DemoAccount, data: DataDirectory) -> str:
         staff=staff,
         key=logins["apiKey"],
         curl=demo.curl(),
+        smtp=demo.curl_smtp(port),
         demo_json=data.demo,
         logs=data.logs,
     )

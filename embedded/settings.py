@@ -12,6 +12,7 @@ from embedded.servers.ports import choose_ports, is_free
 from embedded.terminal import print_status
 
 MAX_PORT = 65535
+SUBMISSION_PORT = 2525
 # A setting is a line NAME=value in .env.example, possibly commented out.
 SETTING = re.compile(r"^#? ?([A-Z][A-Z0-9_]*)=", re.MULTILINE)
 
@@ -64,6 +65,7 @@ def service_environment(
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
+        "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(_submission_port()),
         # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
         "WORKER_CONCURRENCY": given.get("WORKER_CONCURRENCY") or "1",
@@ -78,8 +80,13 @@ def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
     example = REPOSITORY / ".env.example"
     named = set(SETTING.findall(example.read_text())) if example.exists() else set()
     always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
-    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT"}
+    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "SUBMISSION_PORTS"}
     return {name: value for name, value in environment.items() if name in named | always}
+
+
+def _submission_port() -> int:
+    """Return the usual port of submission if it is free: another service on this machine may use it."""
+    return SUBMISSION_PORT if is_free(SUBMISSION_PORT) else choose_ports(1)[0]
 
 
 def _read_port(text: str) -> int:

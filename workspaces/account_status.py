@@ -63,6 +63,14 @@ def must_have_second_factor(user: User) -> bool:
     return user.is_staff and settings.STAFF_SECOND_FACTOR == "required"
 
 
+def refuse_suspended(workspace: Workspace) -> None:
+    """Raise WorkspaceSuspended for a suspended workspace, which cannot send."""
+    if workspace.is_suspended:
+        raise WorkspaceSuspended(
+            "This workspace is suspended and cannot send email. Contact the operator of this server."
+        )
+
+
 def refuse_unconfirmed(workspace: Workspace) -> None:
     """Raise WorkspaceSuspended until the owner has confirmed an email address (docs/decisions/0055)."""
     if not workspace.is_proven:

@@ -106,13 +106,16 @@ def store_response(workspace: Workspace, key: IdempotencyKey | None, body: Mappi
 
 def _header(request: Request) -> str | None:
     raw = request.META.get("HTTP_IDEMPOTENCY_KEY")
-    if raw is None:
-        return None
+    return None if raw is None else parse_key_header(raw)
+
+
+def parse_key_header(raw: str) -> str:
+    """Return the idempotency key in a header's value. Raises InvalidIdempotencyKey."""
     # The IETF draft defines a quoted string; most clients send the bare key.
     text = raw[1:-1] if len(raw) > 1 and raw[0] == raw[-1] == '"' else raw
     if not 1 <= len(text) <= MAX_LENGTH or not text.isascii() or not text.isprintable():
         raise InvalidIdempotencyKey(f"{HEADER} must be 1 to {MAX_LENGTH} printable ASCII characters long.")
-    return str(text)
+    return text
 
 
 def _fingerprint(body: Mapping[str, Any], about: str) -> str:

@@ -34,21 +34,28 @@ from workspaces.models import Workspace
 from workspaces.quota import raise_quota_exceeded, take_quota
 
 
-def send_email(workspace: Workspace, *, draft: Draft, key: IdempotencyKey | None) -> StoredResponse:
+def send_email(
+    workspace: Workspace,
+    *,
+    draft: Draft,
+    key: IdempotencyKey | None,
+    suppressed: SuppressionPolicy = SuppressionPolicy.REFUSE,
+) -> StoredResponse:
     """Accept one email and notify the workers.
 
     Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
     TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
     """
     checked = check_draft(workspace, draft)
+    addressed = [] if suppressed is SuppressionPolicy.ACCEPT else list(draft.field_addresses())
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
-        return StoredResponse(_accept(workspace, draft, checked))
+        return StoredResponse(_accept(workspace, checked, addressed))
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        body = _accept(workspace, draft, checked)
+        body = _accept(workspace, checked, addressed)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -142,9 +149,8 @@ def quota_units(emails: Collection[NewEmail]) -> int:
     return len(emails)
 
 
-def _accept(workspace: Workspace, draft: Draft, checked: CheckedEmail) -> dict[str, Any]:
+def _accept(workspace: Workspace, checked: CheckedEmail, addressed: Sequence[FieldAddress]) -> dict[str, Any]:
     contents = [checked.content] if checked.content else []
-    addressed = list(draft.field_addresses())
     created_at = _write(workspace, emails=[checked.email], contents=contents, addressed=addressed)
     return _email_body(checked.email, created_at, checked.warnings)
 

@@ -36,10 +36,10 @@ from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
 from lib.worker.failpoints import failpoint
+from workspaces.account_status import refuse_suspended
 from workspaces.api.authentication import workspace_of
 from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
-from workspaces.errors import WorkspaceSuspended
 
 ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
 # Created once: instantiation copies every field, and rendering keeps no state in them.
@@ -58,10 +58,8 @@ class WorkspaceNotSuspended(BasePermission):
     """Refuses to accept emails from a suspended workspace."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        if view.action in ACCEPTING and workspace_of(request).is_suspended:
-            raise WorkspaceSuspended(
-                "This workspace is suspended and cannot send email. Contact the operator of this server."
-            )
+        if view.action in ACCEPTING:
+            refuse_suspended(workspace_of(request))
         return True
 
 

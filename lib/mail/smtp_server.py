@@ -36,12 +36,13 @@ class SessionLimits:
     sessions_per_peer: int = 10
     messages: int = 200
     refusals: int = 20
+    other_commands: int = 20
 
     @property
     def commands(self) -> dict[str, int]:
         """Return how often a session may use each command; "*" stands for all others."""
         per_message = dict.fromkeys(("MAIL", "RCPT", "DATA", "RSET"), 2 * self.messages)
-        return {**per_message, "*": 20}
+        return {**per_message, "*": self.other_commands}
 
 
 @dataclass

@@ -40,6 +40,8 @@ POINTS = {
     "webhooks.after_post": ("worker", "the endpoint has responded"),
     "webhooks.before_record": ("worker", "a batch of attempts is collected"),
     "webhooks.after_record": ("worker", "attempts are committed"),
+    "submission.after_data": ("submission", "a message is fully received, nothing is written"),
+    "submission.before_reply": ("submission", "committed; the client has no reply yet"),
     "inbound.before_store": ("inbound", "a report is fully received"),
     "inbound.after_store": ("inbound", "the report is committed; the sending server has no reply yet"),
     "inbound.after_claim": ("inbound", "reports are claimed, not parsed"),

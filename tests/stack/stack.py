@@ -32,6 +32,7 @@ COMMANDS = {
     "worker": WORKER,
     "inbox": ["manage.py", "inbox"],
     "inbound": ["manage.py", "inbound"],
+    "submission": ["manage.py", "submission"],
     "beat": ["-m", "config.beat"],
     "service": ["manage.py", "serve"],
 }
@@ -101,7 +102,9 @@ class Stack:
             if kind == "service":
                 wait_for(self.is_ready, seconds=30, what="the service is ready")
             if kind == "inbox":
-                wait_for(self.has_inbox, seconds=30, what="the inbox listens")
+                wait_for(lambda: self.listens("INBOX_PORT"), seconds=30, what="the inbox listens")
+            if kind == "submission":
+                wait_for(lambda: self.listens("SUBMISSION_PORTS"), seconds=30, what="the submission server listens")
 
     def is_healthy(self) -> bool:
         return self._answers_200("/healthz")
@@ -114,8 +117,9 @@ class Stack:
             return urllib.request.urlopen(self.url + path, timeout=2).status == 200  # type: ignore[no-any-return]
         return False
 
-    def has_inbox(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", int(self.environment["INBOX_PORT"])), 1):
+    def listens(self, setting: str) -> bool:
+        """Return whether a server listens on the port of a setting."""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", int(self.environment[setting])), 1):
             return True
         return False
 
@@ -210,6 +214,8 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
         "PORT": str(port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "INBOX_PORT": str(free_port()),
+        "SUBMISSION_PORTS": str(free_port()),
+        "SUBMISSION_CONCURRENCY": "1",
         "WEB_CONCURRENCY": "3",
         "RATE_LIMIT": "off",
         **variables,

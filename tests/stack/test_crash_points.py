@@ -21,6 +21,7 @@ PACKAGES = (
     "emails",
     "webhooks",
     "inbound",
+    "submission",
     "delivery",
     "lib",
     "suppressions",

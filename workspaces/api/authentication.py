@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from lib.client_address import client_address
 from lib.ttl_cache import TTLCache
 from workspaces.api.throttling import record_failure
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
@@ -31,7 +32,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         try:
             return None, authenticate_key(request.META.get("HTTP_AUTHORIZATION", ""))
         except Unauthenticated:
-            record_failure(request)
+            record_failure(client_address(request.META))
             raise
 
     def authenticate_header(self, request: Request) -> str:
@@ -43,9 +44,16 @@ def authenticate_key(header: str) -> ApiKey:
     scheme, _, text = header.strip().partition(" ")
     if not header.strip():
         raise MissingApiKey("Send your API key as Authorization: Bearer pr_….")
-    given = parse_key(text.strip()) if scheme.lower() == "bearer" else None
-    if given is None:
+    if scheme.lower() != "bearer":
         raise InvalidApiKey("Invalid API key format. Send Authorization: Bearer pr_….")
+    return find_key(text.strip())
+
+
+def find_key(text: str) -> ApiKey:
+    """Return an API key by its text. Raises a subclass of Unauthenticated."""
+    given = parse_key(text)
+    if given is None:
+        raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
     key = cache.get(given.id) or _read_key(given.id)
     # An unknown id takes as long as a wrong secret.
     if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:

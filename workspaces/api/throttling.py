@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from api.errors import RateLimitExceeded
-from lib.client_address import client_address, client_network
+from lib.address_guard import Address
+from lib.client_address import client_network
 from lib.token_bucket import BucketState, RateLimit, take_token
 from workspaces.models import Workspace
 
@@ -18,10 +19,7 @@ class WorkspaceThrottle(BaseThrottle):
     """Refuses a request if the workspace's bucket was empty; the view took the token after authentication."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        level: BucketState | None = view.level
-        if level and not level.is_allowed:
-            speed = f"{level.limit.per_second} requests per second, with bursts of up to {level.limit.burst}"
-            raise _rate_limit_exceeded(f"A workspace can make {speed}.", level)
+        refuse_excess(view.level)
         return True
 
 
@@ -33,14 +31,20 @@ def take_request(workspace: Workspace) -> BucketState | None:
     return take_token(f"workspace:{workspace.id}", limit=RateLimit(per_second, burst))
 
 
-def record_failure(request: Request) -> None:
+def refuse_excess(level: BucketState | None) -> None:
+    """Raise RateLimitExceeded if the bucket of take_request was empty."""
+    if level and not level.is_allowed:
+        speed = f"{level.limit.per_second} requests per second, with bursts of up to {level.limit.burst}"
+        raise _rate_limit_exceeded(f"A workspace can make {speed}.", level)
+
+
+def record_failure(address: Address | None) -> None:
     """Count a failed authentication. Raises RateLimitExceeded after too many failures.
 
     Called for invalid keys only: a valid key is accepted regardless of other failures from the same address.
     """
     if settings.RATE_LIMIT is None:
         return
-    address = client_address(request.META)
     level = take_token(f"failures:{client_network(address) if address else 'unknown'}", limit=FAILURES)
     if not level.is_allowed:
         raise _rate_limit_exceeded("Too many requests without a valid API key from your address.", level)

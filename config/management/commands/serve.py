@@ -18,6 +18,8 @@ import config.wsgi  # noqa: F401 - loads the application before the fork
 from config.worker import worker_programs
 from inbound.inbox.receiver import HOST, serve_on
 from lib.forking import Program, exit_with_parent, fork_programs
+from submission.management.commands.submission import require_listeners
+from submission.server import run_server
 
 
 class Command(BaseCommand):
@@ -31,9 +33,11 @@ class Command(BaseCommand):
             listener = socket.create_server((HOST, settings.INBOX_PORT))
         except OSError as error:
             raise CommandError(f"The inbox cannot listen on {HOST}:{settings.INBOX_PORT}: {error.strerror}.") from error
+        listeners = require_listeners()
         programs: dict[str, Program] = {
             "inbox": partial(run_inbox, listener),
             **worker_programs(with_beat=True),
+            "submission": partial(run_server, listeners),
             "web": run_web,
         }
         if program := fork_programs(programs):

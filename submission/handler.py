@@ -1,0 +1,149 @@
+"""The commands of a session: each waits for its step in a thread, and answers with one reply."""
+
+# ruff: noqa: N802 - the names of aiosmtpd
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import TypeVar
+
+from aiosmtpd.smtp import LoginPassword
+from django.db import close_old_connections
+
+from api.errors import RateLimitExceeded
+from emails.api.fields import MAX_RECIPIENTS
+from submission.replies import (
+    RECIPIENT_OK,
+    SENDER_OK,
+    SIGNED_IN,
+    TOO_MANY_FAILURES,
+    TOO_MANY_RECIPIENTS,
+    one_line,
+    reply_to_error,
+)
+from submission.services import accept_message, begin_message, check_recipient, sign_in
+from submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
+from workspaces.api.throttling import record_failure
+from workspaces.errors import InsufficientScope, Unauthenticated
+
+T = TypeVar("T")
+EXTENSIONS = ("PIPELINING", "ENHANCEDSTATUSCODES")
+# Larger messages are translated and stored one at a time in each process: that takes several times their size.
+LARGE_BYTES = 1024 * 1024
+
+
+class SubmissionHandler:
+    """The aiosmtpd handler of all sessions of a process."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._large_messages = asyncio.Semaphore(1)
+
+    async def handle_EHLO(
+        self,
+        server: SubmissionSMTP,
+        session: SubmissionSession,
+        envelope: SubmissionEnvelope,
+        hostname: str,
+        responses: list[str],
+    ) -> list[str]:
+        session.host_name = hostname
+        offered = [line[4:] for line in responses if line[4:] != "HELP"]
+        *lines, last = [*offered, *EXTENSIONS]
+        return [*(f"250-{line}" for line in lines), f"250 {last}"]
+
+    async def handle_AUTH(
+        self,
+        server: SubmissionSMTP,
+        session: SubmissionSession,
+        envelope: SubmissionEnvelope,
+        arguments: list[str],
+    ) -> str | None:
+        read = server.auth_PLAIN if arguments[0] == "PLAIN" else server.auth_LOGIN
+        sent = (await read(server, arguments)).auth_data
+        if not isinstance(sent, LoginPassword):
+            # The client has its reply already.
+            return None
+        password = sent.password.decode("utf-8", "replace")
+        try:
+            await self._run(partial(sign_in, password))
+        except (Unauthenticated, InsufficientScope) as problem:
+            return await self._refuse_sign_in(server, problem)
+        except Exception as error:  # noqa: BLE001 - reply_to_error logs it
+            return reply_to_error(error)
+        session.authenticated = True
+        session.key = password
+        server.keep()
+        return SIGNED_IN
+
+    async def handle_MAIL(
+        self,
+        server: SubmissionSMTP,
+        session: SubmissionSession,
+        envelope: SubmissionEnvelope,
+        address: str,
+        options: list[str],
+    ) -> str:
+        try:
+            envelope.workspace = await self._run(partial(begin_message, session.key))
+        except Exception as error:  # noqa: BLE001
+            return reply_to_error(error)
+        # Not the return path that Postrider sends with; it only shows that MAIL was sent.
+        envelope.mail_from = address or "<>"
+        return SENDER_OK
+
+    async def handle_RCPT(
+        self,
+        server: SubmissionSMTP,
+        session: SubmissionSession,
+        envelope: SubmissionEnvelope,
+        address: str,
+        options: list[str],
+    ) -> str:
+        server.refusals += 1
+        if len(envelope.recipients) >= MAX_RECIPIENTS:
+            return TOO_MANY_RECIPIENTS
+        try:
+            recipient = await self._run(partial(check_recipient, envelope.workspace, address))
+        except Exception as error:  # noqa: BLE001
+            return reply_to_error(error)
+        server.refusals -= 1
+        envelope.recipients.append(recipient)
+        return RECIPIENT_OK
+
+    async def handle_DATA(
+        self,
+        server: SubmissionSMTP,
+        session: SubmissionSession,
+        envelope: SubmissionEnvelope,
+    ) -> str:
+        source = envelope.content
+        assert isinstance(source, bytes)
+        accept = partial(accept_message, envelope.workspace, source, recipients=envelope.recipients)
+        try:
+            if len(source) < LARGE_BYTES:
+                return await self._run(accept)
+            async with self._large_messages:
+                return await self._run(accept)
+        except Exception as error:  # noqa: BLE001
+            return reply_to_error(error)
+
+    async def handle_exception(self, error: Exception) -> str:
+        return reply_to_error(error)
+
+    async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Unauthenticated | InsufficientScope) -> str:
+        server.refusals += 1
+        try:
+            await self._run(partial(record_failure, server.client_address()))
+        except RateLimitExceeded as too_many:
+            return one_line(TOO_MANY_FAILURES.format(too_many.detail))
+        return reply_to_error(problem)
+
+    async def _run(self, act: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, _with_connection, act)
+
+
+def _with_connection(act: Callable[[], T]) -> T:
+    """Run a step; a database connection that broke before is replaced."""
+    close_old_connections()
+    return act()

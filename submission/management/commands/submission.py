@@ -1,0 +1,48 @@
+"""manage.py submission: the SMTP server to which programs submit email."""
+
+import multiprocessing
+import ssl
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from lib.forking import fork_programs
+from submission.server import Listener, open_listeners, run_server
+from submission.tls import Certificate
+
+
+class Command(BaseCommand):
+    help = "Accept email over SMTP from programs with an API key."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        listeners = require_listeners()
+        addresses = ", ".join(f"{settings.SUBMISSION_HOST}:{one.socket.getsockname()[1]}" for one in listeners)
+        self.stdout.write(f"Accepting email on {addresses}.")
+        count = settings.SUBMISSION_CONCURRENCY or multiprocessing.cpu_count()
+        programs = {f"submission{number}": partial(run_server, listeners) for number in range(count)}
+        if program := fork_programs(programs):
+            program()
+
+
+def require_listeners() -> list[Listener]:
+    """Return the listeners of the settings. Raises CommandError if a certificate or a port cannot be used."""
+    _check_certificate()
+    try:
+        return open_listeners()
+    except OSError as error:
+        raise CommandError(f"The submission server cannot listen: {error}.") from error
+
+
+def _check_certificate() -> None:
+    if not settings.SUBMISSION_TLS_CERT:
+        if not settings.SUBMISSION_ALLOW_PLAINTEXT:
+            raise CommandError(
+                "API keys must not be sent unencrypted. Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY to PEM files."
+            )
+        return
+    try:
+        Certificate(settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY)
+    except (OSError, ssl.SSLError) as error:
+        raise CommandError(f"SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY cannot be used: {error}") from error

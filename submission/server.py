@@ -1,0 +1,100 @@
+"""The listeners of the submission server, and the event loop of each of its processes."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.db import connection
+
+from lib.mail.smtp_server import ConnectionLimiter, SessionLimits
+from submission.handler import SubmissionHandler
+from submission.session import LIMITS, MemoryBudget, SubmissionSMTP
+from submission.tls import Certificate
+
+# Each has one database connection. A step takes a few milliseconds, most of them in the database.
+THREADS = 4
+BACKLOG = 1024
+# One client address may use this share of the sessions.
+SHARE_OF_PEER = 4
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A listening socket. has_tls: its connections are encrypted from their start (RFC 8314)."""
+
+    socket: socket.socket
+    has_tls: bool
+
+
+def open_listeners() -> list[Listener]:
+    """Listen on all ports of the settings. Raises OSError with the address as its file name."""
+    ports = [(port, False) for port in settings.SUBMISSION_PORTS]
+    if settings.SUBMISSION_TLS_CERT:
+        ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]
+    return [Listener(_listen(settings.SUBMISSION_HOST, port), has_tls) for port, has_tls in ports]
+
+
+def run_server(listeners: Sequence[Listener]) -> None:
+    """Accept sessions until the task is cancelled or the process is interrupted."""
+    asyncio.run(serve(listeners))
+
+
+async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None = None) -> None:
+    """Accept sessions until the task is cancelled."""
+    loop = asyncio.get_running_loop()
+    limits = limits or session_limits()
+    limiter, budget = ConnectionLimiter(limits), MemoryBudget()
+    certificate = _certificate()
+    async with AsyncExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(THREADS, "submission"))
+        stack.callback(_close_connections, executor)
+        handler = SubmissionHandler(executor)
+
+        def session(*, has_tls: bool) -> SubmissionSMTP:
+            if certificate:
+                certificate.refresh()
+            context = certificate.context if certificate else None
+            return SubmissionSMTP(handler, limiter=limiter, budget=budget, tls_context=context, has_tls=has_tls)
+
+        servers = []
+        for listener in listeners:
+            context = certificate.context if certificate and listener.has_tls else None
+            server = await loop.create_server(
+                lambda has_tls=listener.has_tls: session(has_tls=has_tls), sock=listener.socket, ssl=context
+            )
+            servers.append(await stack.enter_async_context(server))
+        await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+def session_limits() -> SessionLimits:
+    sessions = settings.SUBMISSION_SESSIONS
+    return replace(LIMITS, sessions=sessions, sessions_per_peer=max(sessions // SHARE_OF_PEER, 1))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
+def _certificate() -> Certificate | None:
+    if not settings.SUBMISSION_TLS_CERT:
+        return None
+    return Certificate(settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY)
+
+
+def _close_connections(executor: ThreadPoolExecutor) -> None:
+    """Close the database connection of each thread, after its current step."""
+    all_threads = threading.Barrier(THREADS)
+    for _ in range(THREADS):
+        executor.submit(_close_own_connection, all_threads)
+
+
+def _close_own_connection(all_threads: threading.Barrier) -> None:
+    connection.close()
+    # No thread takes the task of another one.
+    all_threads.wait()

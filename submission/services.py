@@ -1,0 +1,107 @@
+"""The steps of a session that use the database: signing in, one message, its recipients, its content.
+
+Each runs in a thread and returns an SMTP reply or raises an exception for `submission.replies`.
+"""
+
+from collections.abc import Collection
+
+from django.conf import settings
+
+from delivery.message.compose import Placement
+from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header
+from emails.accept.services import send_email
+from emails.accept.suppressed import SuppressionPolicy
+from lib.email_addresses import Address, InvalidAddress, parse_address
+from lib.worker.failpoints import failpoint
+from submission.drafts import SubmittedEmail, read_email
+from submission.errors import ConversionNotAllowed, Refused
+from submission.replies import ACCEPTED, REPEATED
+from suppressions.models import normalize_address
+from suppressions.services import find_suppressed
+from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.api.authentication import find_key
+from workspaces.api.throttling import refuse_excess, take_request
+from workspaces.errors import InsufficientScope
+from workspaces.models import ApiKey, Workspace
+
+SENDING_SCOPES = frozenset({ApiKey.Scope.SENDING_ACCESS, ApiKey.Scope.FULL_ACCESS})
+
+
+class InvalidRecipient(Refused):
+    """Raised for an address that is not one."""
+
+    code = "553 5.1.3"
+
+
+class SuppressedRecipient(Refused):
+    """Raised for an address on the suppression list, with the reason and the suppression's id."""
+
+    code = "550 5.7.1"
+
+
+def sign_in(password: str) -> ApiKey:
+    """Return the API key that a client sent as its password. Raises Unauthenticated, InsufficientScope."""
+    key = find_key(password.strip())
+    if key.scope not in SENDING_SCOPES:
+        needed = ApiKey.Scope.SENDING_ACCESS.value
+        raise InsufficientScope(f"Sending requires an API key with scope {needed}.", requiredScope=needed)
+    return key
+
+
+def begin_message(password: str) -> Workspace:
+    """Return the workspace of a session that begins a message; it uses one request of the rate limit.
+
+    The key is checked again, as in each request to the API: a session may be open for longer than its key is valid.
+    Raises Unauthenticated, RateLimitExceeded, WorkspaceSuspended.
+    """
+    workspace = sign_in(password).workspace
+    refuse_excess(take_request(workspace))
+    refuse_unconfirmed(workspace)
+    refuse_suspended(workspace)
+    return workspace
+
+
+def check_recipient(workspace: Workspace, text: str) -> Address:
+    """Return the address of RCPT. Raises InvalidRecipient, SuppressedRecipient."""
+    try:
+        address = parse_address(text)
+    except InvalidAddress as error:
+        raise InvalidRecipient(str(error)) from error
+    if suppression_policy() is SuppressionPolicy.REFUSE:
+        found = find_suppressed(workspace.id, [address.spec]).get(normalize_address(address.spec))
+        if found:
+            raise SuppressedRecipient(f"{address.spec} is on the suppression list ({found.reason}); id {found.id}")
+    return address
+
+
+def accept_message(workspace: Workspace, source: bytes, *, recipients: Collection[Address]) -> str:
+    """Accept a message; return the reply with the email's id. Raises Refused, and the errors of send_email."""
+    failpoint("submission.after_data")
+    submitted = read_email(source, recipients=recipients)
+    _refuse_unchangeable(submitted)
+    key = _idempotency_key(submitted)
+    response = find_response(workspace, key) or send_email(
+        workspace, draft=submitted.draft, key=key, suppressed=suppression_policy()
+    )
+    failpoint("submission.before_reply")
+    return (REPEATED if response.headers else ACCEPTED).format(response.body["id"])
+
+
+def suppression_policy() -> SuppressionPolicy:
+    return SuppressionPolicy(settings.SUBMISSION_SUPPRESSED)
+
+
+def _refuse_unchangeable(submitted: SubmittedEmail) -> None:
+    """Raise ConversionNotAllowed for a signed or encrypted message that the transport could only send changed."""
+    is_whole = any(file.placement is Placement.WHOLE for file in submitted.draft.files)
+    if is_whole and settings.DELIVERY_TRANSPORT == "anymail":
+        raise ConversionNotAllowed(
+            "This server delivers through a provider, which cannot send signed messages unchanged"
+        )
+
+
+def _idempotency_key(submitted: SubmittedEmail) -> IdempotencyKey | None:
+    if submitted.key is None:
+        return None
+    text = parse_key_header(submitted.key)
+    return IdempotencyKey(text, operation="send", fingerprint=submitted.fingerprint, is_strict=True)

@@ -1,0 +1,230 @@
+"""One SMTP session: authentication before mail, no data before its reply, and bounded memory for messages."""
+
+# ruff: noqa: N802 - the names of aiosmtpd
+import asyncio
+import re
+import ssl
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
+from django.conf import settings
+
+from lib.address_guard import Address, unwrap
+from lib.client_address import is_trusted_proxy
+from lib.email_addresses import Address as MailAddress
+from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
+from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
+from workspaces.models import Workspace
+
+if TYPE_CHECKING:
+    from submission.handler import SubmissionHandler
+
+# Attachments of 10 MiB in base64, and two texts of 1 MiB.
+MESSAGE_BYTES = 16 * 1024 * 1024
+# A session without a valid key ends soon; one with a key is kept, so that programs can send at any time.
+LIMITS = SessionLimits(
+    message_bytes=MESSAGE_BYTES,
+    lines=400_000,
+    session_seconds=60.0,
+    messages=10_000,
+    refusals=1_000,
+    other_commands=1_000,
+)
+SIGNED_IN_SECONDS = 3_600.0
+# Of all sessions of a process while they receive messages.
+RECEIVING_BYTES = 48 * 1024 * 1024
+TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
+TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
+LINE_TOO_LONG = "554 5.6.0 A line is too long"
+# RFC 4954, section 5: the sender's identity on another server, which has no effect here.
+AUTH_PARAMETER = re.compile(r"\s+AUTH=\S*", re.IGNORECASE)
+
+
+@dataclass
+class MemoryBudget:
+    """Bytes of messages that all sessions of a process are receiving."""
+
+    limit: int = RECEIVING_BYTES
+    used: int = 0
+
+    def take(self, count: int) -> bool:
+        """Count bytes; return False, without counting, if they exceed the limit."""
+        if self.used + count > self.limit:
+            return False
+        self.used += count
+        return True
+
+    def release(self, count: int) -> None:
+        self.used -= count
+
+
+class SubmissionSession(Session):
+    """The state of a session; key: the API key that the client signed in with."""
+
+    key: str = ""
+
+
+class SubmissionEnvelope(Envelope):
+    """The envelope of a message in the workspace of the session's key."""
+
+    workspace: Workspace
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recipients: list[MailAddress] = []
+
+
+class SubmissionSMTP(LimitedSMTP):
+    """A session of a program that sends email.
+
+    has_tls: the connection is encrypted from its start.
+    """
+
+    def __init__(
+        self,
+        handler: "SubmissionHandler",
+        *,
+        limiter: ConnectionLimiter,
+        budget: MemoryBudget,
+        tls_context: ssl.SSLContext | None,
+        has_tls: bool,
+    ) -> None:
+        super().__init__(
+            handler,
+            limiter=limiter,
+            hostname=settings.EHLO_NAME,
+            ident="Postrider ESMTP",
+            tls_context=None if has_tls else tls_context,
+            auth_required=True,
+            authenticator=_return_credentials,
+        )
+        self._budget = budget
+        self._has_tls = has_tls
+
+    # Methods, not properties: aiosmtpd reads all attributes before they are set.
+    def client_address(self) -> Address | None:
+        return unwrap(ip_address(self._peer)) if self._peer else None
+
+    def current_envelope(self) -> SubmissionEnvelope:
+        assert isinstance(self.envelope, SubmissionEnvelope)
+        return self.envelope
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._auth_require_tls = not (self._has_tls or self._may_sign_in_without_tls())
+
+    def keep(self) -> None:
+        """Let the session of a signed-in client continue."""
+        assert self._deadline is not None
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(SIGNED_IN_SECONDS, self._end, "421 4.4.2 Session time limit reached")
+
+    async def check_auth_needed(self, caller_method: str) -> bool:
+        assert self.session is not None
+        if self.session.authenticated:
+            return False
+        await self.push(NEEDS_SIGN_IN)
+        return True
+
+    async def smtp_EHLO(self, hostname: str) -> None:
+        if not self._has_early_data():
+            await super().smtp_EHLO(hostname)
+
+    async def smtp_STARTTLS(self, arg: str) -> None:
+        if not self._has_early_data():
+            await super().smtp_STARTTLS(arg)
+
+    async def smtp_AUTH(self, arg: str | None) -> None:
+        # Names of mechanisms are case-insensitive (RFC 4422, section 3.1); aiosmtpd compares them exactly.
+        mechanism, space, initial = (arg or "").partition(" ")
+        await super().smtp_AUTH(f"{mechanism.upper()}{space}{initial}")
+
+    async def smtp_MAIL(self, arg: str | None) -> None:
+        await super().smtp_MAIL(AUTH_PARAMETER.sub("", arg) if arg else arg)
+
+    async def smtp_DATA(self, arg: str | None) -> None:
+        if await self.check_helo_needed() or await self.check_auth_needed("DATA"):
+            return
+        if not self.current_envelope().recipients:
+            await self.push(NEEDS_RECIPIENT)
+            return
+        if arg:
+            await self.push("501 5.5.4 Syntax: DATA")
+            return
+        if self._has_early_data():
+            return
+        await self.push("354 End the message with <CRLF>.<CRLF>")
+        await self._receive()
+
+    async def _receive(self) -> None:
+        content = bytearray()
+        self._reset_budget()
+        try:
+            refusal = await self._read_lines(content)
+            if refusal is None:
+                self.current_envelope().content = bytes(content)
+                refusal = await self._call_handler_hook("DATA")
+        finally:
+            self._budget.release(len(content))
+            self.envelope = self._create_envelope()
+            self._reset_budget()
+        await self.push(refusal)
+
+    async def _read_lines(self, content: bytearray) -> str | None:
+        """Append the lines before the final dot, without transparency dots; return a refusal or None.
+
+        aiosmtpd would keep a separate object for each line until the end of the message.
+        """
+        refusal = None
+        while (line := await self._read_line()) != b".\r\n":
+            if not line:
+                refusal = LINE_TOO_LONG
+            elif len(content) + len(line) > MESSAGE_BYTES:
+                refusal = TOO_LARGE
+            elif refusal is None and not self._budget.take(len(line) - line.startswith(b".")):
+                self._end(BUSY)
+            elif refusal is None:
+                content += line[1:] if line.startswith(b".") else line
+        return refusal
+
+    async def _read_line(self) -> bytes:
+        """Return the next line; an empty one, after reading to its end, if it is too long."""
+        is_too_long = False
+        while True:
+            try:
+                line: bytes = await self._reader.readuntil(b"\r\n")
+            except asyncio.LimitOverrunError as error:
+                await self._reader.read(error.consumed)
+                is_too_long = True
+            else:
+                return b"" if is_too_long else line
+
+    def _create_session(self) -> SubmissionSession:
+        return SubmissionSession(self.loop)
+
+    def _create_envelope(self) -> SubmissionEnvelope:
+        return SubmissionEnvelope()
+
+    def _has_early_data(self) -> bool:
+        """End the session if the client sent more before the reply to a command that must be the last of its group.
+
+        Such commands are the usual means to inject others (RFC 2920, section 3.1).
+        """
+        has_more = bool(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001
+        if has_more:
+            self._end(TOO_EARLY)
+        return has_more
+
+    def _may_sign_in_without_tls(self) -> bool:
+        client = self.client_address()
+        is_near = client is not None and (client.is_loopback or is_trusted_proxy(str(client)))
+        return bool(settings.SUBMISSION_ALLOW_PLAINTEXT) and is_near
+
+
+def _return_credentials(
+    server: Any, session: Any, envelope: Any, mechanism: str, credentials: LoginPassword
+) -> AuthResult:
+    """Return what the client sent: the handler checks it, in a thread."""
+    return AuthResult(success=True, handled=True, auth_data=credentials)

@@ -1,0 +1,62 @@
+"""Fixtures of the submission tests: a running server, and clients of it."""
+
+import asyncio
+import contextlib
+import smtplib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lib.mail.smtp_server import SessionLimits
+from submission.server import open_listeners, serve
+from tests.inbound.fixtures import ReceiverPort
+from tests.stack.stack import free_port
+
+MESSAGE = b"From: Alice <hi@alice.example>\r\nTo: ada@example.com\r\nSubject: Hello\r\n\r\nHello Ada\r\n"
+
+
+@dataclass
+class SubmissionPort(ReceiverPort):
+    """A listening server. key: the password of its clients."""
+
+    key: str = ""
+
+    @contextlib.contextmanager
+    def client(self, *, key: str | None = None) -> Iterator[smtplib.SMTP]:
+        """Yield a client that has signed in."""
+        with smtplib.SMTP("127.0.0.1", self.number, timeout=20) as client:
+            client.login("postrider", key or self.key)
+            yield client
+
+    def submit(self, source: bytes = MESSAGE, *to: str, sender: str = "bounces@app.example") -> tuple[int, str]:
+        """Send one message; return the code and the text of the first refusal or of the last reply."""
+        with self.client() as client:
+            client.mail(sender)
+            for address in to or ("ada@example.com",):
+                code, text = client.rcpt(address)
+                if code != 250:
+                    return code, text.decode()
+            code, text = client.data(source)
+            return code, text.decode()
+
+
+@contextlib.contextmanager
+def run_submission(settings, *, key: str = "", limits: SessionLimits | None = None) -> Iterator[SubmissionPort]:
+    """Run a server in a thread, on free ports."""
+    settings.SUBMISSION_HOST = "127.0.0.1"
+    settings.SUBMISSION_PORTS, settings.SUBMISSION_TLS_PORTS = [free_port()], [free_port()]
+    listeners, loop = open_listeners(), asyncio.new_event_loop()
+    task = loop.create_task(serve(listeners, limits=limits))
+
+    def run():
+        with contextlib.suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield SubmissionPort(settings.SUBMISSION_PORTS[0], key)
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
