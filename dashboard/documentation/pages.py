@@ -21,7 +21,8 @@ URL = "/docs/"
 NOT_SERVED = "Development"
 # Decisions are for developers: on the site, the reference in parentheses is left out.
 DECISION_REFERENCE = re.compile(r"\s\(\[[\w ]+\]\(decisions/[^)]+\)(, \[\d{4}\]\(decisions/[^)]+\))*\)")
-SCROLLABLE = ' tabindex="0" role="region" aria-label="{}"'
+# So that a keyboard can scroll it.
+FOCUSABLE = 'tabindex="0"'
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,9 @@ def documentation_page(name: str) -> DocumentationPage | None:
     parser = _parser()
     tokens = _without_development(parser.parse(DECISION_REFERENCE.sub("", text)))
     headings = _add_anchors(tokens)
-    for token in tokens:
+    for token, following in _pairs(tokens):
         _rewrite_links(token)
+        _mark_empty_header(token, following)
     body = mark_safe(parser.renderer.render(tokens, parser.options, {}))  # noqa: S308 - html is disabled in the parser
     (_, title), *sections = [(anchor, heading) for tag, anchor, heading in headings if tag in {"h1", "h2"}]
     return DocumentationPage(title, body, tuple(sections))
@@ -101,14 +103,14 @@ def documentation_page(name: str) -> DocumentationPage | None:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.add_render_rule("table_open", lambda *_: f'<div class="scroll"{SCROLLABLE.format("Table")}><table>\n')
+    parser.add_render_rule("table_open", lambda *_: f'<div class="scroll" {FOCUSABLE}><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     parser.add_render_rule("fence", _render_code)
     return parser
 
 
 def _render_code(renderer: object, tokens: list[Token], index: int, *_: object) -> str:
-    return f"<pre{SCROLLABLE.format('Code')}><code>{escape(tokens[index].content)}</code></pre>\n"
+    return f"<pre {FOCUSABLE}><code>{escape(tokens[index].content)}</code></pre>\n"
 
 
 def _without_development(tokens: list[Token]) -> list[Token]:
@@ -140,6 +142,12 @@ def _rewrite_links(token: Token) -> None:
             is_removed = url is None
         if child.type in {"link_open", "link_close"} and is_removed:
             child.type, child.tag, child.nesting, child.content = "text", "", 0, ""
+
+
+def _mark_empty_header(token: Token, content: Token) -> None:
+    """Make an empty header cell of a table a data cell: screen readers would announce a header without a name."""
+    if token.type == "th_open" and not content.content:
+        token.tag = "td"
 
 
 def site_url(target: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from postrider import Postrider
+from postrider_client import Postrider
 
 from tests.clients.node import need_node
 from tests.stack.stack import Stack, running_stack

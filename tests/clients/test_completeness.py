@@ -4,9 +4,9 @@ import inspect
 import re
 
 import pytest
-from postrider import Postrider
-from postrider.listing import Listing
-from postrider.transport import Reply, Transport
+from postrider_client import Postrider
+from postrider_client.listing import Listing
+from postrider_client.transport import Reply, Transport
 
 pytestmark = pytest.mark.stack
 

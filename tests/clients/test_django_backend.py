@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
-from postrider import ApiError, ConnectionFailed, UnsupportedMessage
+from postrider_client import ApiError, ConnectionFailed, UnsupportedMessage
 
 from tests.stack.stack import wait_for
 
@@ -23,7 +23,7 @@ PNG = bytes.fromhex(
 @pytest.fixture
 def backend(settings, service):
     """Configure Django as documented."""
-    settings.EMAIL_BACKEND = "postrider.django.EmailBackend"
+    settings.EMAIL_BACKEND = "postrider_client.django.EmailBackend"
     settings.POSTRIDER_API_KEY = service.stack.key
     settings.POSTRIDER_URL = service.stack.url
     return settings

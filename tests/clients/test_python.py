@@ -6,10 +6,10 @@ import os
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-import postrider
+import postrider_client
 import pytest
-from postrider import Attachment, BatchRecipient, Postrider
-from postrider.retries import seconds_after
+from postrider_client import Attachment, BatchRecipient, Postrider
+from postrider_client.retries import seconds_after
 
 from tests.clients.faulty import HANG, LOSE, Answer, proxy
 from tests.stack.stack import wait_for
@@ -70,7 +70,7 @@ def test_check_returns_the_rendered_email(client):
 
 
 def test_all_invalid_fields_are_reported_at_once(client):
-    with pytest.raises(postrider.ValidationError) as caught:
+    with pytest.raises(postrider_client.ValidationError) as caught:
         client.emails.send(from_="nobody", to=[], subject="Hello")
     assert {error.field for error in caught.value.errors} == {"from", "to", "html"}
     assert str(caught.value).startswith("from: 'nobody' is not an email address")
@@ -82,7 +82,7 @@ def test_all_invalid_fields_are_reported_at_once(client):
 def test_a_suppressed_recipient_is_reported(client):
     to = someone()
     suppression = client.suppressions.create(to)
-    with pytest.raises(postrider.RecipientSuppressed) as caught:
+    with pytest.raises(postrider_client.RecipientSuppressed) as caught:
         client.emails.send(**new_email(to=to))
     (recipient,) = caught.value.recipients
     assert (recipient.email, recipient.reason, recipient.suppression_id) == (to, "manual", suppression.id)
@@ -94,7 +94,7 @@ def test_a_scheduled_email_is_rescheduled_and_cancelled_and_cancelled_again(clie
     assert client.emails.reschedule(email.id, later).scheduled_for == later
     assert client.emails.cancel(email.id).status == "cancelled"
     assert client.emails.cancel(email.id).status == "cancelled"
-    with pytest.raises(postrider.Conflict):
+    with pytest.raises(postrider_client.Conflict):
         client.emails.reschedule(email.id, None)
 
 
@@ -106,7 +106,7 @@ def test_a_schedule_without_a_time_zone_is_rejected(client):
 def test_a_sent_email_cannot_be_cancelled_and_can_be_resent(client):
     email = client.emails.send(**new_email())
     wait_for(lambda: delivered(client, email.id), seconds=20, what="the delivery")
-    with pytest.raises(postrider.EmailAlreadySent):
+    with pytest.raises(postrider_client.EmailAlreadySent):
         client.emails.cancel(email.id)
     key = str(uuid4())
     again = client.emails.resend(email.id, idempotency_key=key)
@@ -179,10 +179,10 @@ def test_the_export_is_csv(client):
 
 
 def test_an_invalid_id_is_not_requested(client):
-    with pytest.raises(postrider.NotFound):
+    with pytest.raises(postrider_client.NotFound):
         client.emails.get("a/../../me?x=1#y")
     for invalid in ("", ".", "..", None):
-        with pytest.raises(postrider.PostriderError, match="not an id"):
+        with pytest.raises(postrider_client.PostriderError, match="not an id"):
             client.emails.cancel(invalid)
 
 
@@ -196,9 +196,9 @@ def test_templates_are_created_previewed_updated_listed_and_deleted(client):
     assert client.templates.get(created.id).html_content == "<p>{{name}}</p>"
     assert created.id in [template.id for template in client.templates.list()]
     assert client.templates.delete(created.id).deleted
-    with pytest.raises(postrider.NotFound):
+    with pytest.raises(postrider_client.NotFound):
         client.templates.get(created.id)
-    with pytest.raises(postrider.TemplateSyntaxError) as caught:
+    with pytest.raises(postrider_client.TemplateSyntaxError) as caught:
         client.templates.create(name="B", subject="Hi", html_content="<p>\n  {{#if x}}")
     assert caught.value.place[0] == "htmlContent"
 
@@ -260,7 +260,7 @@ def test_me_returns_workspace_key_and_quota(client):
 def test_a_wrong_key_is_an_authentication_error(service):
     with (
         Postrider("pr_not_a_key", base_url=service.stack.url) as unauthenticated,
-        pytest.raises(postrider.AuthenticationError) as caught,
+        pytest.raises(postrider_client.AuthenticationError) as caught,
     ):
         unauthenticated.me()
     assert caught.value.code == "invalid_api_key"
@@ -268,7 +268,7 @@ def test_a_wrong_key_is_an_authentication_error(service):
 
 def test_an_exceeded_quota_is_reported_with_its_reset_time_and_not_retried(service):
     with proxy(service.stack.url) as faulty, Postrider(service.spent_key, base_url=faulty.url) as exhausted:
-        with pytest.raises(postrider.QuotaExceeded) as caught:
+        with pytest.raises(postrider_client.QuotaExceeded) as caught:
             exhausted.emails.send(**new_email(from_="hello@exhausted.example"))
         assert (caught.value.limit, caught.value.used, caught.value.requested) == (500, 500, 1)
         assert caught.value.resets_at > datetime.now(UTC)
@@ -287,7 +287,7 @@ def test_a_client_without_a_key_or_with_an_invalid_base_url_is_rejected(monkeypa
         ({"api_key": "pr_x"}, "base_url is missing.* POSTRIDER_URL"),
         ({"api_key": "pr_x", "base_url": "mail.example.com"}, "https"),
     ):
-        with pytest.raises(postrider.PostriderError, match=message):
+        with pytest.raises(postrider_client.PostriderError, match=message):
             Postrider(**arguments)
 
 
@@ -322,10 +322,10 @@ def test_a_batch_and_a_resend_whose_responses_are_lost_happen_once(service, clie
     ("fault", "requests", "kind"),
     [
         (problem(429, "rate_limit_exceeded", **{"Retry-After": "1"}), 2, None),
-        (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, postrider.RateLimitExceeded),
-        (problem(429, "quota_exceeded"), 1, postrider.QuotaExceeded),
+        (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, postrider_client.RateLimitExceeded),
+        (problem(429, "quota_exceeded"), 1, postrider_client.QuotaExceeded),
         (Answer(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"), 2, None),
-        (Answer(301, {"Location": "https://elsewhere.example"}), 1, postrider.ApiError),
+        (Answer(301, {"Location": "https://elsewhere.example"}), 1, postrider_client.ApiError),
         (LOSE, 2, None),
     ],
     ids=["limit", "an hour", "quota", "gateway", "redirect", "lost"],
@@ -342,7 +342,7 @@ def test_errors_are_retried_or_raised(service, fault, requests, kind):
 
 def test_a_request_that_is_not_idempotent_is_not_retried_after_a_lost_response(service):
     with proxy(service.stack.url, LOSE) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
-        with pytest.raises(postrider.ConnectionFailed):
+        with pytest.raises(postrider_client.ConnectionFailed):
             retrying.templates.create(name="Once", subject="Hi", html_content="<p>Hi</p>")
         assert len(faulty.seen) == 1
 
@@ -350,19 +350,19 @@ def test_a_request_that_is_not_idempotent_is_not_retried_after_a_lost_response(s
 def test_a_silent_server_times_out(service):
     with proxy(service.stack.url, HANG, HANG) as faulty:
         retrying = Postrider(service.stack.key, base_url=faulty.url, timeout_seconds=0.2, max_retries=1)
-        with retrying, pytest.raises(postrider.TimedOut):
+        with retrying, pytest.raises(postrider_client.TimedOut):
             retrying.me()
         assert len(faulty.seen) == 2
 
 
 def test_an_unreachable_server_is_a_failed_connection():
     client = Postrider("pr_x", base_url="http://127.0.0.1:1", max_retries=0)
-    with client, pytest.raises(postrider.ConnectionFailed, match="refused"):
+    with client, pytest.raises(postrider_client.ConnectionFailed, match="refused"):
         client.me()
 
 
 def test_waits_grow_and_differ():
-    error = postrider.ConnectionFailed("gone")
+    error = postrider_client.ConnectionFailed("gone")
     for attempt, longest in ((1, 0.5), (2, 1), (3, 2), (9, 8)):
         waits = {seconds_after(attempt, error=error) for _ in range(20)}
         assert len(waits) > 1

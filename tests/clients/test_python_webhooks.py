@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import pytest
-from postrider import NotFound, WebhookVerificationError, verify_webhook
+from postrider_client import NotFound, WebhookVerificationError, verify_webhook
 
 from tests.stack.stack import wait_for
 

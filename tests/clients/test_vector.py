@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from postrider import WebhookVerificationError, verify_webhook
+from postrider_client import WebhookVerificationError, verify_webhook
 from standardwebhooks import Webhook
 
 from tests.stack.stack import REPOSITORY

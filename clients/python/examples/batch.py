@@ -2,7 +2,7 @@
 
 import os
 
-from postrider import BatchRecipient, Postrider
+from postrider_client import BatchRecipient, Postrider
 
 with Postrider() as client:
     template = client.templates.create(

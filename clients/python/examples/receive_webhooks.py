@@ -2,7 +2,7 @@
 
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from postrider import Postrider, WebhookVerificationError
+from postrider_client import Postrider, WebhookVerificationError
 
 client = Postrider()
 

@@ -2,7 +2,7 @@
 
 import os
 
-from postrider import Attachment, Postrider, QuotaExceeded, RecipientSuppressed
+from postrider_client import Attachment, Postrider, QuotaExceeded, RecipientSuppressed
 
 with Postrider() as client:
     try:

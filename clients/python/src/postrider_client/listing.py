@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from postrider.transport import Call, Transport
-from postrider.wire import read
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import read
 
 
 class HasId(Protocol):

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable
 from typing import Optional, Protocol, Union
 
-from postrider.answers import WebhookEvent
-from postrider.errors import WebhookVerificationError
-from postrider.wire import read
+from postrider_client.answers import WebhookEvent
+from postrider_client.errors import WebhookVerificationError
+from postrider_client.wire import read
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of all secrets
 TOLERANCE_SECONDS = 300

@@ -3,15 +3,15 @@
 from types import TracebackType
 from typing import Optional
 
-from postrider.answers import Me
-from postrider.domains import Domains
-from postrider.emails import Emails
-from postrider.numbers import Analytics, Queue
-from postrider.suppressions import Suppressions
-from postrider.templates import Templates
-from postrider.transport import Call, Transport
-from postrider.webhooks import Webhooks
-from postrider.wire import read
+from postrider_client.answers import Me
+from postrider_client.domains import Domains
+from postrider_client.emails import Emails
+from postrider_client.numbers import Analytics, Queue
+from postrider_client.suppressions import Suppressions
+from postrider_client.templates import Templates
+from postrider_client.transport import Call, Transport
+from postrider_client.webhooks import Webhooks
+from postrider_client.wire import read
 
 
 class Postrider:

@@ -2,10 +2,10 @@
 
 from typing import Optional
 
-from postrider.answers import Deleted, Domain
-from postrider.listing import Listing
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, read
+from postrider_client.answers import Deleted, Domain
+from postrider_client.listing import Listing
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read
 
 
 class Domains:

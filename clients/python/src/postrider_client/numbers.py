@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Optional, Union
 
-from postrider.answers import Analytics as Totals
-from postrider.answers import DailyVolume, QueueStats
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, read
+from postrider_client.answers import Analytics as Totals
+from postrider_client.answers import DailyVolume, QueueStats
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read
 
 
 class Analytics:

@@ -13,11 +13,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
-from postrider.error_responses import error_from_response
-from postrider.errors import ConnectionFailed, PostriderError, TimedOut
-from postrider.retries import is_transient, seconds_after, was_not_processed
-from postrider.version import __version__
-from postrider.wire import plain
+from postrider_client.error_responses import error_from_response
+from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
+from postrider_client.retries import is_transient, seconds_after, was_not_processed
+from postrider_client.version import __version__
+from postrider_client.wire import plain
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from postrider.answers import Deleted, Preview, Template, TemplateItem
-from postrider.listing import Listing
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, read, wire_name
+from postrider_client.answers import Deleted, Preview, Template, TemplateItem
+from postrider_client.listing import Listing
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read, wire_name
 
 
 class Templates:

@@ -1,4 +1,4 @@
-"""Email backend for Django: `EMAIL_BACKEND = "postrider.django.EmailBackend"`.
+"""Email backend for Django: `EMAIL_BACKEND = "postrider_client.django.EmailBackend"`.
 
 Settings: POSTRIDER_API_KEY and POSTRIDER_URL (default: the environment variables of the same names); EMAIL_TIMEOUT,
 in seconds. Set further options of the API as a dict on the message, with the argument names of `client.emails.send`:
@@ -15,9 +15,9 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 
-from postrider.attachments import Attachment
-from postrider.client import Postrider
-from postrider.errors import PostriderError, UnsupportedMessage
+from postrider_client.attachments import Attachment
+from postrider_client.client import Postrider
+from postrider_client.errors import PostriderError, UnsupportedMessage
 
 DEFAULT_TYPE = "application/octet-stream"
 

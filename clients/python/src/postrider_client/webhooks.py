@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Optional, Union
 
-from postrider.answers import Deleted, Webhook, WebhookDelivery, WebhookEvent
-from postrider.listing import Listing
-from postrider.signatures import TOLERANCE_SECONDS, Headers, verify_webhook
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, read
+from postrider_client.answers import Deleted, Webhook, WebhookDelivery, WebhookEvent
+from postrider_client.listing import Listing
+from postrider_client.signatures import TOLERANCE_SECONDS, Headers, verify_webhook
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read
 
 
 class Webhooks:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Optional, Union
 
-from postrider.answers import (
+from postrider_client.answers import (
     Accepted,
     BatchAccepted,
     Cancelled,
@@ -16,10 +16,10 @@ from postrider.answers import (
     Rescheduled,
     TimelineEvent,
 )
-from postrider.attachments import Attachment
-from postrider.listing import Listing
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, items_of, plain, read
+from postrider_client.attachments import Attachment
+from postrider_client.listing import Listing
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, items_of, plain, read
 
 DateOrTime = Union[datetime, date, str]
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Optional
 
-from postrider.answers import Deleted, Suppression
-from postrider.listing import Listing
-from postrider.transport import Call, Transport
-from postrider.wire import body_of, read
+from postrider_client.answers import Deleted, Suppression
+from postrider_client.listing import Listing
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read
 
 
 class Suppressions:

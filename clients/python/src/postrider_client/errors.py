@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Optional
 
-from postrider.wire import parse_datetime
+from postrider_client.wire import parse_datetime
 
 
 class PostriderError(Exception):

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from postrider import errors
-from postrider.errors import ApiError
+from postrider_client import errors
+from postrider_client.errors import ApiError
 
 BY_CODE: dict[str, type[ApiError]] = {
     "insufficient_scope": errors.InsufficientScope,

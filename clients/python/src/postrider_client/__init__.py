@@ -1,9 +1,9 @@
 """Client of Postrider, the self-hosted transactional email service."""
 
-from postrider.attachments import Attachment
-from postrider.client import Postrider
-from postrider.emails import BatchRecipient
-from postrider.errors import (
+from postrider_client.attachments import Attachment
+from postrider_client.client import Postrider
+from postrider_client.emails import BatchRecipient
+from postrider_client.errors import (
     ApiError,
     AuthenticationError,
     BadRequest,
@@ -32,8 +32,8 @@ from postrider.errors import (
     ValidationError,
     WebhookVerificationError,
 )
-from postrider.signatures import verify_webhook
-from postrider.version import __version__
+from postrider_client.signatures import verify_webhook
+from postrider_client.version import __version__
 
 __all__ = [
     "ApiError",
