@@ -2,12 +2,12 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import DisallowedHost, PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
@@ -34,6 +34,11 @@ FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
 # Codes of DRF that the API names more precisely.
 FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
 BODY = "body"
+MAX_SHOWN_HOST = 253
+UNKNOWN_HOST_ADVICE = (
+    "If you operate this service: add the host to ALLOWED_HOSTS and restart web, or make the reverse proxy keep the "
+    "Host header of the request."
+)
 # Of one name in a path: names are keys of the body, up to megabytes long.
 MAX_NAME_LENGTH = 100
 
@@ -68,6 +73,8 @@ def problem_body(problem: errors.Problem) -> dict[str, Any]:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, DisallowedHost):
+        return _unknown_host(request)
     return _error_response(request, errors.InvalidJson("The request is malformed."), status=400)
 
 
@@ -91,7 +98,21 @@ def _error_response(request: HttpRequest, problem: errors.Problem, *, status: in
     """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere."""
     if request.path_info.startswith("/v1/") or request.path_info == "/v1":
         return problem_http_response(problem)
-    return render(request, "api/error.html", {"status": status, "title": HTTPStatus(status).phrase}, status=status)
+    return error_page(request, title=HTTPStatus(status).phrase, status=status)
+
+
+def error_page(request: HttpRequest, *, title: str, texts: Sequence[str] = (), status: int) -> HttpResponse:
+    """Return the HTML page for an error, with paragraphs that explain it."""
+    return render(request, "api/error.html", {"status": status, "title": title, "texts": texts}, status=status)
+
+
+def _unknown_host(request: HttpRequest) -> HttpResponse:
+    """Return the response to a request for a host that ALLOWED_HOSTS does not list."""
+    host = request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]
+    text = f"The host {host} is not configured."
+    if request.path_info.startswith("/v1/"):
+        return problem_http_response(errors.InvalidJson(text))
+    return error_page(request, title="This host is not configured", texts=[text, UNKNOWN_HOST_ADVICE], status=400)
 
 
 def problem_http_response(problem: errors.Problem) -> HttpResponse:

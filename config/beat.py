@@ -3,19 +3,40 @@
 python -m config.beat
 """
 
+import json
 import logging
 
 from celery.beat import Scheduler, Service
 
 from config.celery import app
+from lib.datetimes import format_timestamp
+
+log = logging.getLogger("postrider.processes")
+
+
+class PlainJsonFormatter(logging.Formatter):
+    """Formats the fields of config.logs that exist without Django; beat handles no secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"time": format_timestamp(record.created), "level": record.levelname.lower(), "logger": record.name}
+        return json.dumps({**line, "message": record.getMessage(), **getattr(record, "data", {})})
 
 
 def run_beat() -> None:
     """Send the periodic tasks until the process stops."""
     # Celery's default scheduler keeps a file with state that no schedule here needs.
-    Service(app, scheduler_cls=Scheduler).start()
+    service = Service(app, scheduler_cls=Scheduler)
+    log.info("beat is ready", extra={"data": {"tasks": len(app.conf.beat_schedule)}})
+    service.start()
+
+
+def log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(PlainJsonFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    log.setLevel(logging.INFO)
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING)
+    log_to_stderr()
     run_beat()

@@ -1,6 +1,7 @@
 """gunicorn settings: one process per core, and a few threads in each for requests that wait (docs/decisions/0075)."""
 
 import gc
+import logging
 import multiprocessing
 import os
 import shutil
@@ -23,6 +24,8 @@ HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noq
 STALLED_SECONDS = 20
 # A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
 DECISION_SECONDS = 0.2
+
+log = logging.getLogger("postrider.processes")
 
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
@@ -90,6 +93,7 @@ def when_ready(server: Any) -> None:
     # Objects loaded before the fork are permanent: collecting them took a quarter of the time to accept a batch.
     gc.collect()
     gc.freeze()
+    log.info("web is ready", extra={"data": {"address": bind, "processes": workers}})
 
 
 def limit_stalls(listener: socket.socket) -> None:

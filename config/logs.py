@@ -4,10 +4,9 @@ import json
 import logging
 import re
 import traceback
-from datetime import UTC, datetime
 
 from api.request_ids import current_request_id
-from lib.datetimes import format_datetime
+from lib.datetimes import format_timestamp
 
 # API keys, webhook secrets, authorization headers, URLs with passwords, PEM blocks.
 SECRETS = re.compile(
@@ -22,7 +21,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": format_datetime(datetime.fromtimestamp(record.created, UTC)),
+            "time": format_timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -207,6 +207,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_NAME = "__Host-session" if SECURE else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if SECURE else "csrf"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "dashboard.auth.refused_form.refuse_form"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_ENGINE = "dashboard.auth.sessions"
 SESSION_COOKIE_AGE = 14 * 86_400

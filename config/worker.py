@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import logging
 import multiprocessing
 import os
 import socket
@@ -26,6 +27,8 @@ from lib.worker.processor import QueueProcessor
 from lib.worker.timer import start_timer
 from system_mail.sending import system_mail_processor
 from webhooks.sending.sending import webhooks_processor
+
+log = logging.getLogger("postrider.processes")
 
 # The threads of a process share its sessions and its queue processors; two threads stay free for scheduled tasks.
 OPTIONS = {"pool_cls": "threads", "concurrency": 4, "without_gossip": True, "without_mingle": True, "quiet": True}
@@ -82,6 +85,7 @@ def start(**_: Any) -> None:
 def announce(**_: Any) -> None:
     """Send heartbeats once wake-ups arrive, so that `/readyz` finds a worker that sends an email at once."""
     start_heartbeat(lambda: emails_transport().trouble)
+    log.info("worker is ready", extra={"data": {"transport": settings.DELIVERY_TRANSPORT}})
 
 
 @task_prerun.connect

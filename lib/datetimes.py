@@ -12,6 +12,11 @@ def format_datetime(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def format_timestamp(seconds: float) -> str:
+    """Return seconds since 1970 as `2026-11-21T06:20:00.000Z`."""
+    return format_datetime(datetime.fromtimestamp(seconds, UTC))
+
+
 def parse_datetime(text: str) -> datetime | None:
     """Return the datetime of an RFC 3339 text, in UTC without an offset; None for any other text."""
     if not RFC3339_DATETIME.fullmatch(text):
