@@ -26,13 +26,13 @@ STAMP = VENV / "installed.json"
 INCLUDED = {"requirements-dev.txt": ("requirements-embedded.txt",)}
 
 
-def enter_environment(lock_file: str) -> None:
-    """Continue in .venv with the lock file installed; re-executes this process unless it already runs there."""
+def enter_environment(lock_file: str, *, module: str = "embedded") -> None:
+    """Continue in .venv with the lock file installed; re-executes `python -m module` unless it already runs there."""
     with _installation_lock():
         if not _is_installed(lock_file):
             _install(lock_file)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(PYTHON, [str(PYTHON), "-m", "embedded", *sys.argv[1:]])  # noqa: S606 - no shell wanted
+        os.execv(PYTHON, [str(PYTHON), "-m", module, *sys.argv[1:]])  # noqa: S606 - no shell wanted
 
 
 @contextmanager

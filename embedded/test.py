@@ -29,7 +29,7 @@ def test(arguments: list[str]) -> int:
     --full adds the tests that need the whole stack, a browser or other programs; --long adds those that take minutes.
     """
     enter_environment("requirements-dev.txt")
-    _install_redis()
+    install_redis()
     if arguments:
         _install_browser()
     raise_on_signals()
@@ -48,7 +48,7 @@ def test(arguments: list[str]) -> int:
         watchdog.close()
 
 
-def _install_redis() -> None:
+def install_redis() -> None:
     """Install Debian's Redis, which production uses, if the machine has none."""
     if not (shutil.which("redis-server") or shutil.which("valkey-server")):
         install_package("redis-server")

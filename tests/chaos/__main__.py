@@ -1,21 +1,39 @@
-"""Command line of the chaos run: python -m tests.chaos --minutes N --seed S. Exits with 1 on a violation."""
+"""Command line of the chaos run: python3 -m tests.chaos --minutes N --seed S. Exits with 1 on a violation.
+
+Creates .venv and installs PostgreSQL and Redis if necessary, like bin/test.
+"""
 
 import argparse
+import os
 import secrets
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.chaos.run import run
+from embedded.environment import enter_environment
+from embedded.errors import CannotStart
+from embedded.secret_keys import generate_secrets
+from embedded.test import install_redis
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="A seeded run of faults, then an audit.")
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.chaos", description="A seeded run of faults, then an audit."
+    )
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--bulk", type=int, default=100, help="recipients of the largest batches; 0: no large batches")
     options = parser.parse_args()
+    try:
+        enter_environment("requirements-dev.txt", module="tests.chaos")
+        install_redis()
+    except CannotStart as error:
+        sys.exit(str(error))
+    os.environ.update(generate_secrets(), MODE="embedded")
+    # Needs the packages of .venv.
+    from tests.chaos.run import run
+
     # On SIGTERM, still stop the started processes and unmount the disk.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     logs = Path(tempfile.mkdtemp(prefix="postrider-chaos-"))
