@@ -10,12 +10,10 @@ import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
-from django.db.models.functions import Now
 
 from delivery.bounces.replies import safe_text
 from domains.models import Domain
@@ -24,15 +22,13 @@ from emails.sending.return_path import read_return_path
 from inbound.models import MailReport
 from inbound.processing import process_reports
 from inbound.reports.mime import MAX_BYTES
+from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
 from lib.mail.smtp_server import NOT_SUPPORTED, ConnectionLimiter, LimitedSMTP, SessionLimits
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
 
-# RFC 5321, 4.5.1 and RFC 2142 require these addresses, and feedback loops are registered with one.
-ROLE_ACCOUNTS = frozenset({"postmaster", "abuse"})
-MAX_ROLE_MESSAGES_PER_DAY = 500
 BOUNCE_PREFIX = "bounce."
 
 ACCEPTED = "250 2.1.5 OK"
@@ -81,7 +77,7 @@ class ReportHandler:
     ) -> str:
         if envelope.rcpt_tos:
             return ONE_RECIPIENT_ONLY
-        status = await self._run_query(lambda: rcpt_reply(address))
+        status = await self._run_query(lambda: rcpt_reply(address, peer=_peer(session)))
         if status == ACCEPTED:
             envelope.rcpt_tos.append(address)
         elif status == NO_SUCH_ADDRESS:
@@ -151,13 +147,13 @@ def _tls_context() -> ssl.SSLContext | None:
     return context
 
 
-def rcpt_reply(address: str) -> str:
-    """Return the SMTP reply to RCPT."""
+def rcpt_reply(address: str, *, peer: str) -> str:
+    """Return the SMTP reply to RCPT. peer: the IP address of the client."""
     local, _, domain = address.lower().partition("@")
     if not address.isascii():
         return NO_SUCH_ADDRESS
     if local in ROLE_ACCOUNTS:
-        return _role_account_reply(domain)
+        return _role_account_reply(domain, peer)
     try:
         recipient_id = read_return_path(local)
     except InvalidToken:
@@ -169,18 +165,25 @@ def store_report(session: Session, envelope: Envelope) -> str:
     """Store a message; return the SMTP reply to its final dot."""
     assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
-    failpoint("inbound.before_store")
-    MailReport.objects.create(
+    report = MailReport(
         recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
-        peer=str(session.peer[0])[:64] if session.peer else "",
+        peer=_peer(session),
         source=envelope.content[:MAX_BYTES],
     )
+    if local in ROLE_ACCOUNTS and not is_acceptable(report):
+        return DAILY_LIMIT_REACHED
+    failpoint("inbound.before_store")
+    report.save(force_insert=True)
     failpoint("inbound.after_store")
     return STORED
 
 
-def _role_account_reply(domain: str) -> str:
+def _peer(session: Session) -> str:
+    return str(session.peer[0])[:64] if session.peer else ""
+
+
+def _role_account_reply(domain: str, peer: str) -> str:
     is_known = (
         not domain
         or _is_return_path_domain(domain)
@@ -188,9 +191,8 @@ def _role_account_reply(domain: str) -> str:
     )
     if not is_known:
         return NO_SUCH_ADDRESS
-    # Anyone can write to these addresses, so their use of the disk is limited.
-    today = MailReport.objects.filter(recipient_id=None, received_at__gt=Now() - timedelta(days=1))
-    return ACCEPTED if today.count() < MAX_ROLE_MESSAGES_PER_DAY else DAILY_LIMIT_REACHED
+    # Most messages are decided by their content (store_report).
+    return ACCEPTED if is_within(WITH_PROOF, peer=peer) else DAILY_LIMIT_REACHED
 
 
 def _is_return_path_domain(domain: str) -> bool:

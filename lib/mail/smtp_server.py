@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import ssl
-from collections import Counter
+import time
 from dataclasses import dataclass, field
 from typing import Any, AnyStr
 
@@ -20,18 +20,25 @@ log = logging.getLogger("postrider.smtp_server")
 BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 NOT_SUPPORTED = "502 5.5.1 Command not supported"
 BAD_LINE_END = "521 5.5.2 Bare CR or LF is not allowed; lines must end with CRLF"
+TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections"
 TOO_LARGE = "552 5.3.4 Message too large"
 
 
 @dataclass(frozen=True)
 class SessionLimits:
-    """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes."""
+    """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes.
+
+    rcpt_seconds: from the connection to the first accepted recipient. crowded_idle_seconds: after this time without a
+    command, a session can be ended for a new one when there are too many.
+    """
 
     message_bytes: int = 1024 * 1024
     lines: int = 50_000
     line_bytes: int = 16 * 1024
     idle_seconds: float = 300.0
     session_seconds: float = 1_200.0
+    rcpt_seconds: float = 30.0
+    crowded_idle_seconds: float = 60.0
     sessions: int = 50
     sessions_per_peer: int = 10
     messages: int = 200
@@ -47,23 +54,35 @@ class SessionLimits:
 
 @dataclass
 class ConnectionLimiter:
-    """Counts open sessions by peer address."""
+    """The open sessions with their peer addresses."""
 
     limits: SessionLimits
-    open_sessions: Counter[str] = field(default_factory=Counter)
+    sessions: "dict[LimitedSMTP, str]" = field(default_factory=dict)
 
-    def open(self, peer: str) -> bool:
-        """Count a new session; return False if a limit is reached."""
-        opened = self.open_sessions
-        is_full = opened.total() >= self.limits.sessions or opened[peer] >= self.limits.sessions_per_peer
-        if not is_full:
-            opened[peer] += 1
-        return not is_full
+    def open(self, session: "LimitedSMTP", peer: str) -> bool:
+        """Add a new session; return False if a limit is reached.
 
-    def close(self, peer: str) -> None:
-        self.open_sessions[peer] -= 1
-        # Drop counts of zero, so that the mapping does not grow with every peer.
-        self.open_sessions += Counter()
+        If there are too many sessions, the one that has been idle for longest ends, so that silent clients do not shut
+        out others. A session with a recipient is kept, unless it has been idle for a while.
+        """
+        if list(self.sessions.values()).count(peer) >= self.limits.sessions_per_peer:
+            return False
+        if len(self.sessions) >= self.limits.sessions and not self._end_idle_session():
+            return False
+        self.sessions[session] = peer
+        return True
+
+    def close(self, session: "LimitedSMTP") -> None:
+        self.sessions.pop(session, None)
+
+    def _end_idle_session(self) -> bool:
+        idle = [session for session in self.sessions if session.can_end_for_others]
+        if not idle:
+            return False
+        longest = max(idle, key=lambda session: session.idle_seconds)
+        self.close(longest)
+        longest.end(TOO_MANY_CONNECTIONS)
+        return True
 
 
 class LimitedSMTP(SMTP):
@@ -98,10 +117,20 @@ class LimitedSMTP(SMTP):
         self.refusals = 0
         self._limits = limits
         self._limiter = limiter
-        self._peer: str | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._rcpt_deadline: asyncio.TimerHandle | None = None
+        self._has_recipient = False
+        self._active_at = time.monotonic()
         self._ends_in_cr = False
         self._reset_budget()
+
+    @property
+    def idle_seconds(self) -> float:
+        return time.monotonic() - self._active_at
+
+    @property
+    def can_end_for_others(self) -> bool:
+        return not self._has_recipient or self.idle_seconds > self._limits.crowded_idle_seconds
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # STARTTLS calls this again for the same session, which is already counted.
@@ -111,12 +140,11 @@ class LimitedSMTP(SMTP):
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._peer is not None:
-            self._limiter.close(self._peer)
-            self._peer = None
-        if self._deadline is None:
+        self._limiter.close(self)
+        if self._deadline is None or self._rcpt_deadline is None:
             return
         self._deadline.cancel()
+        self._rcpt_deadline.cancel()
         super().connection_lost(error)
 
     def eof_received(self) -> bool | None:
@@ -125,19 +153,24 @@ class LimitedSMTP(SMTP):
     def data_received(self, data: bytes) -> None:
         if self._deadline is None or self.transport is None or self.transport.is_closing():
             return
+        self._active_at = time.monotonic()
         self._bytes_left -= len(data)
         self._lines_left -= data.count(b"\n")
         if self._has_bare_line_end(data):
-            self._end(BAD_LINE_END)
+            self.end(BAD_LINE_END)
         elif self._bytes_left < 0 or self._lines_left < 0:
-            self._end(TOO_LARGE)
+            self.end(TOO_LARGE)
         else:
             super().data_received(data)
 
     async def push(self, status: AnyStr) -> None:
         await super().push(status)
         if self.refusals > self._limits.refusals or str(status).startswith("421"):
-            self._end("")
+            self.end("")
+
+    async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
+        await super().smtp_RCPT(arg)
+        self._has_recipient |= bool(self.envelope and self.envelope.rcpt_tos)
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
         self._reset_budget()
@@ -161,14 +194,14 @@ class LimitedSMTP(SMTP):
     def _open(self, transport: asyncio.BaseTransport) -> bool:
         address = transport.get_extra_info("peername")
         peer = str(address[0]) if address else ""
-        if not self._limiter.open(peer):
+        if not self._limiter.open(self, peer):
             assert isinstance(transport, asyncio.WriteTransport)
-            transport.write(b"421 4.7.0 Too many connections\r\n")
+            transport.write(TOO_MANY_CONNECTIONS.encode() + b"\r\n")
             transport.close()
             return False
-        self._peer = peer
+        self._rcpt_deadline = self.loop.call_later(self._limits.rcpt_seconds, self._end_without_recipient)
         self._deadline = self.loop.call_later(
-            self._limits.session_seconds, self._end, "421 4.4.2 Session time limit reached"
+            self._limits.session_seconds, self.end, "421 4.4.2 Session time limit reached"
         )
         return True
 
@@ -178,7 +211,12 @@ class LimitedSMTP(SMTP):
         self._ends_in_cr = chunk.endswith(b"\r")
         return BARE_LINE_END.search(chunk[:-1] if self._ends_in_cr else chunk) is not None
 
-    def _end(self, status: str) -> None:
+    def _end_without_recipient(self) -> None:
+        if not self._has_recipient:
+            self.end("421 4.4.2 No recipient within the time limit")
+
+    def end(self, status: str) -> None:
+        """Close the connection, after a last reply if there is one."""
         transport = self.transport
         if isinstance(transport, asyncio.WriteTransport) and not transport.is_closing():
             if status:

@@ -30,7 +30,8 @@ def main() -> int:
         install_redis()
     except CannotStart as error:
         sys.exit(str(error))
-    os.environ.update(generate_secrets(), MODE="embedded")
+    # Each stack has a separate Redis; the settings require a URL for the commands before it starts.
+    os.environ.update(generate_secrets(), MODE="embedded", REDIS_URL="redis://127.0.0.1")
     # Needs the packages of .venv.
     from tests.chaos.run import run
 

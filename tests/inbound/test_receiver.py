@@ -88,12 +88,6 @@ def test_mail_to_postmaster_and_abuse_is_kept_for_review(port, workspace):
     assert set(MailReport.objects.values_list("sender", "recipient_id")) == {("eve@example.com", None)}
 
 
-def test_mail_to_postmaster_and_abuse_has_a_daily_limit(port, workspace, monkeypatch):
-    monkeypatch.setattr(receiver_module, "MAX_ROLE_MESSAGES_PER_DAY", 1)
-    assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 250
-    assert port.send(b"\r\n", f"postmaster@{DOMAIN}")[0] == 452
-
-
 def test_a_complaint_to_abuse_finds_its_recipient_by_the_enclosed_message(port, workspace):
     recipient = sent_recipient(workspace)
     complaint = f"""From: fbl@provider.example
@@ -138,11 +132,11 @@ def test_a_database_error_is_451_and_loses_no_report(port, workspace, monkeypatc
 
     recipient = sent_recipient(workspace)
 
-    def fail(**_):
+    def fail(*_, **__):
         raise OperationalError("the connection is closed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(MailReport.objects, "create", fail)
+        patch.setattr(MailReport, "save", fail)
         assert port.send(dsn(), return_path_of(recipient))[0] == 451
     assert port.send(dsn(), return_path_of(recipient))[0] == 250
     assert wait_until_settled().verdict == "recorded"
@@ -182,10 +176,51 @@ def test_sessions_per_peer_are_limited_until_one_closes(workspace):
 
 
 def test_total_sessions_are_limited_until_one_closes(workspace):
+    recipient = sent_recipient(workspace)
     with run_receiver(SessionLimits(sessions=1)) as port:
-        with port.open_session(), smtplib.SMTP() as late:
+        with port.open_session() as session, smtplib.SMTP() as late:
+            begin_message(session, recipient)
             assert late.connect("127.0.0.1", port.number)[0] == 421
+            assert session.exchange(b"NOOP\r\n").startswith("250")
         wait_for(lambda: _answers(port), seconds=5, what="a session is free")
+
+
+def test_silent_sessions_do_not_shut_out_others(workspace):
+    recipient = sent_recipient(workspace)
+    with (
+        run_receiver(SessionLimits(sessions=3)) as port,
+        port.open_session(greeted=False) as oldest,
+        port.open_session() as busy,
+        port.open_session() as recent,
+    ):
+        begin_message(busy, recipient)
+        assert recent.exchange(b"NOOP\r\n").startswith("250")
+        assert port.send(b"Subject: Hi\r\n\r\nHi\r\n", return_path_of(recipient))[0] == 250
+        assert oldest.read_all().startswith("421")
+        for session in (busy, recent):
+            assert session.exchange(b"NOOP\r\n").startswith("250")
+
+
+def test_a_session_that_stops_after_its_recipient_is_ended_for_others(workspace):
+    recipient = sent_recipient(workspace)
+    with run_receiver(SessionLimits(sessions=1, crowded_idle_seconds=0)) as port, port.open_session() as session:
+        begin_message(session, recipient)
+        assert _answers(port)
+        assert session.read_all().startswith("421")
+
+
+def test_a_session_without_a_recipient_ends_early(workspace):
+    recipient = sent_recipient(workspace)
+    limits = SessionLimits(rcpt_seconds=0.5)
+    with run_receiver(limits) as port, port.open_session() as silent, port.open_session() as busy:
+        begin_message(busy, recipient)
+        assert silent.read_all().startswith("421 4.4.2")
+        assert busy.exchange(b"NOOP\r\n").startswith("250")
+
+
+def begin_message(session, recipient) -> None:
+    session.exchange(b"MAIL FROM:<>\r\n")
+    assert session.exchange(f"RCPT TO:<{return_path_of(recipient)}>\r\n".encode()).startswith("250")
 
 
 def _answers(port) -> bool:
