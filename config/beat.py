@@ -5,6 +5,8 @@ python -m config.beat
 
 import json
 import logging
+import signal
+import sys
 
 from celery.beat import Scheduler, Service
 
@@ -39,4 +41,6 @@ def log_to_stderr() -> None:
 
 if __name__ == "__main__":
     log_to_stderr()
+    # The kernel ignores a signal without a handler for the first process of a container.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     run_beat()

@@ -10,7 +10,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
+from django.middleware.common import CommonMiddleware
 
 from config.doctor.web_probe import describe_arrival
 from config.heartbeats import live_workers
@@ -45,6 +46,17 @@ def check_worker() -> str | None:
 
 # Each returns a complaint that makes the service not ready, or None.
 READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport, check_worker)
+
+
+class HostMiddleware(CommonMiddleware):
+    """Django's check of the host name, without `/healthz`: probes send the address of the process as the host.
+
+    The other pages need the check, also `/readyz` and `/metrics`: a page of a foreign site whose name resolves to this
+    machine could otherwise read their details (docs/decisions/0101).
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path == "/healthz" else super().process_request(request)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -165,7 +165,7 @@ MIDDLEWARE = [
     "dashboard.ui.middleware.PageBodyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.ui.middleware.PageSessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "config.health.HostMiddleware",
     "dashboard.ui.middleware.PageCsrfMiddleware",
     "dashboard.ui.middleware.PageAuthenticationMiddleware",
     "workspaces.audit.AuditMiddleware",

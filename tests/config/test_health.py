@@ -48,6 +48,12 @@ def make_due(**ago):
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(**ago))
 
 
+def test_healthz_answers_to_any_host_name_and_the_details_do_not(settings):
+    settings.ALLOWED_HOSTS = ["mail.example.com"]
+    paths = ["/healthz", "/readyz", "/metrics"]
+    assert [Client().get(path, headers={"host": "10.0.0.1:8000"}).status_code for path in paths] == [200, 400, 400]
+
+
 class TestReadyz:
     def test_external_requests_see_the_status_only(self, api):
         assert readyz(**EXTERNAL) == (200, {"status": "ready"})
