@@ -46,11 +46,11 @@ Zones = dict[str, dict[str, Rows] | DnsFailure]
 class NameServer:
     """Serves from separate threads, so that event loops and blocking clients can query it."""
 
-    def __init__(self, zones: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, zones: Mapping[str, Any] | None = None, *, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self.zones: Zones = {_key(name): rows for name, rows in (zones or {}).items()}
         self.over_tcp: Zones = {}
         self.questions: list[tuple[str, str, str]] = []
-        self._tcp, self._udp = _bound_pair()
+        self._tcp, self._udp = _bound_pair(address)
         self.address: tuple[str, int] = self._udp.getsockname()
 
     def __enter__(self) -> Self:
@@ -154,16 +154,18 @@ class NameServer:
         return None
 
 
-def _bound_pair() -> tuple[socket.socket, socket.socket]:
-    """Return a TCP and a UDP socket with the same free port."""
+def _bound_pair(address: tuple[str, int]) -> tuple[socket.socket, socket.socket]:
+    """Return a TCP and a UDP socket with the same port; port 0 is a free one."""
     while True:
         tcp, udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
-        tcp.bind(("127.0.0.1", 0))
+        tcp.bind(address)
         try:
             udp.bind(tcp.getsockname())
         except OSError:
             tcp.close()
             udp.close()
+            if address[1]:
+                raise
         else:
             return tcp, udp
 

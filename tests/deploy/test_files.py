@@ -1,0 +1,121 @@
+"""The files in deploy/ pass the checkers of their formats: hadolint, compose, systemd, Kubernetes."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.debian import copy_source, run
+from tests.stack.stack import REPOSITORY
+from tests.standards import tools
+
+pytestmark = pytest.mark.full
+
+DEPLOY = REPOSITORY / "deploy"
+PROGRAMS = Path(sys.executable).parent
+SERVICES = [
+    "postrider-web.service",
+    "postrider-worker@1.service",
+    "postrider-beat.service",
+    "postrider-inbound.service",
+]
+MOST_EXPOSURE = 3.0
+RESTRICTIONS = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_hadolint_accepts_the_dockerfile():
+    assert run(PROGRAMS / "hadolint", DEPLOY / "Dockerfile") == ""
+
+
+def test_the_compose_file_follows_its_schema():
+    run(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
+
+
+def test_every_process_of_the_image_has_a_service_in_compose():
+    processes = re.findall(r"[a-z]+", re.search(r"Usage: entrypoint (\S+)", (DEPLOY / "entrypoint").read_text())[1])
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    commands = [service["command"] for service in services.values() if "env_file" in service]
+    assert sorted(commands) == sorted([name] for name in processes if name not in {"doctor", "manage"})
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    """A root file system with the units and the programs that they start."""
+    root = tmp_path_factory.mktemp("units")
+    shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True)
+    shutil.copytree(DEPLOY / "systemd", root / "etc/systemd/system")
+    for name in ("python", "gunicorn"):
+        program = root / "opt/postrider/.venv/bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.touch(mode=0o755)
+    (root / "etc/postrider").mkdir()
+    (root / "etc/postrider/env").touch()
+    return root
+
+
+def test_systemd_accepts_the_units(units):
+    installed = [*SERVICES, "postrider-web.socket", "postrider.target"]
+    shown = run("systemd-analyze", "verify", f"--root={units}", "--man=no", *installed)
+    assert [line for line in shown.splitlines() if "postrider" in line] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_is_hardly_exposed(units, service):
+    shown = run("systemd-analyze", "security", "--offline=true", f"--root={units}", "--no-pager", service)
+    assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1]) <= MOST_EXPOSURE
+
+
+@pytest.fixture(scope="module")
+def manifests(tmp_path_factory):
+    """The rendered manifests, with the files of make-files."""
+    source = copy_source(tmp_path_factory.mktemp("kubernetes"))
+    directory = source / "deploy" / "kubernetes"
+    database, redis = (
+        "DATABASE_URL=postgres://postrider:pw@db.example.com/postrider",
+        "REDIS_URL=redis://redis.example.com/0",
+    )
+    run(directory / "make-files", "mail.example.com", database, redis, "TRUSTED_PROXIES=10.0.0.0/8")
+    kubectl = tools.program("kubectl", package="kubernetes-client")
+    if "Kustomize Version: v5" not in run(kubectl, "version", "--client"):
+        pytest.skip("this kubectl is older than 1.27 and cannot render the manifests")
+    rendered = directory / "rendered.yaml"
+    rendered.write_text(run(kubectl, "kustomize", directory))
+    return rendered
+
+
+def by_kind(manifests, kind):
+    documents = yaml.safe_load_all(manifests.read_text())
+    return {document["metadata"]["name"]: document for document in documents if document["kind"] == kind}
+
+
+def test_kubernetes_accepts_the_manifests(manifests):
+    run(PROGRAMS / "kubernetes-validate", "--strict", manifests)
+
+
+def test_every_process_of_the_image_has_a_workload_in_kubernetes(manifests):
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    processes = {name for name, service in services.items() if "env_file" in service}
+    assert {*by_kind(manifests, "Deployment"), *by_kind(manifests, "Job")} == processes
+
+
+def test_every_container_is_restricted_and_reads_secrets_from_files(manifests):
+    secret = next(iter(by_kind(manifests, "Secret").values()))
+    (config,) = by_kind(manifests, "ConfigMap").values()
+    assert all(not config["data"][name] and config["data"][f"{name}_FILE"].endswith(name) for name in secret["data"])
+    for workload in (by_kind(manifests, "Deployment") | by_kind(manifests, "Job")).values():
+        pod = workload["spec"]["template"]["spec"]
+        for container in pod["containers"] + pod.get("initContainers", []):
+            assert container["securityContext"] == RESTRICTIONS
+            assert container["envFrom"] == [{"configMapRef": {"name": config["metadata"]["name"]}}]
+        assert {"name": "secrets", "secret": {"secretName": secret["metadata"]["name"], "defaultMode": 0o440}} in pod[
+            "volumes"
+        ]
+
+
+def test_values_reach_kubernetes_without_their_quotes(manifests):
+    (config,) = by_kind(manifests, "ConfigMap").values()
+    assert config["data"]["SYSTEM_FROM"] == "Postrider <no-reply@mail.example.com>"
+    assert config["data"]["RATE_LIMIT"] == "50/s burst 100"
