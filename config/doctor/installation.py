@@ -147,7 +147,7 @@ def check_disk(options: DoctorOptions) -> Diagnosis:
 def check_backups(options: DoctorOptions) -> Diagnosis:
     if options.backups is None:
         return skip("Not checked: pass --backups with the path of the backups.")
-    remedy = "Run the backup and read its log; see Backup and restore in docs/operations.md."
+    remedy = "Run the backup and read its log; see docs/backup.md."
     files = [path for path in _files_at(options.backups) if path.stat().st_size]
     if not files:
         return failed(f"There is no backup at {options.backups}.", remedy=remedy)
