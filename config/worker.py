@@ -20,11 +20,12 @@ from config.celery import app
 from config.checks import refuse_unsafe_start
 from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
-from emails.sending.sending import emails_processor, emails_transport
+from emails.sending.sending import emails_processor, emails_transport, emails_work
 from lib.forking import Program
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
 from lib.worker.timer import start_timer
+from suppressions.notices import start_listening
 from system_mail.sending import system_mail_processor
 from webhooks.sending.sending import webhooks_processor
 
@@ -76,6 +77,7 @@ def start(**_: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)
+    start_listening(emails_work().stop_suppressed)
     # Objects loaded so far are permanent, and each garbage collection over them delays sending.
     gc.collect()
     gc.freeze()

@@ -1,5 +1,6 @@
 """Suppression services: suppress addresses, delete a suppression, look up suppressed addresses."""
 
+import functools
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from api.errors import NotFound
 from lib.ids import from_uuid, new_id, to_uuid
 from lib.sql import Fragment, run, run_replanned
 from suppressions.models import Suppression, normalize_address
+from suppressions.notices import publish_notice
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
@@ -89,6 +91,8 @@ def suppress_addresses(
                 AuditAction.SUPPRESSION_ADDED,
                 about=added[0] if len(added) == 1 else f"{len(added)} addresses",
             )
+    if added:
+        transaction.on_commit(functools.partial(publish_notice, workspace.id, added))
     return [(row, row.id in ids) for row in (rows[normalize_address(address)] for address in addresses)]
 
 

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from analytics import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.transports.interface import LeaseLost, Transport
+from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 from emails import queue_stats
 from emails.events.simulator_effects import apply_simulator_effects
 from emails.sending import queue
@@ -25,8 +25,8 @@ from emails.sending.transports import configured_transport
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
-from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
+from suppressions.notices import SuppressionNotice
 from suppressions.services import find_suppressed_pairs
 
 # A workspace with slow destinations leaves a fifth of the sessions to the others.
@@ -52,12 +52,28 @@ LEASE_LOST = DeliveryOutcome(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _JobInFlight:
-    """The resources that one send job uses: a session of its workspace's share, and memory for attachments."""
+    """The resources that a send job uses: a session of its workspace's share, and memory for attachments.
+
+    is_suppressed: its address was suppressed after the job was claimed.
+    """
 
     workspace_id: str
+    address: str
     attachment_bytes: int
+    is_suppressed: bool = False
+
+
+@dataclass(frozen=True)
+class _SendPermit:
+    """The lease of a job, as transports check it before the final dot; invalid once its address is suppressed."""
+
+    lease: LeaseCheck
+    job: _JobInFlight
+
+    def is_valid(self) -> bool:
+        return not self.job.is_suppressed and self.lease.is_valid()
 
 
 class EmailQueueWork:
@@ -86,22 +102,44 @@ class EmailQueueWork:
         loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
         self._release_unloaded(claims, loaded)
         note_second_copies(loaded)
-        jobs, refused = _split_refused(loaded)
-        if refused:
-            record_results(refused)
-        self._in_flight |= {job.key: _JobInFlight(job.claim.workspace_id, job.attachment_bytes) for job in jobs}
+        jobs = self._start(loaded)
         in_flight.update(job.claim.workspace_id for job in jobs)
         has_waiting = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
 
-    async def perform(self, job: SendJob, lease: Lease) -> SendResult:
+    def _start(self, loaded: Sequence[SendJob]) -> list[SendJob]:
+        """Return the jobs that may be sent; record the others.
+
+        Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
+        """
+        self._in_flight |= {
+            job.key: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes) for job in loaded
+        }
+        jobs: list[SendJob] = []
+        try:
+            jobs, refused = _split_refused(loaded)
+            if refused:
+                record_results(refused)
+        finally:
+            for key in {job.key for job in loaded} - {job.key for job in jobs}:
+                del self._in_flight[key]
+        return jobs
+
+    def stop_suppressed(self, notice: SuppressionNotice) -> None:
+        """Stop the jobs in flight to addresses that were just suppressed. Called in any thread."""
+        for job in list(self._in_flight.values()):
+            if notice.covers(job.workspace_id, job.address):
+                job.is_suppressed = True
+
+    async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
         failpoint("emails.before_hand_over")
+        in_flight = self._in_flight[job.key]
         try:
             message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
-            outcome = await self._transport.deliver(message, lease=lease)
+            outcome = await self._transport.deliver(message, lease=_SendPermit(lease, in_flight))
         except LeaseLost:
             # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
-            outcome = LEASE_LOST
+            outcome = SUPPRESSED if in_flight.is_suppressed else LEASE_LOST
         failpoint("emails.after_hand_over")
         return SendResult(job.claim, outcome)
 
@@ -161,9 +199,15 @@ def _workspace_and_address(job: SendJob) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=1)
+def emails_work() -> EmailQueueWork:
+    """Return the email queue work of this process."""
+    return EmailQueueWork(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS)
+
+
+@functools.lru_cache(maxsize=1)
 def emails_processor() -> QueueProcessor[SendJob, SendResult]:
     """Return this process's queue processor for emails."""
-    return QueueProcessor(EmailQueueWork(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS))
+    return QueueProcessor(emails_work())
 
 
 @functools.lru_cache(maxsize=1)

@@ -237,3 +237,14 @@ def test_the_most_expensive_email_does_not_delay_another_workspace(stack):
         seconds = [delivery_seconds(other) for _ in range(3)]
         assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the expensive email is still being sent"
         assert max(seconds) < 1
+
+
+def test_an_address_suppressed_during_a_delivery_gets_nothing(web_stack):
+    server = ScriptedServer({"data": after(1, GO_AHEAD)})
+    with mail_hosts(server):
+        web_stack.start("worker", **relay_settings(server))
+        web_stack.send(to="grace@example.com")
+        wait_for(lambda: server.said("DATA"), seconds=20, what="the host receives DATA")
+        assert web_stack.call("POST", "/suppressions", {"email": "grace@example.com"}).status == 201
+        wait_for(lambda: state_of(web_stack) == "failed", seconds=20, what="the recipient fails")
+        assert server.messages == []

@@ -5,11 +5,15 @@ import pytest
 from analytics import counters
 from delivery.transports.relay import inbox_transport
 from emails.models import Email, QueueEntry, Recipient
+from emails.sending.outcomes import SendResult
 from emails.sending.sending import EmailQueueWork
 from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
+from suppressions.notices import SuppressionNotice
 from suppressions.services import suppress_address
 from tests.conftest import Api, mail
+from tests.delivery.relaying import relay, run
+from tests.delivery.scripted import ScriptedServer, StubLease
 from tests.emails.builders import claim_entries, nothing_was_written, send
 from tests.emails.sending.test_schedule import later, make_due
 from workspaces.models import Usage
@@ -171,3 +175,53 @@ class TestClaim:
         sending.claim(100)
         Suppression.objects.all().delete()
         assert claim_entries(100) == []
+
+
+class TestDelivery:
+    """Suppressions that are committed after the claim."""
+
+    def perform(self, api: Api, workspace_id: str, suppressed: str, body=None) -> tuple[EmailQueueWork, ScriptedServer]:
+        """Claim and send an email to ada@example.com; suppress an address while the host handles DATA."""
+        api.post("/emails/send", body or mail())
+
+        async def suppress(visit) -> None:
+            work.stop_suppressed(SuppressionNotice.about(workspace_id, [suppressed]))
+            await visit.say(b"354 Go ahead\r\n")
+
+        async def send() -> SendResult:
+            async with server:
+                work._transport = relay(server)
+                return await work.perform(job, StubLease())
+
+        server = ScriptedServer({"data": suppress}, extensions=())
+        work = EmailQueueWork(relay(server), sessions=10)
+        (job,) = work.claim(10).jobs
+        work.record([run(send())])
+        return work, server
+
+    @pytest.mark.parametrize("html", ["<p>Hi</p>", "<p>Hi</p>" * 20_000], ids=["one block", "several blocks"])
+    def test_an_address_suppressed_before_the_final_dot_gets_nothing(self, api: Api, alice, html):
+        _, server = self.perform(api, alice.workspace.id, "ADA@example.com", mail(html=html))
+        assert server.said("DATA")
+        assert server.messages == []
+        recipient = Recipient.objects.get()
+        assert (recipient.state, recipient.reason) == ("failed", "recipient_suppressed")
+        assert not QueueEntry.objects.exists()
+
+    def test_another_address_and_another_workspace_are_sent_to(self, api: Api, alice, bob):
+        _, server = self.perform(api, alice.workspace.id, "bob@example.com")
+        assert len(server.messages) == 1
+        _, server = self.perform(api, bob.workspace.id, "ada@example.com")
+        assert len(server.messages) == 1
+
+    def test_a_suppression_that_was_deleted_again_does_not_affect_later_claims(self, api: Api, alice):
+        work, _ = self.perform(api, alice.workspace.id, "ada@example.com")
+        api.post("/emails/send", mail())
+        (job,) = work.claim(10).jobs
+        assert not work._in_flight[job.key].is_suppressed
+
+    def test_a_refused_job_is_not_in_flight(self, api: Api, sending):
+        api.post("/emails/send", mail(to=["a@example.com", "b@example.com"]))
+        api.post("/suppressions", {"email": "b@example.com"})
+        (job,) = sending.claim(100).jobs
+        assert list(sending._in_flight) == [job.key]

@@ -1,0 +1,83 @@
+"""Notices of new suppressions to the workers, so that deliveries in progress stop before their final dot.
+
+A notice may be lost, as every wake-up: each claim reads the suppressions from the database. It names addresses by
+digests, so that Redis stores and transmits none. See docs/decisions/0084.
+"""
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Self
+
+import redis
+from django.conf import settings
+
+from lib.redis_client import ask_redis
+from lib.worker.shutdown import is_stopping, wait_for_stop
+from suppressions.models import normalize_address
+
+log = logging.getLogger("postrider.suppressions")
+
+CHANNEL = "postrider:suppressed"
+CONNECT_SECONDS = 1.0
+# A connection that broke unnoticed is replaced within this time.
+HEALTH_CHECK_SECONDS = 30.0
+RECONNECT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class SuppressionNotice:
+    """Addresses of a workspace that were suppressed just now."""
+
+    workspace_id: str
+    digests: frozenset[str]
+
+    @classmethod
+    def about(cls, workspace_id: str, addresses: Collection[str]) -> Self:
+        return cls(workspace_id, frozenset(_digest(workspace_id, address) for address in addresses))
+
+    def covers(self, workspace_id: str, address: str) -> bool:
+        return workspace_id == self.workspace_id and _digest(workspace_id, address) in self.digests
+
+
+def publish_notice(workspace_id: str, addresses: Collection[str]) -> None:
+    """Notify all workers of suppressions that are committed. Does nothing without Redis."""
+    notice = SuppressionNotice.about(workspace_id, addresses)
+    data = json.dumps([notice.workspace_id, *notice.digests])
+    ask_redis(settings.REDIS_URL, lambda client: client.publish(CHANNEL, data))
+
+
+def start_listening(act: Callable[[SuppressionNotice], None]) -> None:
+    """Pass each notice to `act`, in a separate thread until the process stops."""
+    threading.Thread(target=_listen, args=[act], name="suppressions", daemon=True).start()
+
+
+def _listen(act: Callable[[SuppressionNotice], None]) -> None:
+    while not is_stopping():
+        try:
+            _read_notices(act)
+        except (redis.RedisError, OSError) as error:
+            log.warning("Redis does not respond; suppressions are checked at claims only", extra={"data": str(error)})
+        # The thread must survive any error.
+        except Exception:
+            log.exception("a notice could not be read")
+        wait_for_stop(RECONNECT_SECONDS)
+
+
+def _read_notices(act: Callable[[SuppressionNotice], None]) -> None:
+    client = redis.Redis.from_url(
+        settings.REDIS_URL, socket_connect_timeout=CONNECT_SECONDS, health_check_interval=HEALTH_CHECK_SECONDS
+    )
+    with client, client.pubsub(ignore_subscribe_messages=True) as subscription:  # type: ignore[no-untyped-call]
+        subscription.subscribe(CHANNEL)
+        while not is_stopping():
+            if message := subscription.get_message(timeout=HEALTH_CHECK_SECONDS):
+                workspace_id, *digests = json.loads(message["data"])
+                act(SuppressionNotice(workspace_id, frozenset(digests)))
+
+
+def _digest(workspace_id: str, address: str) -> str:
+    return hashlib.sha256(f"{workspace_id}\n{normalize_address(address)}".encode()).hexdigest()
