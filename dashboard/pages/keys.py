@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Workspace
@@ -89,7 +90,8 @@ class KeySection(ScopedAdmin):
         key, secret = issued
         self.log_addition(request, key, "Issued.")
         # The secret appears in this response only: never in a session, message or log.
-        return self.page(request, "dashboard/keys/created.html", title=key.name, key=key, secret=secret.text)
+        smtp = smtp_settings() if key.scope != ApiKey.Scope.READ_ONLY else None
+        return self.page(request, "dashboard/keys/created.html", title=key.name, key=key, secret=secret.text, smtp=smtp)
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)

@@ -14,6 +14,7 @@ from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.metrics import queue_counts, read_metrics, read_period
+from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
 from workspaces.models import Workspace
@@ -47,6 +48,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "steps": steps,
         "is_ready": all(step.is_done for step in steps),
         "curl": example_curl(workspace),
+        "smtp": smtp_settings(),
         "api_url": f"{settings.PUBLIC_URL}/v1",
         "tones": EMAIL_TONES,
         "has_inbox": settings.DELIVERY_TRANSPORT == "inbox",

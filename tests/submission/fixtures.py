@@ -55,6 +55,8 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     thread = threading.Thread(target=run)
     thread.start()
     try:
+        # The greeting comes once the server has started; connections before it wait.
+        smtplib.SMTP("127.0.0.1", settings.SUBMISSION_PORTS[0], timeout=20).close()
         yield SubmissionPort(settings.SUBMISSION_PORTS[0], key)
     finally:
         loop.call_soon_threadsafe(task.cancel)

@@ -113,3 +113,21 @@ def test_there_is_no_other_page_for_a_key(owner, alice, path):
     key = ApiKey.objects.get()
 
     assert owner.get("/dashboard/keys/" + path.format(key.id)).status_code == 404
+
+
+def test_the_smtp_settings_are_beside_a_key_that_may_send(owner, settings):
+    settings.PUBLIC_URL, settings.SUBMISSION_PORTS = "https://mail.example.com", [587, 2525]
+    settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_PORTS = "cert.pem", [465]
+
+    page = create(owner).content.decode()
+
+    assert "<code>mail.example.com</code>" in page
+    assert "STARTTLS (587, 2525), TLS (465)" in page
+    assert 'id="smtp"' not in create(owner, scope="read_only").content.decode()
+
+
+def test_without_a_certificate_the_overview_shows_unencrypted_smtp(owner):
+    page = owner.get("/dashboard/").content.decode()
+
+    assert "<code>127.0.0.1</code>" in page
+    assert "None (this machine only)" in page

@@ -1,0 +1,357 @@
+"""Sessions over real SMTP: who may send, what is refused at which command, and the reply to each refusal."""
+
+import base64
+import smtplib
+import ssl
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import trustme
+
+from emails.models import Acceptance, Email, Recipient
+from lib.token_bucket import memory_buckets
+from submission.server import session_limits
+from suppressions.services import suppress_address
+from tests.conftest import make_account, make_domain, make_key
+from tests.emails.builders import claim_entries
+from tests.stack.stack import wait_for
+from tests.submission.fixtures import MESSAGE, run_submission
+from workspaces.models import ApiKey, Usage, Workspace
+from workspaces.services import revoke_api_key
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def login_code(port, key: str, user: str = "postrider") -> tuple[int, bytes]:
+    with smtplib.SMTP("127.0.0.1", port.number, timeout=20) as client:
+        try:
+            return client.login(user, key)
+        except smtplib.SMTPAuthenticationError as refusal:
+            return refusal.smtp_code, refusal.smtp_error
+
+
+class TestSignIn:
+    def test_any_user_name_and_both_mechanisms_are_accepted(self, port):
+        for user in ("postrider", "resend", port.key):
+            assert login_code(port, port.key, user)[0] == 235
+        with port.open_session() as session:
+            assert session.exchange(b"auth login\r\n").startswith("334")
+            session.exchange(base64.b64encode(b"user") + b"\r\n")
+            assert session.exchange(base64.b64encode(port.key.encode()) + b"\r\n").startswith("235")
+
+    def test_a_wrong_revoked_expired_or_reading_key_is_refused(self, port, workspace):
+        keys = {"": "format", "x": "format", f"{port.key[:-1]}0": "format"}
+        keys[make_key(workspace, "read_only")] = "scope"
+        keys[make_key(workspace, expires_at=datetime.now(UTC) - timedelta(days=1))] = "expired"
+        revoked = make_key(workspace)
+        revoke_api_key(ApiKey.objects.latest("created_at"))
+        keys[revoked] = "revoked"
+        for key, reason in keys.items():
+            code, text = login_code(port, key)
+            assert (code, reason in text.decode()) == (535, True), text
+
+    def test_failures_are_throttled_with_those_of_the_api(self, port, settings):
+        settings.RATE_LIMIT = (1000, 1000)
+        memory_buckets.clear()
+        codes = {login_code(port, "wrong")[0] for _ in range(25)}
+        assert codes == {535, 454}
+        assert login_code(port, port.key)[0] == 235
+
+    def test_a_key_that_is_revoked_in_an_open_session_stops_at_the_next_message(self, port):
+        with port.client() as client:
+            assert client.mail("a@b.example")[0] == 250
+            client.rset()
+            revoke_api_key(ApiKey.objects.get())
+            wait_for(lambda: (client.rset(), client.mail("a@b.example"))[1][0] == 535, seconds=5, what="a refusal")
+
+    def test_nothing_works_before_signing_in(self, port):
+        with port.open_session() as session:
+            for command in (b"MAIL FROM:<a@b.example>\r\n", b"RCPT TO:<a@b.example>\r\n", b"DATA\r\n"):
+                assert session.exchange(command).startswith("530 5.7.0")
+
+    def test_use_is_recorded(self, port):
+        assert port.submit()[0] == 250
+        assert ApiKey.objects.get().last_used_at
+
+
+@pytest.fixture
+def certificate(settings, tmp_path):
+    authority = trustme.CA()
+    settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    write_certificate(settings, authority)
+    return authority
+
+
+def write_certificate(settings, authority):
+    issued = authority.issue_cert("localhost")
+    issued.private_key_pem.write_to_path(settings.SUBMISSION_TLS_KEY)
+    issued.cert_chain_pems[0].write_to_path(settings.SUBMISSION_TLS_CERT)
+    return issued
+
+
+class TestTls:
+    def trusting(self, authority):
+        context = ssl.create_default_context()
+        authority.configure_trust(context)
+        return context
+
+    def test_starttls_and_tls_from_the_start_allow_signing_in(self, workspace, settings, certificate):
+        settings.SUBMISSION_ALLOW_PLAINTEXT = False
+        key, context = make_key(workspace), self.trusting(certificate)
+        with run_submission(settings, key=key) as port:
+            with smtplib.SMTP("localhost", port.number, timeout=20) as client:
+                client.ehlo()
+                assert "auth" not in client.esmtp_features
+                assert client.docmd("AUTH PLAIN x")[0] == 538
+                client.starttls(context=context)
+                client.login("x", key)
+                assert client.sendmail("a@b.example", "ada@example.com", MESSAGE) == {}
+            with smtplib.SMTP_SSL("localhost", settings.SUBMISSION_TLS_PORTS[0], timeout=20, context=context) as client:
+                client.login("x", key)
+                assert "starttls" not in client.esmtp_features
+                assert client.sendmail("a@b.example", "ada@example.com", MESSAGE) == {}
+        assert Email.objects.count() == 2
+
+    def test_a_renewed_certificate_is_used_without_a_restart(self, workspace, settings, certificate):
+        with run_submission(settings) as port:
+            renewed = trustme.CA()
+            write_certificate(settings, renewed)
+            for port_number, kind in (
+                (port.number, smtplib.SMTP),
+                (settings.SUBMISSION_TLS_PORTS[0], smtplib.SMTP_SSL),
+            ):
+                options = {"context": self.trusting(renewed)} if kind is smtplib.SMTP_SSL else {}
+                with kind("localhost", port_number, timeout=20, **options) as client:
+                    if kind is smtplib.SMTP:
+                        client.starttls(context=self.trusting(renewed))
+                    assert client.noop()[0] == 250
+
+    def test_a_certificate_without_its_key_is_not_used(self, workspace, settings, certificate):
+        with run_submission(settings) as port:
+            trustme.CA().issue_cert("localhost").cert_chain_pems[0].write_to_path(settings.SUBMISSION_TLS_CERT)
+            with smtplib.SMTP("localhost", port.number, timeout=20) as client:
+                client.starttls(context=self.trusting(certificate))
+                assert client.noop()[0] == 250
+
+    def test_commands_sent_before_the_handshake_end_the_session(self, workspace, settings, certificate):
+        with run_submission(settings) as port, port.open_session() as session:
+            assert session.exchange(b"STARTTLS\r\nEHLO injected\r\n").startswith("503 5.5.0")
+            assert session.read_all() == ""
+
+
+class TestRules:
+    def test_each_message_uses_the_rate_limit_of_the_workspace(self, port, settings):
+        settings.RATE_LIMIT = (1, 2)
+        with port.client() as client:
+            replies = []
+            for _ in range(3):
+                replies.append(client.mail("a@b.example"))
+                client.rset()
+        assert [code for code, _ in replies] == [250, 250, 451]
+        assert b"4.7.1" in replies[-1][1]
+        assert b"Try again in" in replies[-1][1]
+
+    def test_a_suspended_workspace_sends_nothing(self, port, workspace):
+        Workspace.objects.filter(id=workspace.id).update(suspended_at=datetime.now(UTC))
+        with port.client() as client:
+            code, text = client.mail("a@b.example")
+        assert (code, b"suspended" in text) == (550, True)
+
+    def test_the_domain_of_from_must_be_registered(self, port):
+        code, text = port.submit(MESSAGE.replace(b"alice.example", b"other.example"))
+        assert (code, "5.7.1" in text, "other.example" in text) == (550, True, True)
+
+    def test_another_workspaces_domain_is_not_registered(self, port):
+        make_domain(make_account("bob").workspace, "bob.example")
+        assert port.submit(MESSAGE.replace(b"alice.example", b"bob.example"))[0] == 550
+
+    def test_the_monthly_quota_is_a_permanent_refusal(self, port, workspace):
+        Workspace.objects.filter(id=workspace.id).update(plan="free")
+        Usage.objects.create(workspace=workspace, month=datetime.now(UTC).date().replace(day=1), used=500)
+        code, text = port.submit()
+        assert (code, text[:5]) == (550, "5.7.1")
+
+    def test_mail_from_and_size_parameters_do_not_matter(self, port):
+        with port.client() as client:
+            assert client.docmd("MAIL FROM:<> SIZE=100 BODY=8BITMIME AUTH=<>")[0] == 250
+            client.rcpt("ada@example.com")
+            assert client.data(MESSAGE)[0] == 250
+            assert client.docmd(f"MAIL FROM:<a@b.example> SIZE={17 * 1024 * 1024}")[0] == 552
+
+
+class TestRecipients:
+    def test_a_suppressed_recipient_is_refused_and_the_others_get_the_message(self, port, workspace):
+        suppression, _ = suppress_address(workspace, address="bob@example.com", reason="bounce")
+        with port.client() as client:
+            refused = client.sendmail("a@b.example", ["ada@example.com", "Bob@Example.com"], MESSAGE)
+        code, text = refused["Bob@Example.com"]
+        assert (code, text) == (
+            550,
+            f"5.7.1 Bob@example.com is on the suppression list (bounce); id {suppression.id}".encode(),
+        )
+        assert list(Recipient.objects.values_list("address", flat=True)) == ["ada@example.com"]
+
+    def test_a_suppressed_recipient_is_accepted_if_the_operator_wants_it(self, port, workspace, settings):
+        settings.SUBMISSION_SUPPRESSED = "accept"
+        suppress_address(workspace, address="ada@example.com", reason="bounce")
+        assert port.submit()[0] == 250
+        assert claim_entries()
+
+    def test_an_address_suppressed_after_rcpt_refuses_the_message(self, port, workspace):
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            suppress_address(workspace, address="ada@example.com", reason="bounce")
+            code, text = client.data(MESSAGE)
+        assert (code, text[:5]) == (550, b"5.7.1")
+
+    def test_an_invalid_address_is_refused(self, port):
+        with port.client() as client:
+            client.mail("a@b.example")
+            for address in ("root", "a@b", "a@@b.example"):
+                assert client.docmd(f"RCPT TO:<{address}>")[0] == 553
+
+    def test_fifty_recipients_are_accepted_and_the_next_one_belongs_to_another_message(self, port):
+        with port.client() as client:
+            client.mail("a@b.example")
+            codes = [client.rcpt(f"r{number}@example.com")[0] for number in range(51)]
+            assert codes == [250] * 50 + [452]
+            assert client.data(MESSAGE)[0] == 250
+        assert Recipient.objects.filter(kind="bcc").count() == 50
+
+    def test_nobody_sees_the_blind_copies(self, port):
+        assert port.submit(MESSAGE.replace(b"Subject", b"Bcc: eve@example.com\r\nSubject"), "eve@example.com")[0] == 250
+        email = Email.objects.get()
+        assert (email.to, email.bcc, email.headers) == (["ada@example.com"], ["eve@example.com"], {})
+        assert [recipient.address for recipient in email.recipients.all()] == ["eve@example.com"]
+
+
+class TestIdempotency:
+    def keyed(self, key: str, body: str = "Hi") -> bytes:
+        return MESSAGE.replace(b"Subject", f"Idempotency-Key: {key}\r\nSubject".encode()).replace(b"Ada", body.encode())
+
+    def test_a_repeated_key_gets_the_same_id(self, port):
+        first, second = (port.submit(self.keyed("abc")) for _ in range(2))
+        assert second == (250, f"{first[1]} (already accepted)")
+        assert Email.objects.count() == 1
+
+    def test_a_key_with_another_message_is_refused(self, port):
+        assert port.submit(self.keyed("abc"))[0] == 250
+        code, text = port.submit(self.keyed("abc", "Ho"))
+        assert (code, text[:5]) == (550, "5.6.0")
+
+    def test_without_a_key_a_repeat_is_a_new_email(self, port):
+        assert port.submit()[1] != port.submit()[1]
+        assert not Acceptance.objects.exists()
+
+    @pytest.mark.parametrize("key", ["x" * 256, "ü"])
+    def test_an_invalid_key_is_refused(self, port, key):
+        assert port.submit(self.keyed(key))[0] == 550
+
+
+class TestLimits:
+    def test_a_bare_line_end_ends_the_session(self, port):
+        for end in (b"\n.\n", b"\n.\r\n", b"\r.\r\n", b"\r\n.\n"):
+            with port.client() as client:
+                client.mail("a@b.example")
+                client.rcpt("ada@example.com")
+                client.docmd("DATA")
+                client.sock.sendall(b"Subject: x\r\n\r\nHi" + end + b"MAIL FROM:<eve@example.com>\r\n")
+                assert client.getreply()[0] == 521
+        assert not Email.objects.exists()
+
+    def test_a_message_before_the_reply_to_data_ends_the_session(self, port):
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            client.sock.sendall(b"DATA\r\n" + MESSAGE + b".\r\n")
+            assert client.getreply()[0] == 503
+        assert not Email.objects.exists()
+
+    def test_commands_may_be_pipelined_around_a_message(self, port):
+        with port.client() as client:
+            client.sock.sendall(b"MAIL FROM:<a@b.example>\r\nRCPT TO:<ada@example.com>\r\nDATA\r\n")
+            assert [client.getreply()[0] for _ in range(3)] == [250, 250, 354]
+            client.sock.sendall(MESSAGE + b".\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<eve@example.com>\r\nDATA\r\n")
+            assert [client.getreply()[0] for _ in range(4)] == [250, 250, 250, 354]
+            client.sock.sendall(MESSAGE + b".\r\nQUIT\r\n")
+            assert [client.getreply()[0] for _ in range(2)] == [250, 221]
+        assert Email.objects.count() == 2
+
+    def test_dots_are_unstuffed_once(self, port):
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            client.docmd("DATA")
+            client.sock.sendall(MESSAGE + b"..one\r\n...two\r\n.\r\n")
+            assert client.getreply()[0] == 250
+        assert Email.objects.get().content.text == "Hello Ada\n.one\n..two\n"
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [(b"x" * 20_000, 554), (b"x" * 76 + b"\r\n" * 20, 250), ((b"x" * 998 + b"\r\n") * 17_000, 552)],
+    )
+    def test_a_refused_message_leaves_the_session_working(self, port, body, code):
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            assert client.data(MESSAGE + body)[0] == code
+            assert client.mail("a@b.example")[0] == 250
+
+    def test_messages_of_all_sessions_share_the_memory(self, port, monkeypatch):
+        monkeypatch.setattr("submission.session.MemoryBudget.take", lambda *_: False)
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            client.docmd("DATA")
+            client.sock.sendall(MESSAGE)
+            assert client.getreply()[0] == 421
+
+    def test_sessions_per_address_are_limited(self, workspace, settings):
+        limits = replace(session_limits(), sessions_per_peer=1)
+        with run_submission(settings, limits=limits) as port, port.open_session(), smtplib.SMTP() as second:
+            assert second.connect("127.0.0.1", port.number)[0] == 421
+
+    def test_a_session_that_does_not_sign_in_is_closed(self, workspace, settings):
+        limits = replace(session_limits(), session_seconds=0.3)
+        server = run_submission(settings, key=make_key(workspace), limits=limits)
+        with server as port, port.open_session() as stranger, port.client() as client:
+            assert stranger.read_all().startswith("421")
+            assert client.noop()[0] == 250
+
+    def test_refused_recipients_end_the_session(self, workspace, settings):
+        limits = replace(session_limits(), refusals=10)
+        with run_submission(settings, key=make_key(workspace), limits=limits) as port, port.client() as client:
+            client.mail("a@b.example")
+            client.sock.sendall(b"RCPT TO:<root>\r\n" * 20)
+            replies = client.sock.makefile("rb").read().splitlines()
+        assert {reply[:3] for reply in replies} == {b"553"}
+        assert len(replies) == 11
+
+
+class TestErrors:
+    def test_a_database_error_is_temporary(self, port, monkeypatch):
+        from django.db import OperationalError
+
+        def fail(*_, **__):
+            raise OperationalError("secret host")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("submission.services.send_email", fail)
+            code, text = port.submit()
+        assert (code, text) == (451, "4.3.0 The database is unavailable; try again")
+        assert port.submit()[0] == 250
+
+    def test_an_internal_error_reveals_nothing(self, port, monkeypatch):
+        with monkeypatch.context() as broken:
+            broken.setattr("submission.services.read_email", lambda *_, **__: 1 / 0)
+            code, text = port.submit()
+        assert (code, "division" in text) == (451, False)
+
+    def test_the_extensions_are_those_that_work(self, port):
+        with port.open_session(greeted=False) as session:
+            offered = session.exchange(b"EHLO app.example\r\n").splitlines()
+        assert {line[4:] for line in offered[1:]} == {
+            "SIZE 16777216", "8BITMIME", "SMTPUTF8", "AUTH LOGIN PLAIN", "PIPELINING", "ENHANCEDSTATUSCODES",
+        }  # fmt: skip
