@@ -229,6 +229,9 @@ class QueueEntry(models.Model):
         return f"{self.recipient_id} ({self.get_stage_display()})"
 
 
+RARE_EVENTS = ("bounced", "failed", "deferred", "unsubscribed", "complained", "cancelled")
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def with_webhooks(self) -> Self:
         """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
@@ -264,7 +267,11 @@ class Event(models.Model):
     objects = EventQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["email", "number"], name="event_timeline")]
+        indexes = [
+            models.Index(fields=["email", "number"], name="event_timeline"),
+            # For the filter of the email list. The other kinds are so frequent that an index would not help.
+            models.Index(fields=["kind", "email"], condition=Q(kind__in=RARE_EVENTS), name="event_rare"),
+        ]
         ordering = ["number"]
 
     def __str__(self) -> str:

@@ -1,35 +1,47 @@
 """Filters of the email list and the export (docs/specification.md, Lists and export)."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import BaseInFilter, FilterSet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import DateTimeBoundField
 from api.filters import FieldFilter, RangeForm
+from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from emails.api.search import filter_by_text
-from emails.models import Email
+from emails.models import Email, Event
 from emails.states import EmailStatus
+from webhooks.event_types import TYPE_PREFIX
 
 MAX_SEARCH_LENGTH = 200
 
 
-@extend_schema_field({"enum": EmailStatus.values})
-class StatusesField(serializers.CharField):
-    """Statuses separated by commas."""
+class NamesField(serializers.CharField):
+    """Names of a fixed set, separated by commas."""
 
-    default_error_messages = {
-        "unknown": "Unknown status {status!r}. Use one of: " + ", ".join(EmailStatus.values) + "."
-    }
+    known: ClassVar[Sequence[str]]
+    default_error_messages = {"unknown": "Unknown name {name!r}.{hint} Use one of: {known}."}
 
     def to_internal_value(self, data: Any) -> Any:
-        names = [name.strip() for name in super().to_internal_value(data).split(",")]
+        names = [name.strip().removeprefix(TYPE_PREFIX) for name in super().to_internal_value(data).split(",")]
         for name in names:
-            if name not in EmailStatus.values:
-                self.fail("unknown", status=name[:40])
+            if name not in self.known:
+                hint, known = suggest_event(name, self.known), ", ".join(self.known)
+                self.fail("unknown", name=name[:MAX_NAME_LENGTH], hint=hint, known=known)
         return names
+
+
+@extend_schema_field({"enum": EmailStatus.values})
+class StatusesField(NamesField):
+    known = EmailStatus.values
+
+
+@extend_schema_field({"enum": Event.EventKind.values})
+class EventsField(NamesField):
+    known = Event.EventKind.values
 
 
 class InclusiveEndField(DateTimeBoundField):
@@ -42,6 +54,13 @@ class InclusiveEndField(DateTimeBoundField):
 
 class StatusFilter(BaseInFilter, FieldFilter):
     """The lookup `in`, with the parameter described as a list."""
+
+
+class EventFilter(StatusFilter):
+    """Emails with at least one of the events. The index of rare events makes the usual filters fast."""
+
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return qs.filter(Exists(Event.objects.filter(email=OuterRef("pk"), kind__in=value))) if value else qs
 
 
 class SearchFilter(FieldFilter):
@@ -61,6 +80,13 @@ class EmailFilters(FilterSet):
 
     status = StatusFilter(
         StatusesField(allow_blank=True, help_text="One status, or several separated by commas."),
+    )
+    event = EventFilter(
+        EventsField(
+            allow_blank=True,
+            help_text="An event on the timeline of the email or of one of its recipients, such as `complained`; or "
+            "several separated by commas, of which it has at least one.",
+        ),
     )
     search = SearchFilter(
         serializers.CharField(

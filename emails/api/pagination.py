@@ -13,14 +13,14 @@ from emails.states import EmailStatus
 
 
 class EmailPagination(PagePagination):
-    """Totals come from the counters; with a search, a tag or a range they are counted by index."""
+    """Totals come from the counters; with any other filter than the status, the emails are counted."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.read_query(request)
         values = view.filterset.form.cleaned_data
         if values["search"]:
             return self._paginate_search(queryset)
-        if values["tag"] or values["from"] or values["to"]:
+        if any(values[name] for name in ("event", "tag", "from", "to")):
             self.total = queryset.order_by().count()
         else:
             self.total = _counter_total(view.workspace.id, values["status"])

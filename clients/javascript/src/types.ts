@@ -129,6 +129,8 @@ export interface Email extends EmailItem {
 
 export interface EmailFilters {
   status?: EmailStatus | EmailStatus[];
+  /** An event on the timeline, such as `complained`. */
+  event?: string | string[];
   /** Text contained in a recipient of `to` or in the subject. */
   search?: string;
   tag?: string;

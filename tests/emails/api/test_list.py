@@ -3,12 +3,14 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics import counters
 from emails.accept.insertion import search_text
-from emails.models import Email
+from emails.api.filters import EmailFilters
+from emails.models import RARE_EVENTS, Email, Event
 from emails.states import EmailStatus
 from tests.conftest import Api, make_key
 from tests.emails.builders import send
@@ -407,3 +409,52 @@ class TestCombinedFilters:
         query = {"status": "x", "search": "s" * 201, "tag": "t" * 256, "from": "x", "to": "y"}
         errors = api.get("/emails", query).json()["errors"]
         assert {error["field"] for error in errors} == query.keys()
+
+
+class TestEvents:
+    def test_emails_are_filtered_by_an_event_of_their_timeline(self, api: Api):
+        first, second, third = (send(api) for _ in range(3))
+        Event.objects.bulk_create(event_of(email, "complained") for email in (first, first, third))
+        Event.objects.bulk_create([event_of(second, "deferred"), event_of(third, "unsubscribed")])
+        assert set(list_ids(api, event="complained")) == {third, first}
+        assert set(list_ids(api, event="email.complained")) == {third, first}
+        assert set(list_ids(api, event="deferred,unsubscribed")) == {third, second}
+        assert set(list_ids(api, event="queued")) == {third, second, first}
+        assert list_ids(api, event="cancelled") == []
+        assert set(list_ids(api, event="")) == {third, second, first}
+
+    def test_the_filter_applies_to_the_export_and_beside_other_filters(self, api: Api):
+        first, second = send(api, tags=["a"]), send(api, subject="Invoice")
+        Event.objects.bulk_create(event_of(email, "complained") for email in (first, second))
+        send(api)
+        assert list_ids(api, event="complained", tag="a") == [first]
+        assert list_ids(api, event="complained", search="invoice") == [second]
+        assert set(list_ids(api, event="complained", status="queued")) == {second, first}
+        lines = b"".join(api.get("/emails/export", {"event": "complained"}).streaming_content).splitlines()
+        assert len(lines) == 1 + 2
+
+    def test_events_of_another_workspace_are_not_counted(self, api: Api, bobs_api: Api):
+        email_id = send(bobs_api, **{"from": "x@bob.example"})
+        Event.objects.bulk_create([event_of(email_id, "complained")])
+        assert list_ids(api, event="complained") == []
+
+    @pytest.mark.parametrize(("event", "hint"), [("complaint", "complained"), ("soft_bounce", "deferred")])
+    def test_an_unknown_event_is_422_with_a_suggestion(self, api: Api, event, hint):
+        (error,) = api.get("/emails", {"event": f"sent,{event}"}).json()["errors"]
+        assert (error["field"], error["code"]) == ("event", "unknown")
+        assert f" Did you mean {hint!r}? " in error["detail"]
+
+    @pytest.mark.parametrize("kind", RARE_EVENTS)
+    def test_rare_events_are_read_from_their_index(self, api: Api, alice, kind):
+        email_id = send(api)
+        Event.objects.bulk_create(event_of(email_id, "sent") for _ in range(5000))
+        Event.objects.bulk_create([event_of(email_id, kind)])
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE emails_event")
+        emails = Email.objects.filter(workspace=alice.workspace)
+        plan = EmailFilters.base_filters["event"].filter(emails, [kind]).explain()
+        assert "event_rare" in plan
+
+
+def event_of(email_id: str, kind: str) -> Event:
+    return Event(email_id=email_id, kind=kind, payload={"emailId": email_id}, created_at=NOON)

@@ -115,6 +115,7 @@ class Emails:
         self,
         *,
         status: Union[str, Sequence[str], None] = None,
+        event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
         from_: Optional[DateOrTime] = None,
@@ -122,21 +123,26 @@ class Emails:
         page: Optional[int] = None,
         limit: Optional[int] = None,
     ) -> Listing[EmailItem]:
-        """Return matching emails, newest first. from_, to: range of creation times; a date includes the whole day."""
-        query = body_of(status=status, search=search, tag=tag, from_=from_, to=to, page=page, limit=limit)
+        """Return matching emails, newest first.
+
+        event: an event on the timeline, such as "complained". from_, to: range of creation times; a date includes the
+        whole day.
+        """
+        query = body_of(status=status, event=event, search=search, tag=tag, from_=from_, to=to, page=page, limit=limit)
         return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
 
     def export(
         self,
         *,
         status: Union[str, Sequence[str], None] = None,
+        event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
         from_: Optional[DateOrTime] = None,
         to: Optional[DateOrTime] = None,
     ) -> Export:
         """Return matching emails as CSV, at most 10,000 rows."""
-        query = body_of(status=status, search=search, tag=tag, from_=from_, to=to)
+        query = body_of(status=status, event=event, search=search, tag=tag, from_=from_, to=to)
         reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 
