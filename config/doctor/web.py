@@ -51,9 +51,6 @@ def check_public_url(_: DoctorOptions) -> Diagnosis:
         status, body = asyncio.run(_call())
     except tuple(kind for kind, *_ in FAILURES) as error:
         return _failure(error)
-    if status == HTTPStatus.BAD_REQUEST:
-        host = urlsplit(url).hostname
-        return failed(f"Web rejects the host {host}.", remedy=f"Add {host} to ALLOWED_HOSTS and restart web.")
     if status != HTTPStatus.OK:
         return failed(
             f"{url}/healthz answers {status}.", remedy="Start web, and make the proxy forward all paths to it."
@@ -63,6 +60,9 @@ def check_public_url(_: DoctorOptions) -> Diagnosis:
             f"Another service answers at {url}, or one with another SECRET_KEY.",
             remedy="Make the proxy forward to web of this installation, and give all processes the same SECRET_KEY.",
         )
+    if not body["isHostAllowed"]:
+        host = urlsplit(url).hostname
+        return failed(f"Web rejects the host {host}.", remedy=f"Add {host} to ALLOWED_HOSTS and restart web.")
     return ok(f"{url} reaches web{', with a valid certificate' if settings.SECURE else ''}.")
 
 

@@ -6,6 +6,7 @@ The signature also shows that PUBLIC_URL leads to this installation: only it has
 from typing import Any
 
 from django.core import signing
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
 from lib.client_address import is_trusted_proxy
@@ -30,5 +31,14 @@ def describe_arrival(request: HttpRequest) -> dict[str, Any]:
         "peer": peer,
         "isPeerTrusted": is_trusted_proxy(peer),
         "isSecure": request.is_secure(),
+        "isHostAllowed": _is_host_allowed(request),
         "hasForwardedFor": "HTTP_X_FORWARDED_FOR" in request.META,
     }
+
+
+def _is_host_allowed(request: HttpRequest) -> bool:
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return True

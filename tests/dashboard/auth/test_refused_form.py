@@ -41,7 +41,7 @@ class TestRefusedForm:
     def test_an_untrusted_proxy_is_named(self):
         status, page = sign_in(URL, **HTTPS)
         assert status == 403
-        assert "add the address of the proxy to TRUSTED_PROXIES" in page
+        assert "which manage.py doctor shows, to TRUSTED_PROXIES" in page
 
     def test_a_trusted_proxy_without_a_cookie_blames_the_browser(self, settings):
         settings.TRUSTED_PROXIES = [ip_network("127.0.0.0/8")]
