@@ -28,6 +28,7 @@ LIMITS = SessionLimits(
     message_bytes=MESSAGE_BYTES,
     lines=400_000,
     session_seconds=60.0,
+    rcpt_seconds=60.0,
     messages=10_000,
     refusals=1_000,
     other_commands=1_000,
@@ -105,7 +106,8 @@ class SubmissionSMTP(LimitedSMTP):
 
     # Methods, not properties: aiosmtpd reads all attributes before they are set.
     def client_address(self) -> Address | None:
-        return unwrap(ip_address(self._peer)) if self._peer else None
+        peer = self.session.peer if self.session else None
+        return unwrap(ip_address(peer[0])) if peer else None
 
     def current_envelope(self) -> SubmissionEnvelope:
         assert isinstance(self.envelope, SubmissionEnvelope)
@@ -116,10 +118,11 @@ class SubmissionSMTP(LimitedSMTP):
         self._auth_require_tls = not (self._has_tls or self._may_sign_in_without_tls())
 
     def keep(self) -> None:
-        """Let the session of a signed-in client continue."""
+        """Let the session of a signed-in client continue, as one with a recipient does."""
         assert self._deadline is not None
+        self._has_recipient = True
         self._deadline.cancel()
-        self._deadline = self.loop.call_later(SIGNED_IN_SECONDS, self._end, "421 4.4.2 Session time limit reached")
+        self._deadline = self.loop.call_later(SIGNED_IN_SECONDS, self.end, "421 4.4.2 Session time limit reached")
 
     async def check_auth_needed(self, caller_method: str) -> bool:
         assert self.session is not None
@@ -184,7 +187,7 @@ class SubmissionSMTP(LimitedSMTP):
             elif len(content) + len(line) > MESSAGE_BYTES:
                 refusal = TOO_LARGE
             elif refusal is None and not self._budget.take(len(line) - line.startswith(b".")):
-                self._end(BUSY)
+                self.end(BUSY)
             elif refusal is None:
                 content += line[1:] if line.startswith(b".") else line
         return refusal
@@ -214,7 +217,7 @@ class SubmissionSMTP(LimitedSMTP):
         """
         has_more = bool(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001
         if has_more:
-            self._end(TOO_EARLY)
+            self.end(TOO_EARLY)
         return has_more
 
     def _may_sign_in_without_tls(self) -> bool:
