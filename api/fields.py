@@ -10,7 +10,7 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from api.suggestions import MAX_NAME_LENGTH, suggest_field
 from lib.datetimes import format_datetime, parse_datetime
-from lib.email_addresses import InvalidAddress, parse_address
+from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 
 # Limits the work for a body with a million unknown names.
 MAX_UNKNOWN_REPORTED = 20
@@ -100,6 +100,7 @@ class TextField(serializers.CharField):
 class AddressField(TextField):
     """One email address, parsed into an Address."""
 
+    parse = staticmethod(parse_address)
     default_error_messages = {
         "invalid": 'This must be a string with one address, such as "ada@example.com" or "Ada L <ada@example.com>".'
     }
@@ -107,9 +108,15 @@ class AddressField(TextField):
     def to_internal_value(self, data: Any) -> Any:
         text = super().to_internal_value(data)
         try:
-            return parse_address(text)
+            return self.parse(text)
         except InvalidAddress as error:
             raise serializers.ValidationError(str(error), code="invalid_email") from error
+
+
+class RecipientField(AddressField):
+    """One address of a recipient, which may be internationalized."""
+
+    parse = staticmethod(parse_recipient)
 
 
 class StrictBooleanField(serializers.BooleanField):

@@ -1,10 +1,14 @@
-"""Email addresses in requests: `ada@example.com` or `Ada L <ada@example.com>`."""
+"""Email addresses in requests: `ada@example.com` or `Ada L <ada@example.com>`.
+
+One form of each address is stored and compared: the local part in NFC, the domain as lower-case A-labels.
+"""
 
 import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+import idna
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
 MAX_LENGTH = 512
@@ -12,7 +16,7 @@ MAX_LENGTH = 512
 VALIDATOR_OPTIONS: Any = {
     "check_deliverability": False,
     "globally_deliverable": False,
-    "allow_smtputf8": False,
+    "allow_smtputf8": True,
     "strict": True,
     "test_environment": True,
 }
@@ -32,6 +36,7 @@ ITEM = re.compile(r'(?:[^",\\]|\\(?:.|\Z)|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))+', re
 SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
 UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@]+@[^\s<>@]+)")
 MAX_SPEC_LENGTH = 254
+MAX_LOCAL_LENGTH = 64
 SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 
 
@@ -57,13 +62,38 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parse one address. Raises InvalidAddress."""
+    """Parse one address that every mail host supports. Raises InvalidAddress."""
+    address = parse_recipient(text)
+    if not address.spec.isascii():
+        raise InvalidAddress(f"{text[:80]!r}: only recipients may have other than ASCII characters before the @.")
+    return address
+
+
+def parse_recipient(text: str) -> Address:
+    """Parse one address, which may be internationalized (RFC 6531). Raises InvalidAddress."""
     if len(text) > MAX_LENGTH:
         raise InvalidAddress(f"An address must have at most {MAX_LENGTH} characters.")
     if FORBIDDEN.search(text):
         raise InvalidAddress("An address must not contain control characters.")
     name, spec = _split(text.strip())
     return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
+
+
+def normalize_address(address: str) -> str:
+    """Return an addr-spec in the form in which addresses are compared: without case."""
+    return unicodedata.normalize("NFC", address.casefold())
+
+
+def normalize_search(text: str) -> str:
+    """Return a text to search for in addresses and subjects; a domain after an @ is stored as A-labels."""
+    folded = normalize_address(text)
+    local, at, domain = folded.rpartition("@")
+    if not at or domain.isascii():
+        return folded
+    try:
+        return f"{local}@{idna.encode(domain, uts46=True).decode()}"
+    except idna.IDNAError:
+        return folded
 
 
 def parse_address_list(text: str) -> list[Address]:
@@ -105,7 +135,11 @@ def _spec(text: str) -> str:
     domain = (validated.ascii_domain or validated.domain).lower()
     if "." not in domain:
         raise InvalidAddress(f"{text[:80]!r} is not an email address: the domain has no dot.")
-    return f"{validated.local_part}@{domain}"
+    spec = f"{validated.local_part}@{domain}"
+    # RFC 5321, section 4.5.3.1, counts octets.
+    if len(spec.encode()) > MAX_SPEC_LENGTH or len(validated.local_part.encode()) > MAX_LOCAL_LENGTH:
+        raise InvalidAddress(f"{text[:80]!r} is not an email address: it is too long.")
+    return spec
 
 
 def _advice(text: str) -> str:

@@ -11,12 +11,11 @@ from delivery.message.compose import Placement
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header
 from emails.accept.services import send_email
 from emails.accept.suppressed import SuppressionPolicy
-from lib.email_addresses import Address, InvalidAddress, parse_address
+from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
 from lib.worker.failpoints import failpoint
 from submission.drafts import SubmittedEmail, read_email
 from submission.errors import ConversionNotAllowed, Refused
 from submission.replies import ACCEPTED, REPEATED
-from suppressions.models import normalize_address
 from suppressions.services import find_suppressed
 from workspaces.account_status import refuse_suspended, refuse_unconfirmed
 from workspaces.api.authentication import find_key

@@ -5,13 +5,9 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
+from lib.email_addresses import normalize_search
 from lib.model_fields import IdField
 from workspaces.models import Workspace
-
-
-def normalize_address(address: str) -> str:
-    """Return the address in the form in which addresses are compared: without case."""
-    return address.casefold()
 
 
 class SuppressionQuerySet(models.QuerySet["Suppression"]):
@@ -19,7 +15,7 @@ class SuppressionQuerySet(models.QuerySet["Suppression"]):
         """Filter by reason and by text contained in the address; an empty value does not filter."""
         rows = self.filter(reason=reason) if reason else self
         # `contains` escapes LIKE wildcards; the key is the address without case.
-        return rows.filter(address_key__contains=normalize_address(search)) if search else rows
+        return rows.filter(address_key__contains=normalize_search(search)) if search else rows
 
 
 class Suppression(models.Model):

@@ -15,9 +15,9 @@ from typing import Self
 import redis
 from django.conf import settings
 
+from lib.email_addresses import normalize_address
 from lib.redis_client import ask_redis
 from lib.worker.shutdown import is_stopping, wait_for_stop
-from suppressions.models import normalize_address
 
 log = logging.getLogger("postrider.suppressions")
 

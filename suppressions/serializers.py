@@ -7,10 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import (
-    AddressField,
     DeletedSerializer,
     EntriesField,
     FieldErrors,
+    RecipientField,
     StrictSerializer,
     UtcDateTimeField,
 )
@@ -30,8 +30,8 @@ class SuppressionRequest:
 class SuppressionInput(StrictSerializer):
     """`email` or `emails`, parsed into a SuppressionRequest. Display names are dropped."""
 
-    email = AddressField(required=False)
-    emails = EntriesField(child=AddressField(), required=False, allow_empty=False, max_length=MAX_ADDRESSES)
+    email = RecipientField(required=False)
+    emails = EntriesField(child=RecipientField(), required=False, allow_empty=False, max_length=MAX_ADDRESSES)
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
         if "email" in data and "emails" in data:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from api.errors import NotFound
+from lib.email_addresses import normalize_address
 from lib.ids import from_uuid, new_id, to_uuid
 from lib.sql import Fragment, run, run_replanned
-from suppressions.models import Suppression, normalize_address
+from suppressions.models import Suppression
 from suppressions.notices import publish_notice
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace

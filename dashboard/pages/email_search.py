@@ -13,6 +13,7 @@ from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, que
 from emails.api.filters import apply_filters
 from emails.models import Email
 from emails.states import EmailStatus
+from lib.email_addresses import normalize_search
 
 NEWEST_EMAILS = 20_000
 # Shorter texts have no trigram: the whole index would be scanned.
@@ -61,7 +62,7 @@ def _search_newest(emails: QuerySet[Email], filters: dict[str, Any], *, start: i
     other_filters = {name: value for name, value in filters.items() if name not in {"search", "tag"}}
     newest = apply_filters(emails, other_filters).values("id", "search_text", "tags")[:NEWEST_EMAILS]
     sql, parameters = newest.query.sql_with_params()
-    search, tag = filters.get("search", "").casefold(), filters.get("tag", "")
+    search, tag = normalize_search(filters.get("search", "")), filters.get("tag", "")
     return _ids(SEARCH_NEWEST.format(newest=sql), [*parameters, search, search, tag, tag, start, PER_PAGE + 1])
 
 

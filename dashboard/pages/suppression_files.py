@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from emails.api.export import FORMULA
-from lib.email_addresses import InvalidAddress, parse_address
+from lib.email_addresses import InvalidAddress, parse_recipient
 
 MAX_BYTES = 1024 * 1024
 MAX_ROWS = 10_000
@@ -63,7 +63,7 @@ def _parse_rows(rows: list[tuple[int, list[str]]]) -> AddressFile:
     for line, row in rest:
         cell = row[column] if column < len(row) else ""
         try:
-            addresses.append(parse_address(_unescape_formula(cell)).spec)
+            addresses.append(parse_recipient(_unescape_formula(cell)).spec)
         except InvalidAddress as error:
             errors.append(_("Line %(line)s: %(error)s") % {"line": line, "error": error})
     return AddressFile(tuple(addresses), tuple(errors[:MAX_ERRORS_SHOWN]), len(errors))

@@ -16,11 +16,13 @@ from delivery.message.encoding import encode_bytes, encode_text
 from delivery.message.errors import UnsafeHeader
 from delivery.message.headers import (
     LINE_ENDS,
+    downgraded_address,
     encoded_address,
     feedback_header,
     filename_parameters,
     folded_list,
     header_with_parameters,
+    international_address,
     link_header,
     text_header,
 )
@@ -114,12 +116,14 @@ class OutgoingMessage:
 
 
 def compose(message: OutgoingMessage) -> bytes:
-    """Return the message in 7 bits with CRLF line ends. Raises UnsafeHeader.
+    """Return the message with CRLF line ends, in 7 bits unless its recipient's address is internationalized.
+
+    Raises UnsafeHeader.
 
     Needs little more memory than the message itself, however large the files are.
     """
     buffer = io.BytesIO()
-    buffer.write(CRLF.join([*_headers(message), ""]).encode("ascii"))
+    buffer.write(CRLF.join([*_headers(message), ""]).encode())
     buffer.writelines(_body(message))
     buffer.write(b"\r\n")
     return buffer.getvalue()
@@ -128,11 +132,11 @@ def compose(message: OutgoingMessage) -> bytes:
 def _headers(message: OutgoingMessage) -> Iterator[str]:
     yield f"From: {encoded_address(message.sender.name, message.sender.spec)}"
     if message.to:
-        yield _mailboxes("To", message.to)
+        yield _recipients("To", message.to, message.recipient)
     if message.cc:
-        yield _mailboxes("Cc", message.cc)
+        yield _recipients("Cc", message.cc, message.recipient)
     if message.reply_to:
-        yield _mailboxes("Reply-To", message.reply_to)
+        yield folded_list("Reply-To", [encoded_address(mailbox.name, mailbox.spec) for mailbox in message.reply_to])
     yield text_header("Subject", message.subject)
     yield f"Date: {format_datetime(message.date.astimezone(UTC))}"
     yield f"Message-ID: {message.message_id}"
@@ -154,8 +158,10 @@ def _custom_headers(message: OutgoingMessage) -> Iterator[tuple[str, str]]:
     yield from message.headers
 
 
-def _mailboxes(name: str, mailboxes: tuple[Mailbox, ...]) -> str:
-    return folded_list(name, [encoded_address(mailbox.name, mailbox.spec) for mailbox in mailboxes])
+def _recipients(name: str, mailboxes: tuple[Mailbox, ...], recipient: str) -> str:
+    """Return the header of visible recipients; only an internationalized recipient gets others in UTF-8."""
+    encode = downgraded_address if recipient.isascii() else international_address
+    return folded_list(name, [encode(mailbox.name, mailbox.spec) for mailbox in mailboxes])
 
 
 def _body(message: OutgoingMessage) -> Iterable[bytes]:

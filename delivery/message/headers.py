@@ -119,9 +119,22 @@ def _continued(octets: list[str]) -> list[str]:
 
 def encoded_address(name: str, spec: str) -> str:
     """Return `name <spec>` with the name quoted or encoded if necessary. Raises UnsafeHeader."""
-    _refuse_line_ends(name + spec)
     if not spec.isascii():
         raise UnsafeHeader("an address must be ASCII here")
+    return international_address(name, spec)
+
+
+def downgraded_address(name: str, spec: str) -> str:
+    """Return encoded_address, or for an internationalized address an empty group that shows it (RFC 6857)."""
+    if spec.isascii():
+        return encoded_address(name, spec)
+    _refuse_line_ends(name + spec)
+    return f"{FOLD.join(_encoded_words(f'{name} <{spec}>' if name else spec))} :;"
+
+
+def international_address(name: str, spec: str) -> str:
+    """Return encoded_address for an address that may be in UTF-8 (RFC 6532)."""
+    _refuse_line_ends(name + spec)
     if not name:
         return spec
     phrase = _phrase(name)

@@ -9,7 +9,7 @@ from typing import Any
 from delivery.message.compose import File
 from emails.accept.insertion import NewEmail, NewRecipient, SharedFields
 from emails.models import Entrance, Recipient
-from lib.email_addresses import Address
+from lib.email_addresses import Address, normalize_address
 
 # A request field and its addr-spec.
 FieldAddress = tuple[str, str]
@@ -139,6 +139,7 @@ def batch_email(batch: BatchDraft, recipient: BatchRecipientDraft, *, subject: s
 
 def _unseen(addresses: Iterable[Address], seen: set[str]) -> Iterator[Address]:
     for address in addresses:
-        if address.spec.lower() not in seen:
-            seen.add(address.spec.lower())
+        key = normalize_address(address.spec)
+        if key not in seen:
+            seen.add(key)
             yield address

@@ -6,6 +6,7 @@ concurrent requests one inserts it; the others wait for that transaction, then r
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -121,7 +122,7 @@ def parse_key_header(raw: str) -> str:
 def _fingerprint(body: Mapping[str, Any], about: str) -> str:
     rest = {name: value for name, value in body.items() if name != BODY_FIELD}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(f"{about}{canonical}".encode()).hexdigest()
+    return hashlib.sha256(unicodedata.normalize("NFC", f"{about}{canonical}").encode()).hexdigest()
 
 
 def _replayed(used: Acceptance, key: IdempotencyKey) -> StoredResponse:

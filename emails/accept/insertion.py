@@ -16,6 +16,7 @@ from delivery.message.compose import File
 from emails import queue_stats
 from emails.models import Attachment, Entrance
 from emails.states import EmailStatus
+from lib.email_addresses import normalize_address
 from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import compose, run_prepared
 from lib.worker.stages import Stage
@@ -243,7 +244,7 @@ def search_text(to: Sequence[str], subject: str) -> str:
 
     Case-folded: lower() depends on the neighbours of a Greek sigma, so a substring might not match.
     """
-    return f"{', '.join(to)}\n{subject}".casefold()
+    return normalize_address(f"{', '.join(to)}\n{subject}")
 
 
 def _recipient_rows(email: NewEmail, number: int) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from api.errors import Problem
 from emails.accept.checks import CheckedEmail
 from emails.accept.drafts import FieldAddress
 from emails.accept.insertion import NewEmail
+from lib.email_addresses import normalize_address
 from suppressions.errors import RecipientSuppressed
-from suppressions.models import normalize_address
 from suppressions.services import SuppressionMatch, find_suppressed
 from workspaces.models import Workspace
 

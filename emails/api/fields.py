@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, EntriesField, TextField
+from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, EntriesField, RecipientField, TextField
 from lib.datetimes import parse_datetime
 from lib.email_addresses import FORBIDDEN, Address
 
@@ -35,7 +35,7 @@ RESERVED_PREFIXES = (
 class AddressListField(EntriesField):
     """One address or a list of addresses."""
 
-    child = AddressField()
+    child = RecipientField()
     default_error_messages = {"not_a_list": "This must be an address or a list of addresses."}
 
     def to_internal_value(self, data: Any) -> list[Address]:
@@ -54,6 +54,8 @@ class RecipientsField(AddressListField):
 @extend_schema_field({"anyOf": [ADDRESS_SCHEMA, ADDRESSES]})
 class ReplyToField(AddressListField):
     """`replyTo`: one address or a list; the error of a single address has no index."""
+
+    child = AddressField()
 
     def to_internal_value(self, data: Any) -> list[Address]:
         return super().to_internal_value(data) if isinstance(data, list) else [self.child.run_validation(data)]

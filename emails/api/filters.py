@@ -14,6 +14,7 @@ from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from emails.api.search import filter_by_text
 from emails.models import Email, Event
 from emails.states import EmailStatus
+from lib.email_addresses import normalize_search
 from webhooks.event_types import TYPE_PREFIX
 
 MAX_SEARCH_LENGTH = 200
@@ -67,7 +68,7 @@ class SearchFilter(FieldFilter):
     """A literal, case-insensitive substring."""
 
     def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
-        return filter_by_text(qs, value.casefold()) if value else qs
+        return filter_by_text(qs, normalize_search(value)) if value else qs
 
 
 class TagFilter(FieldFilter):

@@ -15,6 +15,7 @@ from api.fields import (
     EntriesField,
     FieldErrors,
     ObjectField,
+    RecipientField,
     StrictBooleanField,
     StrictSerializer,
     TextField,
@@ -34,7 +35,7 @@ from emails.api.fields import (
     ReplyToField,
 )
 from emails.errors import TooManyRecipients
-from lib.email_addresses import InvalidAddress, parse_address
+from lib.email_addresses import InvalidAddress, parse_recipient
 
 MAX_BATCH = 500
 MAX_TAGS = 10
@@ -163,7 +164,7 @@ class SendInput(_SharedInput):
 
 
 class BatchRecipientInput(StrictSerializer):
-    to = AddressField()
+    to = RecipientField()
     templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
     metadata = MetadataField(required=False, allow_null=True)
 
@@ -171,7 +172,7 @@ class BatchRecipientInput(StrictSerializer):
     def run_validation(self, data: Any = empty) -> Any:
         if isinstance(data, dict) and {name: type(value) for name, value in data.items()} == PLAIN_RECIPIENT:
             with suppress(InvalidAddress):
-                return {**data, "to": parse_address(data["to"])}
+                return {**data, "to": parse_recipient(data["to"])}
         return super().run_validation(data)
 
 

@@ -12,7 +12,7 @@ from emails.rendered_content import render_stored
 from emails.sending.jobs import SendJob
 from emails.sending.links import click_url, open_url, unsubscribe_url
 from emails.sending.return_path import return_path
-from lib.email_addresses import Address, parse_address, parse_address_list
+from lib.email_addresses import Address, parse_address_list, parse_recipient
 from templates_app.services import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
@@ -98,7 +98,7 @@ def _text_of(html: str) -> str:
 # A sender uses the same address in all its emails.
 @functools.lru_cache(maxsize=256)
 def _mailbox(text: str) -> Mailbox:
-    return _to_mailbox(parse_address(text))
+    return _to_mailbox(parse_recipient(text))
 
 
 @functools.lru_cache(maxsize=256)

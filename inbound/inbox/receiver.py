@@ -56,7 +56,11 @@ async def serve_on(listener: socket.socket) -> None:
 
 def _protocol(store_executor: Executor) -> SMTP:
     return SMTP(
-        CatchAllHandler(store_executor), hostname="inbox.localhost", ident="Postrider inbox", data_size_limit=MAX_BYTES
+        CatchAllHandler(store_executor),
+        hostname="inbox.localhost",
+        ident="Postrider inbox",
+        data_size_limit=MAX_BYTES,
+        enable_SMTPUTF8=True,
     )
 
 

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lib import email_addresses
-from lib.email_addresses import PLAIN, InvalidAddress, parse_address, parse_address_list, quote_name
+from lib.email_addresses import (
+    PLAIN,
+    InvalidAddress,
+    normalize_address,
+    normalize_search,
+    parse_address,
+    parse_address_list,
+    parse_recipient,
+    quote_name,
+)
 
 LOCAL = st.text(alphabet="abzAZ09!#$%&'*+/=?^_`{|}~-.", min_size=1, max_size=70)
 DOMAIN = st.text(alphabet="abzAZ09-.", min_size=1, max_size=80)
@@ -80,3 +89,40 @@ def test_a_hostile_list_is_read_in_linear_time():
         with contextlib.suppress(InvalidAddress):
             parse_address_list(text)
     assert time.perf_counter() - started < 2
+
+
+INTERNATIONAL = "\u7528\u6237@xn--r8jz45g.jp"
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL),
+        ("\u7528\u6237 <\u7528\u6237@\u4f8b\u3048\u3002jp>".replace("\u3002", "."), INTERNATIONAL),
+        ("\u7528\u6237@XN--R8JZ45G.jp", INTERNATIONAL),
+        ("jo\u0308rg@example.com", "j\u00f6rg@example.com"),
+        ("ada@\u4f8b\u3048.jp", "ada@xn--r8jz45g.jp"),
+    ],
+)
+def test_a_recipient_has_one_form_for_all_spellings(text, spec):
+    assert parse_recipient(text).spec == spec
+
+
+@pytest.mark.parametrize("text", ["\u7528" * 22 + "@example.com", "\u7528 \u6237@example.com", "\u202ea@example.com"])
+def test_an_invalid_international_address_is_refused(text):
+    with pytest.raises(InvalidAddress):
+        parse_recipient(text)
+
+
+def test_only_recipients_may_be_international():
+    with pytest.raises(InvalidAddress, match="only recipients"):
+        parse_address("\u7528\u6237@example.com")
+
+
+def test_addresses_are_compared_without_case_in_every_script():
+    assert normalize_address("J\u00d6RG@example.com") == normalize_address("j\u00f6rg@example.com")
+
+
+@pytest.mark.parametrize("text", ["\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL, "\u6237@xn--", "\u7528"])
+def test_a_search_finds_the_stored_form(text):
+    assert normalize_search(text) in normalize_address(INTERNATIONAL)

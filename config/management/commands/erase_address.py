@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from emails.upkeep.erasure import erase_emails
 from inbound.inbox.retention import erase_mail
 from inbound.queue import erase_reports
-from lib.email_addresses import InvalidAddress, parse_address
+from lib.email_addresses import InvalidAddress, parse_recipient
 from system_mail import queue as system_mail
 
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, address: str, **options: Any) -> None:
         try:
-            spec = parse_address(address).spec
+            spec = parse_recipient(address).spec
         except InvalidAddress as error:
             raise CommandError(f"{address!r} is not an email address.") from error
         erased = erase_emails(spec)

@@ -19,7 +19,8 @@ def mail_command(message: OutgoingMessage, *, size: int, extensions: Mapping[str
     if "SIZE" in extensions:
         command += f" SIZE={size}"
     if not (message.recipient + message.return_path).isascii():
-        command += " SMTPUTF8"
+        # The headers are in UTF-8, too. RFC 6531, section 3.1: a host that offers SMTPUTF8 offers 8BITMIME.
+        command += " SMTPUTF8 BODY=8BITMIME"
     if "DSN" in extensions:
         # Each recipient has a separate return path, so it identifies the envelope as well.
         envid = _xtext(message.return_path)
@@ -30,8 +31,10 @@ def mail_command(message: OutgoingMessage, *, size: int, extensions: Mapping[str
 def rcpt_command(message: OutgoingMessage, *, notify: str, extensions: Mapping[str, str]) -> bytes:
     """Return RCPT TO. notify: the DSNs (RFC 3461, section 4.1) to request. Raises UnsafeAddress."""
     command = f"RCPT TO:<{_safe(message.recipient)}>"
-    if "DSN" in extensions and message.recipient.isascii():
-        command += f" NOTIFY={notify} ORCPT=rfc822;{_xtext(message.recipient)}"
+    if "DSN" in extensions:
+        command += f" NOTIFY={notify}"
+        # RFC 3461, section 4.2: an original recipient is ASCII.
+        command += f" ORCPT=rfc822;{_xtext(message.recipient)}" if message.recipient.isascii() else ""
     return f"{command}\r\n".encode()
 
 

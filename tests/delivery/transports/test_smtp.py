@@ -337,7 +337,7 @@ class TestParameters:
                 outcome = await relay(server).deliver(message, lease=LEASE)
                 if extensions:
                     assert outcome.status is DeliveryStatus.SENT
-                    assert server.said("MAIL")[0].endswith(" SMTPUTF8")
+                    assert server.said("MAIL")[0].endswith(" SMTPUTF8 BODY=8BITMIME")
                     return
                 assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.SMTPUTF8_REQUIRED)
                 assert outcome.reply.enhanced_code == "5.6.7"
