@@ -4,6 +4,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
+from django.core.checks import register
 from django.db import connections
 from django.db.models.signals import pre_migrate
 
@@ -14,7 +15,10 @@ class ProjectConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
+        from config.app_keys import check_app_keys  # noqa: PLC0415 - reads models
+
         checks.register_checks()
+        register(check_app_keys, "app_keys")
         pre_migrate.connect(lift_statement_timeout, sender=self)
 
 

@@ -96,6 +96,12 @@ def when_ready(server: Any) -> None:
     log.info("web is ready", extra={"data": {"address": bind, "processes": workers}})
 
 
+def post_worker_init(worker: Any) -> None:
+    from config.app_keys import warn_of_missing_keys  # noqa: PLC0415 - the application is loaded by now
+
+    warn_of_missing_keys()
+
+
 def limit_stalls(listener: socket.socket) -> None:
     """Accept a connection when its first bytes arrive, and end its reads and writes after STALLED_SECONDS."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):

@@ -15,6 +15,7 @@ from celery.signals import celeryd_after_setup, task_prerun, worker_ready, worke
 from django.conf import settings
 from django.db import close_old_connections
 
+from config.app_keys import warn_of_missing_keys
 from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start
@@ -74,6 +75,7 @@ def queue_processors() -> list[QueueProcessor[Any, Any]]:
 def start(**_: Any) -> None:
     """Start the timers before the broker connects, so that emails are sent while Redis is down."""
     refuse_unsafe_start()
+    warn_of_missing_keys()
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)

@@ -120,7 +120,7 @@ class SubmissionSMTP(LimitedSMTP):
     def keep(self) -> None:
         """Let the session of a signed-in client continue, as one with a recipient does."""
         assert self._deadline is not None
-        self._has_recipient = True
+        self.establish()
         self._deadline.cancel()
         self._deadline = self.loop.call_later(SIGNED_IN_SECONDS, self.end, "421 4.4.2 Session time limit reached")
 

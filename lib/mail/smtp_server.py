@@ -119,7 +119,7 @@ class LimitedSMTP(SMTP):
         self._limiter = limiter
         self._deadline: asyncio.TimerHandle | None = None
         self._rcpt_deadline: asyncio.TimerHandle | None = None
-        self._has_recipient = False
+        self._is_established = False
         self._active_at = time.monotonic()
         self._ends_in_cr = False
         self._reset_budget()
@@ -130,7 +130,7 @@ class LimitedSMTP(SMTP):
 
     @property
     def can_end_for_others(self) -> bool:
-        return not self._has_recipient or self.idle_seconds > self._limits.crowded_idle_seconds
+        return not self._is_established or self.idle_seconds > self._limits.crowded_idle_seconds
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # STARTTLS calls this again for the same session, which is already counted.
@@ -170,7 +170,8 @@ class LimitedSMTP(SMTP):
 
     async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
         await super().smtp_RCPT(arg)
-        self._has_recipient |= bool(self.envelope and self.envelope.rcpt_tos)
+        if self.envelope and self.envelope.rcpt_tos:
+            self.establish()
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
         self._reset_budget()
@@ -211,8 +212,12 @@ class LimitedSMTP(SMTP):
         self._ends_in_cr = chunk.endswith(b"\r")
         return BARE_LINE_END.search(chunk[:-1] if self._ends_in_cr else chunk) is not None
 
+    def establish(self) -> None:
+        """Keep the session beyond rcpt_seconds, and prefer it to sessions without a recipient."""
+        self._is_established = True
+
     def _end_without_recipient(self) -> None:
-        if not self._has_recipient:
+        if not self._is_established:
             self.end("421 4.4.2 No recipient within the time limit")
 
     def end(self, status: str) -> None:

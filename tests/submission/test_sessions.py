@@ -320,6 +320,13 @@ class TestLimits:
             assert stranger.read_all().startswith("421")
             assert client.noop()[0] == 250
 
+    def test_a_session_that_has_signed_in_may_wait_before_it_sends(self, workspace, settings):
+        limits = replace(session_limits(), rcpt_seconds=0.5)
+        server = run_submission(settings, key=make_key(workspace), limits=limits)
+        with server as port, port.open_session() as stranger, port.client() as client:
+            assert stranger.read_all().startswith("421")
+            assert client.noop()[0] == 250
+
     def test_refused_recipients_end_the_session(self, workspace, settings):
         limits = replace(session_limits(), refusals=10)
         with run_submission(settings, key=make_key(workspace), limits=limits) as port, port.client() as client:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DEFAULT_DB_ALIAS, connection
 
 from inbound.receiver import serve
 
@@ -15,6 +16,8 @@ class Command(BaseCommand):
     help = "Receive delivery reports and complaints over SMTP, at the return paths of sent email."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
+        connection.close()
         self.stdout.write(f"Listening for reports on {settings.INBOUND_HOST}:{settings.INBOUND_PORT}.")
         try:
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):

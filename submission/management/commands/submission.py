@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DEFAULT_DB_ALIAS, connection
 
 from lib.forking import fork_programs
 from submission.server import Listener, open_listeners, run_server
@@ -17,6 +18,9 @@ class Command(BaseCommand):
     help = "Accept email over SMTP from programs with an API key."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
+        # A fork must not share it.
+        connection.close()
         listeners = require_listeners()
         addresses = ", ".join(f"{settings.SUBMISSION_HOST}:{one.socket.getsockname()[1]}" for one in listeners)
         self.stdout.write(f"Accepting email on {addresses}.")
