@@ -141,7 +141,10 @@ def complete_document(result: Schema, generator: Any, request: Any, public: bool
     }
     components["headers"]["X-Request-Id"]["required"] = True
     components["schemas"].update(_problem_schemas())
-    components["examples"] = {code: _example(problem) for code, problem in documented_problems().items()}
+    components["examples"] = {
+        code: {"summary": problem.title, "value": problem_example(problem)}
+        for code, problem in documented_problems().items()
+    }
     return result
 
 
@@ -235,10 +238,6 @@ def _schema_of(example: Any) -> Schema:
     if isinstance(example, int):
         return {"type": "integer"}
     return {"type": "string", "format": "date-time"} if parse_datetime(example) else {"type": "string"}
-
-
-def _example(problem: type[Problem]) -> Schema:
-    return {"summary": problem.title, "value": problem_example(problem)}
 
 
 def problem_example(problem: type[Problem]) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class ResponseDescription:
 
     @property
     def openapi(self) -> OpenApiResponse:
-        return OpenApiResponse(self.shape, self.description, _examples(self.examples))
+        examples = [OpenApiExample(title, value) for title, value in self.examples.items()]
+        return OpenApiResponse(self.shape, self.description, examples)
 
 
 def response(shape: Any, description: str, example: Any = None, *, status: int = 200, **options: Any) -> Any:
@@ -183,7 +184,3 @@ def _paging(limit: int) -> list[OpenApiParameter]:
             ),
         )
     ]
-
-
-def _examples(values: Mapping[str, Any]) -> list[OpenApiExample]:
-    return [OpenApiExample(title, value) for title, value in values.items()]

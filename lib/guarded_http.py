@@ -80,8 +80,8 @@ def parse_target(text: str, *, rules: UrlRules) -> Target:
         raise UrlRefused("The host of the URL is invalid.")
     host = rules.guard.check_host(authority["host"])
     port = int(authority["port"] or DEFAULT_PORTS[scheme])
-    if not _is_port_open(port, rules=rules):
-        raise UrlRefused(f"Port {port} is not allowed; use {_listed(rules.ports)}.")
+    if port not in rules.ports and not (rules.guard.allow_private and 0 < port < 65_536):
+        raise UrlRefused(f"Port {port} is not allowed; use {' or '.join(map(str, sorted(rules.ports)))}.")
     host_text = f"[{host}]" if isinstance(host, IPv6Address) else str(host)
     path = rest if rest.startswith("/") else f"/{rest}"
     return Target(URL(f"{scheme}://{host_text}:{port}{path}", encoded=True), host)
@@ -94,14 +94,6 @@ def _check_parts(scheme: str, authority: str, rest: str, *, rules: UrlRules) -> 
         raise UrlRefused("The URL must not contain a user name or password.")
     if "#" in rest or "\\" in rest:
         raise UrlRefused("The URL must not contain a fragment or backslash.")
-
-
-def _is_port_open(port: int, *, rules: UrlRules) -> bool:
-    return port in rules.ports or (rules.guard.allow_private and 0 < port < 65_536)
-
-
-def _listed(ports: tuple[int, ...]) -> str:
-    return " or ".join(map(str, sorted(ports)))
 
 
 class CheckedResolver(AbstractResolver):

@@ -38,7 +38,7 @@ def begin_enrolment(user: User) -> bytes:
     """
     factor = SecondFactor.objects.filter(user=user).first()
     if factor is None:
-        sealed = seal(secrets.token_bytes(SECRET_BYTES), purpose=SEAL_PURPOSE, row=_row(user))
+        sealed = seal(secrets.token_bytes(SECRET_BYTES), purpose=SEAL_PURPOSE, row=str(user.pk))
         factor, _ = SecondFactor.objects.get_or_create(user=user, defaults={"sealed_secret": sealed})
     return _secret(factor)
 
@@ -135,7 +135,3 @@ def _hash(text: str, *, pepper_id: str) -> str:
 
 def _secret(factor: SecondFactor) -> bytes:
     return unseal(factor.sealed_secret, purpose=SEAL_PURPOSE, row=str(factor.pk))
-
-
-def _row(user: User) -> str:
-    return str(user.pk)

@@ -47,7 +47,7 @@ If this was you, no action is needed. If it was not, reset your password now:
 
 
 def send_invitation(invitation: Invitation) -> None:
-    workspace = _one_line(invitation.workspace.name)
+    workspace = " ".join(invitation.workspace.name.split())
     text = str(INVITATION).format(
         by=invitation.invited_by or gettext("A workspace owner"),
         workspace=workspace,
@@ -90,7 +90,3 @@ def send_security_notice(user: User, *, change: str) -> None:
 def link(name: str, **query: str) -> str:
     url = f"{settings.PUBLIC_URL}{reverse(f'dashboard:{name}')}"
     return f"{url}?{urlencode(query)}" if query else url
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +81,7 @@ class EmailSection(ScopedAdmin):
             listing=listing,
             total=count_emails(current_workspace(request).id, filters),
             query=request.GET,
-            errors=_error_texts(form.errors),
+            errors=[str(error) for errors in form.errors.values() for error in errors],
             is_filtered=any(request.GET.get(name) for name in FILTERS),
             tones=EMAIL_TONES,
         )
@@ -139,10 +138,6 @@ class EmailSection(ScopedAdmin):
         if try_action(request, lambda: cancel_email(email)):
             messages.success(request, _("The email was cancelled."))
         return redirect(back)
-
-
-def _error_texts(errors: Mapping[str, Any]) -> list[str]:
-    return [str(error) for field_errors in errors.values() for error in field_errors]
 
 
 def _recipient_row(recipient: Recipient) -> RecipientRow:

@@ -28,7 +28,8 @@ class ApiForm(forms.Form):
         if serializer.is_valid():
             self.values = serializer.validated_data
         else:
-            self._add_errors(serializer.errors)
+            for name, errors in dict(serializer.errors).items():
+                self.add_error(self._form_field(name), _flatten(errors))
         return cleaned
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
@@ -45,10 +46,6 @@ class ApiForm(forms.Form):
                 self._form_field(problem.members.get("field") or errors[0].get("field")), problem_message(problem)
             )
             return None
-
-    def _add_errors(self, errors: Any) -> None:
-        for name, messages in errors.items():
-            self.add_error(self._form_field(name), _flatten(messages))
 
     def _form_field(self, wire_name: str | None) -> str | None:
         return next((name for name, wire in self.wire_names.items() if wire == wire_name), None)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from emails.api.export import COLUMNS
+
 ID = "0Uf7m2kQ9VxHc3NwZrTb4L"
 OTHER_ID = "0Uf7m2kQ8JsDp6YeGiUa1X"
 TEMPLATE_ID = "tpl_0Uf7mB5hJ8kLpQsVxZaWcE"
@@ -148,29 +150,10 @@ RESCHEDULED = {
     "createdAt": CREATED_AT,
     "scheduledFor": "2026-11-25T07:00:00.000Z",
 }
-CSV_ROWS = (
-    (
-        *(
-            "id",
-            "to",
-            "cc",
-            "bcc",
-            "from",
-            "replyTo",
-            "subject",
-            "status",
-            "tags",
-            "createdAt",
-            "scheduledFor",
-            "sentAt",
-        ),
-        *("deliveredAt", "errorMessage", "retryCount", "metadata"),
-    ),
-    (
-        *(ID, "ada@example.com", "", "", FROM, "", "Your order 1042", "delivered", "order", CREATED_AT, ""),
-        *("2026-11-20T08:30:00.967Z", "2026-11-20T08:30:01.204Z", "", "0", '{""orderId"": 1042}'),
-    ),
+CSV_ROW = (
+    *(ID, "ada@example.com", "", "", FROM, "", "Your order 1042", "delivered", "order", CREATED_AT, ""),
+    *("2026-11-20T08:30:00.967Z", "2026-11-20T08:30:01.204Z", "", "0", '{""orderId"": 1042}'),
 )
-CSV = "".join(",".join(f'"{cell}"' for cell in row) + "\r\n" for row in CSV_ROWS)
+CSV = "".join(",".join(f'"{cell}"' for cell in row) + "\r\n" for row in (COLUMNS, CSV_ROW))
 
 STATS = {"waiting": 12, "active": 4, "delayed": 250, "completed": 48_211, "failed": 96, "paused": 0}

@@ -23,7 +23,8 @@ class EmailPagination(PagePagination):
         if any(values[name] for name in ("event", "tag", "from", "to")):
             self.total = queryset.order_by().count()
         else:
-            self.total = _counter_total(view.workspace.id, values["status"])
+            keys = [f"status.{status}" for status in values["status"] or EmailStatus.values]
+            self.total = counters.total(view.workspace.id, keys=keys)
         return list(queryset[self.slice]) if self.start < self.total else []
 
     def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:
@@ -38,7 +39,3 @@ class EmailPagination(PagePagination):
             cursor.execute(page, [*parameters, self.start, self.limit])
             self.total, ids = cursor.fetchone()
         return list(emails.filter(id__in=ids)) if ids else []
-
-
-def _counter_total(workspace_id: str, statuses: list[str] | None) -> int:
-    return counters.total(workspace_id, keys=[f"status.{status}" for status in statuses or EmailStatus.values])

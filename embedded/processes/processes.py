@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,20 @@ class StoppableProcess:
     def of_child(cls, process: "subprocess.Popen[bytes]", stop_sequence: StopSequence) -> Self:
         """Return a child of this process, which leads a process group."""
         return cls(process.pid, stop_sequence, True, lambda: process.poll() is not None)
+
+    def stop(self, is_urgent: Callable[[], bool]) -> None:
+        """Send the signals of the stop sequence until the process has exited."""
+        for number, seconds in self.stop_sequence:
+            if self.has_exited():
+                break
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, number)
+            wait_until(lambda: self.has_exited() or is_urgent(), seconds=seconds)
+            wait_until(self.has_exited, seconds=min(seconds, URGENT_STEP_SECONDS) if is_urgent() else 0)
+        # Children must not outlive the process.
+        if self.leads_group:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
 
 def start_in_session(
@@ -111,44 +126,8 @@ def stop_processes(processes: Iterable[StoppableProcess], *, is_urgent: Callable
 
     is_urgent: polled; once true, no step of a stop sequence takes longer than a second.
     """
-    remaining = [_StopProgress(process) for process in processes]
-    while remaining:
-        remaining = [progress for progress in remaining if progress.advance(is_urgent=is_urgent())]
-        time.sleep(0.02)
-
-
-class _StopProgress:
-    """The position of one process in its stop sequence."""
-
-    def __init__(self, process: StoppableProcess) -> None:
-        self.process = process
-        self.steps = iter(process.stop_sequence)
-        self.step_deadline = 0.0
-
-    def advance(self, *, is_urgent: bool) -> bool:
-        if self.process.has_exited():
-            self._kill_group()
-            return False
-        if is_urgent:
-            self.step_deadline = min(self.step_deadline, time.monotonic() + URGENT_STEP_SECONDS)
-        if time.monotonic() < self.step_deadline:
-            return True
-        step = next(self.steps, None)
-        if step is None:
-            return False
-        number, seconds = step
-        self.step_deadline = time.monotonic() + seconds
-        self._send(number)
-        return True
-
-    def _send(self, number: signal.Signals) -> None:
-        if number == signal.SIGKILL:
-            self._kill_group()
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(self.process.pid, number)
-
-    def _kill_group(self) -> None:
-        # Children must not outlive the process.
-        if self.process.leads_group:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+    threads = [threading.Thread(target=process.stop, args=[is_urgent]) for process in processes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

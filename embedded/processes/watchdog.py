@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,48 +65,33 @@ class Watchdog:
                 self._process.stdin.flush()
 
 
-@dataclass
-class Cleanup:
-    """The processes to stop and the paths to remove when the launcher has exited."""
-
-    processes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    paths: list[Path] = field(default_factory=list)
-
-    def register(self, message: dict[str, Any]) -> None:
-        """Apply one message from the launcher."""
-        if message["action"] == "watch":
-            self.processes[message["pid"]] = message
-        elif message["action"] == "unwatch":
-            self.processes.pop(message["pid"], None)
-        else:
-            self.paths.append(Path(message["path"]))
-
-    def run(self) -> None:
-        """Stop all processes, stage by stage, and remove the registered paths."""
-        for stage in sorted({message["stage"] for message in self.processes.values()}):
-            in_stage = [message for message in self.processes.values() if message["stage"] == stage]
-            stop_processes(_stoppable(message) for message in in_stage)
-        for path in self.paths:
-            remove_temporary_directory(path) if path.is_dir() else path.unlink(missing_ok=True)
+def main() -> None:
+    """Read messages until the launcher has exited, then stop its processes stage by stage and remove its files."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    processes: dict[int, dict[str, Any]] = {}
+    paths: list[Path] = []
+    for line in sys.stdin:
+        # The last line is incomplete if the launcher was killed while writing it.
+        with suppress(ValueError):
+            message = json.loads(line)
+            if message["action"] == "watch":
+                processes[message["pid"]] = message
+            elif message["action"] == "unwatch":
+                processes.pop(message["pid"], None)
+            else:
+                paths.append(Path(message["path"]))
+    os.chdir("/")
+    for stage in sorted({message["stage"] for message in processes.values()}):
+        stop_processes(_stoppable(message) for message in processes.values() if message["stage"] == stage)
+    for path in paths:
+        remove_temporary_directory(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _stoppable(message: dict[str, Any]) -> StoppableProcess:
     stop_sequence = tuple((signal.Signals(number), seconds) for number, seconds in message["stop_sequence"])
     pid = message["pid"]
     return StoppableProcess(pid, stop_sequence, message["leads_group"], partial(has_exited, pid))
-
-
-def main() -> None:
-    """Read messages until the launcher has exited, then clean up."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    cleanup = Cleanup()
-    for line in sys.stdin:
-        # The last line is incomplete if the launcher was killed while writing it.
-        with suppress(ValueError):
-            cleanup.register(json.loads(line))
-    os.chdir("/")
-    cleanup.run()
 
 
 if __name__ == "__main__":

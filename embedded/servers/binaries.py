@@ -139,7 +139,8 @@ def _copy(root: Path, *, key_file: Path, server_directory: Path) -> Path:
     key = hashlib.sha256(f"{key_file}{status.st_size}{status.st_mtime_ns}".encode()).hexdigest()[:12]
     target = server_directory / "programs" / f"{root.name}-{key}"
     if not target.exists():
-        _remove_older(target)
+        for older in target.parent.glob(f"{root.name}-*"):
+            shutil.rmtree(older, ignore_errors=True)
         unfinished = target.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         for part in (root, root.with_name(f"{root.name}.libs")):
@@ -148,11 +149,6 @@ def _copy(root: Path, *, key_file: Path, server_directory: Path) -> Path:
         _make_readable(unfinished)
         unfinished.rename(target)
     return target / root.name
-
-
-def _remove_older(target: Path) -> None:
-    for old in target.parent.glob(f"{target.name.rpartition('-')[0]}-*"):
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _make_readable(target: Path) -> None:

@@ -12,7 +12,7 @@ Rules for values:
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -169,7 +169,7 @@ class _Renderer:
             self.write_block(node.when_empty, scope)
             return
         last = len(value) - 1
-        for index, (key, item) in enumerate(_entries(value)):
+        for index, (key, item) in enumerate(value.items() if isinstance(value, dict) else enumerate(value)):
             loop = {"this": item, "@index": index, "@first": index == 0, "@last": index == last, "@key": key}
             self.write_block(node.body, _Scope(item if isinstance(item, dict) else {}, loop, scope))
 
@@ -208,10 +208,6 @@ def _child(value: Any, segment: str) -> Any:
     if isinstance(value, list) and segment.isdigit() and int(segment) < len(value):
         return value[int(segment)]
     return MISSING
-
-
-def _entries(value: list[Any] | dict[str, Any]) -> Iterable[tuple[Any, Any]]:
-    return value.items() if isinstance(value, dict) else enumerate(value)
 
 
 def _text_of(value: Any) -> str:

@@ -108,13 +108,12 @@ def _wait(failed: Sequence[AttemptResult]) -> set[UUID]:
     if not waits:
         return set()
     deliveries = [result.claim.key for result, _ in waits]
-    seconds = [max(delay, _retry_after(result.attempt)).total_seconds() for result, delay in waits]
+    seconds = [
+        max(delay, min(result.attempt.retry_after or timedelta(), MAX_RETRY_AFTER)).total_seconds()
+        for result, delay in waits
+    ]
     least_seconds = [delay.total_seconds() / 2 for _, delay in waits]
     return {key for (key,) in run(WAIT, [deliveries, seconds, least_seconds])}
-
-
-def _retry_after(attempt: PostAttempt) -> timedelta:
-    return min(attempt.retry_after or timedelta(), MAX_RETRY_AFTER)
 
 
 def _row(result: AttemptResult, waiting: set[UUID]) -> dict[str, Any]:

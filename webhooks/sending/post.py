@@ -89,7 +89,8 @@ class Poster:
                 target = await self._open().check(url)
                 status_code, answer, retry_after = await self._exchange(target, body, headers)
         except (TargetRefused, NoAddress, DnsError, aiohttp.ClientError, OSError, ValueError) as error:
-            return PostAttempt(None, _error_code(error), None, time.monotonic() - started)
+            code = next(code for kind, code in FAILURES if isinstance(error, kind))
+            return PostAttempt(None, code, None, time.monotonic() - started)
         return PostAttempt(status_code, _status_error(status_code), answer, time.monotonic() - started, retry_after)
 
     async def close(self) -> None:
@@ -129,10 +130,6 @@ def _status_error(status_code: int) -> str:
     if 200 <= status_code < 300:
         return ""
     return "redirect" if 300 <= status_code < 400 else "status"
-
-
-def _error_code(error: BaseException) -> str:
-    return next(code for kind, code in FAILURES if isinstance(error, kind))
 
 
 def read_retry_after(headers: CIMultiDictProxy[str]) -> timedelta | None:

@@ -21,7 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--repair", action="store_true", help="correct the counters that differ")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ids = [options["workspace"]] if options["workspace"] else _all_workspace_ids()
+        every = Workspace.objects.order_by("id").values_list("id", flat=True)
+        ids = [options["workspace"]] if options["workspace"] else list(every)
         reconcile = _repair if options["repair"] else _compare
         count = 0
         for line in (line for workspace_id in ids for line in reconcile(workspace_id)):
@@ -30,10 +31,6 @@ class Command(BaseCommand):
         if count and not options["repair"]:
             raise CommandError(f"{count} counters differ. Run with --repair to correct them.")
         self.stdout.write(f"{count} counters corrected." if count else "All counters match.")
-
-
-def _all_workspace_ids() -> list[str]:
-    return list(Workspace.objects.order_by("id").values_list("id", flat=True))
 
 
 def _workspace_id(text: str) -> str:
