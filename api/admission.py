@@ -18,6 +18,7 @@ from api.exception_handler import problem_http_response
 # Offset of tcpi_last_data_recv in Linux' struct tcp_info: milliseconds since the last bytes arrived.
 LAST_DATA_OFFSET = 52
 CHUNK_BYTES = 65_536
+API_PREFIXES = ("/v1/", "/compat/")
 
 
 def waited_seconds(connection: socket.socket | None) -> float:
@@ -39,13 +40,13 @@ def waited_seconds(connection: socket.socket | None) -> float:
 
 
 class AdmissionMiddleware:
-    """Limits the wait of requests to /v1; clicks, health checks and dashboard pages are few and always served."""
+    """Limits the wait of API requests; clicks, health checks and dashboard pages are few and always served."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith("/v1/"):
+        if not request.path_info.startswith(API_PREFIXES):
             return self.get_response(request)
         waited = waited_seconds(request.META.get("gunicorn.socket"))
         if waited * 1000 <= settings.WEB_MAX_WAIT_MS:

@@ -62,11 +62,17 @@ def check_body_headers(request: Request, *, max_bytes: int) -> None:
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises InvalidJson for all input listed in docs/specification.md, Errors."""
+    value = parse_json(body)
+    if not isinstance(value, dict):
+        raise InvalidJson("The body must be a JSON object.")
+    return value
+
+
+def parse_json(body: bytes) -> Any:
+    """Parse any JSON value. Raises InvalidJson like parse_object."""
     _refuse_too_many_values(body)
     _refuse_too_wide(body)
     value = _parse(body)
-    if not isinstance(value, dict):
-        raise InvalidJson("The body must be a JSON object.")
     for text in _strings(value):
         if "\0" in text:
             raise InvalidJson("A string contains a NUL character (\\u0000); remove it.")

@@ -121,6 +121,15 @@ def string_list(name: str, default: Sequence[str] = ()) -> list[str]:
     return [entry.strip() for entry in text(name).split(",") if entry.strip()] or list(default)
 
 
+def choices(name: str, *, options: Sequence[str]) -> list[str]:
+    """Read a comma-separated list of options."""
+    raw = string_list(name)
+    if set(raw) <= set(options):
+        return raw
+    problems.append(f"{name} must be a comma-separated list of {', '.join(options)}, not {text(name)!r}.")
+    return []
+
+
 def seconds(name: str, default: Sequence[int]) -> list[int]:
     """Read a comma-separated list of whole seconds, each from 0 to 30 days."""
     _declare(name, ",".join(map(str, default)), "a comma-separated list of whole seconds")

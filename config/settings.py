@@ -39,6 +39,8 @@ BOUNCE_PAUSE_PERCENT = env.percent("BOUNCE_PAUSE_PERCENT", "10" if UNTRUSTED_SIG
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 # A request that has waited longer is rejected with 503 (docs/decisions/0062).
 WEB_MAX_WAIT_MS = env.integer("WEB_MAX_WAIT_MS", 1000, low=50, high=60_000)
+# Dialects whose paths also work without /compat/<name> (compat.root).
+COMPAT_AT_ROOT = env.choices("COMPAT_AT_ROOT", options=["resend", "postmark", "sendgrid"])
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
@@ -158,6 +160,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "compat.root.CompatAtRootMiddleware",
     "api.request_ids.RequestIdMiddleware",
     "api.admission.AdmissionMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -98,7 +98,12 @@ def normalize_search(text: str) -> str:
 
 def parse_address_list(text: str) -> list[Address]:
     """Parse addresses separated by commas; a comma in a quoted name separates nothing. Raises InvalidAddress."""
-    return [parse_address(part) for part in ITEM.findall(text) if part.strip()]
+    return [parse_address(part) for part in split_address_list(text)]
+
+
+def split_address_list(text: str) -> list[str]:
+    """Return the unparsed addresses of a list separated by commas."""
+    return [part.strip() for part in ITEM.findall(text) if part.strip()]
 
 
 def quote_name(name: str) -> str:

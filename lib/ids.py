@@ -5,6 +5,7 @@ is 22 characters of base 62, after the prefix of its type, if any. See docs/deci
 """
 
 import functools
+import re
 import secrets
 import time
 import uuid
@@ -16,6 +17,7 @@ CACHE_SIZE = 8192
 _PAIRS = [high + low for high in ALPHABET for low in ALPHABET]
 _VALUES = {character: value for value, character in enumerate(ALPHABET)}
 _LIMIT = 1 << 128
+UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class InvalidId(ValueError):
@@ -54,6 +56,16 @@ def to_uuid(text: str, *, prefix: str = "") -> uuid.UUID:
 @functools.lru_cache(maxsize=CACHE_SIZE)
 def from_uuid(value: uuid.UUID, *, prefix: str = "") -> str:
     return prefix + base62(value.int, length=LENGTH)
+
+
+def uuid_text(text: str, *, prefix: str = "") -> str:
+    """Return an id as a UUID: the spelling of the compatibility endpoints."""
+    return str(to_uuid(text, prefix=prefix))
+
+
+def from_any_spelling(text: str, *, prefix: str = "") -> str:
+    """Return the id written as a UUID; any other text unchanged."""
+    return from_uuid(uuid.UUID(text), prefix=prefix) if UUID_TEXT.fullmatch(text) else text
 
 
 def base62(number: int, *, length: int) -> str:

@@ -115,6 +115,16 @@ def delete_suppression(suppression: Suppression) -> None:
     record_action(suppression.workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 
 
+@transaction.atomic
+def delete_suppressions(workspace: Workspace, *, addresses: Sequence[str]) -> None:
+    """Delete the suppressions of addresses; addresses that are not suppressed are ignored."""
+    rows = workspace.suppressions.filter(address_key__in=[normalize_address(address) for address in addresses])
+    removed = list(rows.select_for_update().values_list("id", "email"))
+    rows.filter(id__in=[suppression_id for suppression_id, _ in removed]).delete()
+    for _, email in removed:
+        record_action(workspace, AuditAction.SUPPRESSION_REMOVED, about=email)
+
+
 def find_suppressed(workspace_id: str, addresses: Collection[str]) -> dict[str, SuppressionMatch]:
     """Return the suppressions of the given addresses in a workspace, by normalized address, in one query."""
     find = suppressed_fragment(workspace_id, addresses)

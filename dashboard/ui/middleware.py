@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
+from api.admission import API_PREFIXES
 from api.exception_handler import too_large
 
-API_PREFIX = "/v1/"
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
 # The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028).
 UNSUBSCRIBE_PREFIX = "/u/"
@@ -39,11 +39,11 @@ class _Middleware:
 class PageBodyMiddleware(_Middleware):
     """Refuses large bodies before the CSRF check reads them, and drops NUL from queries.
 
-    /v1 has limits for each operation (api.parser). PostgreSQL cannot compare a text with NUL.
+    The API has limits for each operation (api.parser). PostgreSQL cannot compare a text with NUL.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.startswith((API_PREFIX, UNSUBSCRIBE_PREFIX)):
+        if request.path_info.startswith((*API_PREFIXES, UNSUBSCRIBE_PREFIX)):
             return self.get_response(request)
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > MAX_PAGE_BODY_BYTES:
@@ -54,7 +54,7 @@ class PageBodyMiddleware(_Middleware):
 
 class _PagesOnly(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> Any:
-        return self.get_response(request) if request.path_info.startswith(API_PREFIX) else super().__call__(request)
+        return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
 
 
 class PageSessionMiddleware(_PagesOnly, SessionMiddleware):

@@ -66,8 +66,23 @@ def read_key(request: Request, *, operation: str, about: str = "") -> Idempotenc
     if text is None:
         return None
     return IdempotencyKey(
-        text=text, operation=operation, fingerprint=_fingerprint(body, about), is_strict=in_header is not None
+        text=text,
+        operation=operation,
+        fingerprint=_fingerprint_without_key(body, about),
+        is_strict=in_header is not None,
     )
+
+
+def read_header_key(request: Request, *, operation: str, about: str = "") -> IdempotencyKey | None:
+    """Return the idempotency key of a request without a key in its body; any JSON body.
+
+    Raises InvalidIdempotencyKey.
+    """
+    text = _header(request)
+    if text is None:
+        return None
+    fingerprint = _fingerprint(request.data, about)
+    return IdempotencyKey(text=text, operation=operation, fingerprint=fingerprint, is_strict=True)
 
 
 def find_response(workspace: Workspace, key: IdempotencyKey | None) -> StoredResponse | None:
@@ -119,9 +134,12 @@ def parse_key_header(raw: str) -> str:
     return text
 
 
-def _fingerprint(body: Mapping[str, Any], about: str) -> str:
-    rest = {name: value for name, value in body.items() if name != BODY_FIELD}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def _fingerprint_without_key(body: Mapping[str, Any], about: str) -> str:
+    return _fingerprint({name: value for name, value in body.items() if name != BODY_FIELD}, about)
+
+
+def _fingerprint(body: Any, about: str) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(unicodedata.normalize("NFC", f"{about}{canonical}").encode()).hexdigest()
 
 

@@ -71,6 +71,11 @@ def check_email(workspace: Workspace, *, draft: Draft) -> CheckedEmail:
     return checked
 
 
+def check_emails(workspace: Workspace, *, drafts: Sequence[Draft | Problem]) -> None:
+    """Run the checks of accept_emails except suppressions and quota; write nothing. Raises the first problem."""
+    _raise_first(check_drafts(workspace, drafts))
+
+
 def accept_emails(
     workspace: Workspace,
     *,

@@ -106,7 +106,7 @@ def test_500_emails_take_as_many_statements_as_10(workspace):
 class TestProblems:
     def test_an_email_with_a_problem_leaves_the_others_accepted(self, workspace):
         foreign = draft(sender=parse_address("hi@elsewhere.example"))
-        problem = InvalidFields("Some fields are invalid.", errors=[])
+        problem = InvalidFields([{"field": "to", "code": "invalid", "detail": "No."}])
         results = accept(workspace, draft(), foreign, problem, draft(template="none"), draft())
         codes = [result.get("problem", {}).get("code") for result in results]
         assert codes == [None, DomainNotRegistered.code, InvalidFields.code, TemplateNotFound.code, None]

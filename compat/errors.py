@@ -1,0 +1,28 @@
+"""Problems of the compatibility endpoints, and the description of a problem from which dialects build their errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.errors import InvalidFields, NotFound
+
+# Of a problem as in api.errors.problem_members: status, code, detail and the members of its class.
+ProblemMembers = Mapping[str, Any]
+
+
+def endpoint_absent(detail: str) -> NotFound:
+    """Return the problem of an endpoint that the provider has and Postrider has not."""
+    return NotFound(detail, absent=True)
+
+
+def is_absent(problem: ProblemMembers) -> bool:
+    return bool(problem.get("absent"))
+
+
+def invalid_field(field: str, message: str, *, code: str = "invalid") -> InvalidFields:
+    return InvalidFields([{"field": field, "code": code, "detail": message}])
+
+
+def first_field_error(problem: ProblemMembers) -> Mapping[str, str]:
+    """Return the first entry of a validation error; an empty mapping for other problems."""
+    errors = problem.get("errors") or [{}]
+    return errors[0]  # type: ignore[no-any-return]

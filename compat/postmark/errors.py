@@ -1,0 +1,91 @@
+"""Errors as Postmark's clients expect them: `{ErrorCode, Message}`. Clients parse some of the sentences."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from rest_framework.response import Response
+
+from api.errors import problem_members
+from api.exception_handler import to_problem
+from compat.errors import ProblemMembers, first_field_error, is_absent
+
+# The status and ErrorCode of each problem.
+ERRORS: dict[str, tuple[int, int]] = {
+    "missing_api_key": (401, 10),
+    "invalid_api_key": (401, 10),
+    "revoked_api_key": (401, 10),
+    "expired_api_key": (401, 10),
+    "insufficient_scope": (401, 10),
+    "domain_not_registered": (422, 400),
+    "domain_not_verified": (422, 401),
+    "invalid_json": (422, 402),
+    "quota_exceeded": (422, 405),
+    "workspace_suspended": (422, 412),
+    "recipient_suppressed": (422, 406),
+    "attachments_too_large": (422, 300),
+    "too_many_attachments": (422, 300),
+    "too_many_recipients": (422, 300),
+    "template_not_found": (422, 1101),
+    "template_syntax_error": (422, 1122),
+    "not_found": (404, 404),
+    "rate_limit_exceeded": (429, 429),
+    "service_unavailable": (503, 100),
+    "overloaded": (503, 100),
+    "internal_error": (500, 500),
+}
+INVALID_EMAIL = 300
+INACTIVE_RECIPIENTS = (
+    "Inactive recipients are ones that have generated a hard bounce, a spam complaint, or a manual suppression."
+)
+# Postmark's spelling of a field in its sentences about addresses.
+ADDRESS_FIELDS = {"from": "From", "to": "To", "cc": "Cc", "bcc": "Bcc", "replyTo": "Reply-To"}
+
+
+def render_error(error: Exception, context: dict[str, Any]) -> Response:
+    """Return the response for an exception; DRF's exception handler."""
+    problem = to_problem(error)
+    members = problem_members(problem)
+    status, _ = _status_and_code(members)
+    return Response(error_body(members), status=status, headers=problem.headers)
+
+
+def error_body(problem: ProblemMembers) -> dict[str, Any]:
+    _, code = _status_and_code(problem)
+    return {"ErrorCode": code, "Message": error_message(problem)}
+
+
+def error_message(problem: ProblemMembers) -> str:
+    if problem["code"] == "recipient_suppressed":
+        addresses = inactive_addresses(entry["email"] for entry in problem["recipients"])
+        return (
+            "You tried to send to recipient(s) that have been marked as inactive. "
+            f"Found inactive addresses: {addresses}. {INACTIVE_RECIPIENTS}"
+        )
+    invalid = first_field_error(problem)
+    if not invalid:
+        return str(problem["detail"])
+    return _field_message(invalid["field"], invalid["detail"])
+
+
+def partial_message(suppressed: Iterable[str]) -> str:
+    """Return the message about an accepted email with suppressed recipients."""
+    addresses = inactive_addresses(suppressed)
+    return f"Message OK, but will not deliver to these inactive addresses: {addresses}. {INACTIVE_RECIPIENTS}"
+
+
+def inactive_addresses(addresses: Iterable[str]) -> str:
+    return ", ".join(address.lower() for address in addresses)
+
+
+def _field_message(field: str, detail: str) -> str:
+    name = ADDRESS_FIELDS.get(field.partition("[")[0])
+    return f"Error parsing '{name}': {detail}" if name else f"{field}: {detail}"
+
+
+def _status_and_code(problem: ProblemMembers) -> tuple[int, int]:
+    if "errors" in problem:
+        return HTTPStatus.UNPROCESSABLE_ENTITY, INVALID_EMAIL
+    if is_absent(problem):
+        return HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.NOT_IMPLEMENTED
+    return ERRORS.get(problem["code"], (problem["status"], INVALID_EMAIL))

@@ -1,0 +1,112 @@
+"""Requests of Postmark's API: emails with and without templates, and the page of a list. null means absent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+
+from compat.drafts import NativeBody, as_object, as_objects, build_draft, custom_headers, texts
+from compat.errors import invalid_field
+from emails.accept.drafts import Draft
+from emails.api.attachments import MAX_FILES
+from emails.api.fields import MAX_HEADERS, MAX_RECIPIENTS
+from emails.errors import TooManyRecipients
+from lib.email_addresses import InvalidAddress, parse_address, split_address_list
+
+MAX_BATCH = 500
+MAX_COUNT = 500
+ADDRESS_LIST_LENGTH = 100_000
+TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly": False}
+
+
+def read_email(value: Any) -> Draft:
+    """Return the draft of an email. Raises InvalidFields and ValidationError."""
+    body = as_object(value, "Body")
+    return build_draft(_fields(body) | {"html": body.get("HtmlBody"), "text": body.get("TextBody")})
+
+
+def read_email_with_template(value: Any, *, template_ids: Mapping[str, str]) -> Draft:
+    """Return the draft of an email with a template. template_ids: by the number in TemplateId."""
+    body = as_object(value, "Body")
+    reference = str(body.get("TemplateAlias") or body.get("TemplateId") or "")
+    if not reference:
+        raise invalid_field("TemplateId", "Provide TemplateId or TemplateAlias.", code="required")
+    model = as_object(body.get("TemplateModel"), "TemplateModel")
+    return build_draft(
+        _fields(body) | {"subject": None, "templateId": template_ids.get(reference, reference), "templateData": model}
+    )
+
+
+def read_slice(request: Request) -> slice:
+    """Return the rows that `count` and `offset` ask for. Raises InvalidFields."""
+    count, offset = (_number(request, name) for name in ("count", "offset"))
+    if not 1 <= count <= MAX_COUNT:
+        raise invalid_field("count", f"The count must be between 1 and {MAX_COUNT}.")
+    return slice(offset, offset + count)
+
+
+def _fields(body: dict[str, Any]) -> NativeBody:
+    to, cc, bcc = (_addresses(body, name) for name in ("To", "Cc", "Bcc"))
+    if len(to) + len(cc) + len(bcc) > MAX_RECIPIENTS:
+        raise TooManyRecipients(f"At most {MAX_RECIPIENTS} recipients are allowed.", field="to", limit=MAX_RECIPIENTS)
+    tag, opens = body.get("Tag"), body.get("TrackOpens")
+    return {
+        "from": body.get("From"),
+        "to": to,
+        "cc": cc,
+        "bcc": bcc,
+        "replyTo": _addresses(body, "ReplyTo"),
+        "subject": body.get("Subject") or "",
+        "tags": [tag] if tag else [],
+        "metadata": texts(as_object(body.get("Metadata"), "Metadata")),
+        "headers": custom_headers(
+            (header.get("Name"), header.get("Value"))
+            for header in as_objects(body.get("Headers"), "Headers", at_most=MAX_HEADERS)
+        ),
+        "attachments": [_file(file) for file in as_objects(body.get("Attachments"), "Attachments", at_most=MAX_FILES)],
+        "trackOpens": opens,
+        "trackClicks": _tracks_clicks(body.get("TrackLinks")),
+    }
+
+
+def _addresses(body: dict[str, Any], name: str) -> list[str]:
+    """Return the addresses of a list separated by commas."""
+    text = body.get(name) or ""
+    if not isinstance(text, str) or len(text) > ADDRESS_LIST_LENGTH:
+        raise invalid_field(name, "This must be addresses separated by commas.")
+    for address in (addresses := split_address_list(text)):
+        _refuse_invalid(address, field="replyTo" if name == "ReplyTo" else name.lower())
+    return addresses
+
+
+def _refuse_invalid(address: str, *, field: str) -> None:
+    try:
+        parse_address(address)
+    except InvalidAddress as error:
+        # Clients read the address between the first and the last apostrophe.
+        raise invalid_field(field, f"Illegal email address '{address[:200]}'.", code="invalid_email") from error
+
+
+def _tracks_clicks(value: Any) -> bool | None:
+    if value is None:
+        return None
+    if value not in TRACKED_LINKS:
+        raise invalid_field("TrackLinks", f"Use one of {', '.join(TRACKED_LINKS)}.")
+    return TRACKED_LINKS[value]
+
+
+def _file(file: dict[str, Any]) -> dict[str, Any]:
+    content_id = file.get("ContentID")
+    return {
+        "filename": file.get("Name"),
+        "content": file.get("Content"),
+        "contentType": file.get("ContentType"),
+        "contentId": content_id.removeprefix("cid:") if isinstance(content_id, str) and content_id else None,
+    }
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "100" if name == "count" else "0")
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise invalid_field(name, "This must be a number.")
+    return int(text)

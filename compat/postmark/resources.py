@@ -1,0 +1,186 @@
+"""Resources of Postmark's API, from rows and stored results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from compat.postmark.errors import error_body, partial_message
+from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
+from emails.models import Email, Event, Recipient
+from emails.rendered_content import render_email
+from emails.states import EmailStatus
+from lib.datetimes import format_datetime
+from lib.email_addresses import parse_address
+from lib.ids import to_uuid, uuid_text
+from suppressions.models import Suppression
+from templates_app.models import Template
+from workspaces.models import Workspace
+
+Resource = dict[str, Any]
+STREAM = "outbound"
+SAFE_INTEGER = (1 << 53) - 1
+STATUSES = {EmailStatus.QUEUED: "Queued", EmailStatus.SCHEDULED: "Queued"}
+EVENT_TYPES = {
+    Event.EventKind.DELIVERED: "Delivered",
+    Event.EventKind.DEFERRED: "Transient",
+    Event.EventKind.BOUNCED: "Bounced",
+    Event.EventKind.OPENED: "Opened",
+    Event.EventKind.CLICKED: "LinkClicked",
+    Event.EventKind.UNSUBSCRIBED: "SubscriptionChanged",
+}
+# Types and codes of bounces that are neither the recipient's fault nor a block.
+BOUNCE_TYPES: dict[str, tuple[str, int]] = {
+    FailureReason.MAILBOX_FULL: ("SoftBounce", 4096),
+    FailureReason.BAD_ADDRESS: ("BadEmailAddress", 100000),
+    FailureReason.DNS: ("DnsError", 256),
+    FailureReason.SPAM: ("SpamNotification", 512),
+    FailureReason.VIRUS: ("VirusNotification", 8192),
+}
+# Reason and origin of a suppression.
+SUPPRESSION_REASONS = {
+    Suppression.Reason.BOUNCE: ("HardBounce", "Recipient"),
+    Suppression.Reason.COMPLAINT: ("SpamComplaint", "Recipient"),
+    Suppression.Reason.UNSUBSCRIBE: ("ManualSuppression", "Recipient"),
+    Suppression.Reason.MANUAL: ("ManualSuppression", "Customer"),
+}
+
+
+def number_of(text: str, *, prefix: str = "") -> int:
+    """Return an id as a number that JavaScript represents exactly: the last 53 of its 96 random bits."""
+    return to_uuid(text, prefix=prefix).int & SAFE_INTEGER
+
+
+def sent_resource(request: Mapping[str, Any], result: Mapping[str, Any]) -> Resource:
+    """Return the result of one email of a request."""
+    if "problem" in result:
+        return error_body(result["problem"])
+    addresses = {name: request[name] for name in ("To", "Cc", "Bcc") if request.get(name)}
+    return {
+        **addresses,
+        "SubmittedAt": result["createdAt"],
+        "MessageID": uuid_text(result["id"]),
+        "ErrorCode": 0,
+        "Message": partial_message(result["suppressed"]) if "suppressed" in result else "OK",
+    }
+
+
+def message_resource(email: Email) -> Resource:
+    return {
+        "MessageID": uuid_text(email.id),
+        "Tag": email.tags[0] if email.tags else "",
+        "MessageStream": STREAM,
+        "To": [_mailbox(address) for address in email.to],
+        "Cc": [_mailbox(address) for address in email.cc],
+        "Bcc": [_mailbox(address) for address in email.bcc],
+        "Recipients": [parse_address(address).spec for address in (*email.to, *email.cc, *email.bcc)],
+        "ReceivedAt": format_datetime(email.created_at),
+        "From": email.sender,
+        "Subject": email.subject,
+        "Attachments": [],
+        "Status": STATUSES.get(EmailStatus(email.status), "Sent"),
+        "TrackOpens": email.track_opens,
+        "TrackLinks": "HtmlAndText" if email.track_clicks else "None",
+        "Metadata": email.metadata or {},
+        "Sandboxed": False,
+    }
+
+
+def details_resource(email: Email) -> Resource:
+    content = render_email(email)
+    events = [_event_resource(event) for event in email.events.all() if event.kind in EVENT_TYPES]
+    return {
+        **message_resource(email),
+        "Attachments": [file.filename for file in email.content.attachments.defer("data")] if email.content else [],
+        "HtmlBody": content.html or None,
+        "TextBody": content.text or None,
+        "Body": "",
+        "MessageEvents": events,
+    }
+
+
+def bounce_resource(recipient: Recipient) -> Resource:
+    email = recipient.email
+    name, code = bounce_type(recipient.reason or "")
+    return {
+        "RecordType": "Bounce",
+        "ID": number_of(recipient.id),
+        "Type": name,
+        "TypeCode": code,
+        "Name": name,
+        "Tag": email.tags[0] if email.tags else None,
+        "MessageID": uuid_text(email.id),
+        "ServerID": 0,
+        "Description": recipient.error_message or "",
+        "Details": recipient.error_message or "",
+        "Email": recipient.address,
+        "From": email.sender,
+        "BouncedAt": format_datetime(recipient.bounced_at or email.created_at),
+        "DumpAvailable": False,
+        "Inactive": name == "HardBounce",
+        "CanActivate": True,
+        "Subject": email.subject,
+        "MessageStream": STREAM,
+    }
+
+
+def bounce_type(reason: str) -> tuple[str, int]:
+    """Return Postmark's type and code of a bounce with a reason."""
+    return BOUNCE_TYPES.get(reason, ("HardBounce", 1) if reason in RECIPIENT_FAULTS else ("Blocked", 100006))
+
+
+def suppression_resource(suppression: Suppression) -> Resource:
+    reason, origin = SUPPRESSION_REASONS[Suppression.Reason(suppression.reason)]
+    return {
+        "EmailAddress": suppression.email,
+        "SuppressionReason": reason,
+        "Origin": origin,
+        "CreatedAt": format_datetime(suppression.created_at),
+    }
+
+
+def template_ids(workspace: Workspace) -> dict[str, str]:
+    """Return the ids of the workspace's templates, at most 1,000, by their numbers as text."""
+    ids = workspace.templates.order_by().values_list("id", flat=True)
+    return {str(number_of(template_id, prefix="tpl_")): template_id for template_id in ids}
+
+
+def template_item(template: Template) -> Resource:
+    return {
+        "TemplateId": number_of(template.id, prefix="tpl_"),
+        "Name": template.name,
+        "Alias": template.alias,
+        "Active": True,
+        "TemplateType": "Standard",
+        "LayoutTemplate": None,
+    }
+
+
+def template_resource(template: Template) -> Resource:
+    version = template.version
+    content = {"Subject": version.subject, "HtmlBody": version.html, "TextBody": version.text or None}
+    return {**template_item(template), **content, "AssociatedServerId": 0}
+
+
+def server_resource(workspace: Workspace) -> Resource:
+    return {"ID": number_of(workspace.id, prefix="ws_"), "Name": workspace.name, "ApiTokens": [], "Color": "Blue",
+            "SmtpApiActivated": False, "RawEmailEnabled": False, "DeliveryType": "Live", "TrackOpens": True,
+            "TrackLinks": "HtmlAndText"}  # fmt: skip
+
+
+def _mailbox(text: str) -> Resource:
+    address = parse_address(text)
+    return {"Email": address.spec, "Name": address.name or None}
+
+
+def _event_resource(event: Event) -> Resource:
+    payload = event.payload
+    details = {
+        "DeliveryMessage": payload.get("message"),
+        "Summary": payload.get("message"),
+        "Link": payload.get("url"),
+    }
+    return {
+        "Recipient": payload.get("to", ""),
+        "Type": EVENT_TYPES[Event.EventKind(event.kind)],
+        "ReceivedAt": format_datetime(event.created_at),
+        "Details": {name: value for name, value in details.items() if value},
+    }

@@ -1,0 +1,49 @@
+"""Templates in requests of Postmark's API, and their validation."""
+
+from typing import Any
+
+from compat.drafts import as_object
+from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
+from templates_app.serializers import TemplateInput, new_template
+from templates_app.services import TemplateContent, preview_draft
+
+FIELDS = {"Name": "name", "Alias": "alias", "Subject": "subject", "HtmlBody": "htmlContent", "TextBody": "textContent"}
+# The HTML of a template that has text only: a template of Postrider always has HTML.
+TEXT_ONLY_HTML = "<!-- text only -->"
+SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
+
+
+def read_template(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of create_template. Raises ValidationError."""
+    native = {"htmlContent": "", **_native(body)}
+    if not native["htmlContent"] and native.get("textContent"):
+        native["htmlContent"] = TEXT_ONLY_HTML
+    return new_template(TemplateInput().run_validation(native))
+
+
+def read_changes(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes of update_template. Raises ValidationError."""
+    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(_native(body))
+    return changes
+
+
+def validate(body: dict[str, Any]) -> dict[str, Any]:
+    """Return whether each part of a template is valid, and the part rendered with the test model."""
+    model = as_object(body.get("TestRenderModel"), "TestRenderModel")
+    sections = {name: _section(name, body.get(name), model) for name in SECTIONS}
+    is_valid = all(section["ContentIsValid"] for section in sections.values())
+    return {"AllContentIsValid": is_valid, **sections, "SuggestedTemplateModel": model}
+
+
+def _native(body: dict[str, Any]) -> dict[str, Any]:
+    return {native: body[name] for name, native in FIELDS.items() if body.get(name) is not None}
+
+
+def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
+    parts = {"subject": "", "html": "", "text": "", SECTIONS[name]: text if isinstance(text, str) else ""}
+    try:
+        rendered = preview_draft(TemplateContent(**parts), data=model)
+    except (TemplateSyntaxInvalid, TemplateOutputTooLarge) as error:
+        problem = {"Message": error.detail, "Line": error.members.get("line"), "CharacterPosition": None}
+        return {"ContentIsValid": False, "ValidationErrors": [problem], "RenderedContent": None}
+    return {"ContentIsValid": True, "ValidationErrors": [], "RenderedContent": getattr(rendered, SECTIONS[name])}

@@ -1,0 +1,76 @@
+"""Errors as Resend's clients expect them: `{statusCode, name, message}`."""
+
+from http import HTTPStatus
+from typing import Any
+
+from rest_framework.response import Response
+
+from api.errors import problem_members
+from api.exception_handler import to_problem
+from compat.errors import ProblemMembers, first_field_error
+
+# The status and name of each problem; Resend's SDKs choose the exception by the pair. A domain that cannot send is
+# 403 with the name of a validation error there, too.
+ERRORS: dict[str, tuple[int, str]] = {
+    "missing_api_key": (401, "missing_api_key"),
+    "invalid_api_key": (403, "invalid_api_key"),
+    "revoked_api_key": (403, "invalid_api_key"),
+    "expired_api_key": (403, "invalid_api_key"),
+    "insufficient_scope": (401, "restricted_api_key"),
+    "domain_not_registered": (403, "validation_error"),
+    "domain_not_verified": (403, "validation_error"),
+    "workspace_suspended": (403, "validation_error"),
+    "plan_limit_reached": (403, "validation_error"),
+    "not_found": (404, "not_found"),
+    "template_not_found": (404, "not_found"),
+    "method_not_allowed": (405, "method_not_allowed"),
+    "invalid_json": (400, "validation_error"),
+    "invalid_idempotency_key": (400, "invalid_idempotency_key"),
+    "idempotency_key_reuse": (409, "invalid_idempotent_request"),
+    "idempotency_in_progress": (409, "concurrent_idempotent_requests"),
+    "attachments_too_large": (422, "invalid_attachment"),
+    "too_many_attachments": (422, "invalid_attachment"),
+    "rate_limit_exceeded": (429, "rate_limit_exceeded"),
+    "quota_exceeded": (429, "monthly_quota_exceeded"),
+    "internal_error": (500, "application_error"),
+}
+# Names by the invalid field; the prefix covers items of a list.
+FIELD_NAMES = (("from", "invalid_from_address"), ("attachments", "invalid_attachment"))
+WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId": "template.id",
+              "templateData": "template.variables", "htmlContent": "html", "textContent": "text"}  # fmt: skip
+
+
+def render_error(error: Exception, context: dict[str, Any]) -> Response:
+    """Return the response for an exception; DRF's exception handler."""
+    problem = to_problem(error)
+    body = error_body(problem_members(problem))
+    return Response(body, status=body["statusCode"], headers=problem.headers)
+
+
+def error_body(problem: ProblemMembers) -> dict[str, Any]:
+    status, name = _status_and_name(problem)
+    return {"statusCode": status, "name": name, "message": error_message(problem)}
+
+
+def error_message(problem: ProblemMembers) -> str:
+    """Return the message of a problem: of a validation error, that of its first field."""
+    invalid = first_field_error(problem)
+    if not invalid:
+        return str(problem["detail"])
+    field, dot, rest = invalid["field"].partition("[")
+    name = f"{WIRE_NAMES.get(field, field)}{dot}{rest}"
+    if invalid["code"] == "required":
+        return f"Missing `{name}` field."
+    return f"Invalid `{name}` field. {invalid['detail']}"
+
+
+def _status_and_name(problem: ProblemMembers) -> tuple[int, str]:
+    invalid = first_field_error(problem)
+    if invalid.get("code") == "required":
+        return 422, "missing_required_field"
+    for field, name in FIELD_NAMES:
+        if invalid.get("field", "").startswith(field):
+            return 422, name
+    status = problem["status"]
+    default = "application_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "validation_error"
+    return ERRORS.get(problem["code"], (status, default))

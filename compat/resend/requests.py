@@ -1,0 +1,112 @@
+"""Requests of Resend's API: an email, a time and the page of a list."""
+
+import base64
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rest_framework.request import Request
+
+from compat.drafts import NativeBody, as_list, as_object, as_objects, build_draft, custom_headers
+from compat.errors import invalid_field
+from emails.accept.drafts import Draft
+from emails.api.attachments import MAX_FILES
+from lib.ids import from_any_spelling
+
+MAX_LIMIT = 100
+DEFAULT_LIMIT = 20
+MAX_BATCH = 100
+MAX_TAGS = 75
+# "in 1 min": the form of natural language in Resend's examples. Other forms are refused.
+DELAY = re.compile(r"in (?P<count>[0-9]{1,6}) ?(?P<unit>sec|second|min|minute|h|hour|day)s?", re.ASCII)
+UNITS = {"sec": "seconds", "second": "seconds", "min": "minutes", "minute": "minutes", "h": "hours", "hour": "hours",
+         "day": "days"}  # fmt: skip
+
+
+def read_email(value: Any) -> Draft:
+    """Return the draft of an email. Raises InvalidFields and ValidationError."""
+    body = as_object(value, "body")
+    native: NativeBody = {
+        **{name: body.get(name) for name in ("from", "to", "subject", "html", "text")},
+        "cc": _addresses(body.get("cc")),
+        "bcc": _addresses(body.get("bcc")),
+        "replyTo": body.get("reply_to"),
+        "tags": [_tag(tag) for tag in as_objects(body.get("tags"), "tags", at_most=MAX_TAGS)],
+        "headers": custom_headers(as_object(body.get("headers"), "headers").items()),
+        "attachments": [_file(file) for file in as_list(body.get("attachments"), "attachments", at_most=MAX_FILES)],
+        "scheduledFor": _scheduled(body.get("scheduled_at")),
+        **_template(as_object(body.get("template"), "template")),
+    }
+    if not native["subject"] and "templateId" not in native:
+        raise invalid_field("subject", "Missing `subject` field.", code="required")
+    return build_draft(native)
+
+
+def read_batch_item(value: Any) -> Draft:
+    """Return the draft of an email in a batch, which has no attachments."""
+    if as_object(value, "body").get("attachments"):
+        raise invalid_field("attachments", "Attachments are not supported in a batch.")
+    return read_email(value)
+
+
+def read_schedule(value: Any) -> dict[str, Any]:
+    """Return the field of `/v1` for a new time."""
+    return {"scheduledFor": _scheduled(value)}
+
+
+def read_limit(request: Request) -> int:
+    """Return the size of a page. Raises InvalidFields."""
+    text = request.query_params.get("limit", str(DEFAULT_LIMIT))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6] or 0) <= MAX_LIMIT:
+        raise invalid_field("limit", f"The `limit` must be a number between 1 and {MAX_LIMIT}.")
+    return int(text)
+
+
+def _addresses(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _tag(tag: dict[str, Any]) -> Any:
+    name, value = tag.get("name"), tag.get("value")
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise invalid_field("tags", "A tag must have a `name` and a `value`.")
+    return f"{name}:{value}"
+
+
+def _file(value: Any) -> dict[str, Any]:
+    file = as_object(value, "attachments")
+    if file.get("path"):
+        raise invalid_field("attachments", "Remote files (`path`) are not supported. Send the `content`.")
+    return {
+        "filename": file.get("filename") or "attachment",
+        "content": _base64(file.get("content")),
+        "contentType": file.get("content_type"),
+        "contentId": file.get("content_id"),
+    }
+
+
+def _base64(content: Any) -> Any:
+    """Return bytes given as a list of numbers, or as a Buffer of Node, in base64; other values unchanged."""
+    numbers = content.get("data") if isinstance(content, dict) else content
+    if not isinstance(numbers, list):
+        return content
+    try:
+        return base64.b64encode(bytes(numbers)).decode()
+    except (TypeError, ValueError) as error:
+        raise invalid_field("attachments", "The `content` must be base64, or a list of bytes.") from error
+
+
+def _scheduled(value: Any) -> Any:
+    delay = DELAY.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if delay is None:
+        return value
+    wait = timedelta(**{UNITS[delay["unit"]]: int(delay["count"])})
+    return (datetime.now(UTC) + wait).isoformat()
+
+
+def _template(template: dict[str, Any]) -> dict[str, Any]:
+    if not template.get("id"):
+        return {}
+    reference = template["id"]
+    template_id = from_any_spelling(reference, prefix="tpl_") if isinstance(reference, str) else reference
+    return {"templateId": template_id, "templateData": as_object(template.get("variables"), "template.variables")}

@@ -1,0 +1,99 @@
+"""Resources of Resend's API, from rows and stored results."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from compat.resend.errors import error_message
+from emails.accept.idempotency import StoredResponse
+from emails.models import Attachment, Email
+from emails.rendered_content import render_email
+from emails.states import EmailStatus
+from lib.datetimes import format_datetime
+from lib.email_addresses import parse_address_list
+from lib.ids import uuid_text
+
+Resource = dict[str, Any]
+SUPPRESSED = "recipient_suppressed"
+# Resend's spelling of a status, where it differs.
+LAST_EVENTS = {EmailStatus.CANCELLED: "canceled"}
+
+
+def sent_id(stored: StoredResponse) -> Resource:
+    (result,) = stored.body["results"]
+    return {"id": uuid_text(result["id"])}
+
+
+def sent_batch(stored: StoredResponse) -> Resource:
+    """Return the ids of accepted emails, and the errors of the others if there are any."""
+    results = list(enumerate(stored.body["results"]))
+    data = [{"id": uuid_text(result["id"])} for _, result in results if "id" in result]
+    errors = [
+        {"index": index, "message": error_message(result["problem"])}
+        for index, result in results
+        if "problem" in result
+    ]
+    return {"data": data, "errors": errors} if errors else {"data": data}
+
+
+def email_id(email: Email) -> Resource:
+    return {"object": "email", "id": uuid_text(email.id)}
+
+
+def email_item(email: Email) -> Resource:
+    """Return an email in a list."""
+    return {
+        "id": uuid_text(email.id),
+        "to": email.to,
+        "from": email.sender,
+        "created_at": format_datetime(email.created_at),
+        "subject": email.subject,
+        "bcc": email.bcc or None,
+        "cc": email.cc or None,
+        "reply_to": [str(one) for one in parse_address_list(email.reply_to or "")] or None,
+        "last_event": last_event(email),
+        "scheduled_at": _time(email.scheduled_for),
+    }
+
+
+def email_resource(email: Email) -> Resource:
+    content = render_email(email)
+    first = email.recipients.all()[0]
+    return {
+        "object": "email",
+        **email_item(email),
+        "html": content.html or None,
+        "text": content.text or None,
+        "message_id": f"<{first.id}@{email.from_domain}>",
+        "tags": [dict(zip(("name", "value"), tag.partition(":")[::2], strict=True)) for tag in email.tags],
+    }
+
+
+def last_event(email: Email) -> str:
+    status = EmailStatus(email.status)
+    if status is EmailStatus.QUEUED and email.retry_count:
+        return "delivery_delayed"
+    if status is EmailStatus.FAILED and all(one.reason == SUPPRESSED for one in email.recipients.all()):
+        return "suppressed"
+    return LAST_EVENTS.get(status, status.value)
+
+
+def attachment_resource(email: Email, attachment: Attachment) -> Resource:
+    """Return an attachment, whose bytes cannot be downloaded."""
+    return {
+        "object": "attachment",
+        "id": f"{uuid_text(email.id)}.{attachment.position}",
+        "filename": attachment.filename,
+        "size": attachment.size,
+        "content_type": attachment.content_type,
+        "content_disposition": "inline" if attachment.cid else "attachment",
+        "content_id": attachment.cid,
+    }
+
+
+def list_resource(rows: Iterable[Any], render: Callable[[Any], Resource], *, has_more: bool = False) -> Resource:
+    return {"object": "list", "has_more": has_more, "data": [render(row) for row in rows]}
+
+
+def _time(value: datetime | None) -> str | None:
+    return format_datetime(value) if value else None

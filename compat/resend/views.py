@@ -1,0 +1,90 @@
+"""Resend's API: emails."""
+
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.parser import MAX_BODY_BYTES
+from compat.drafts import draft_or_problem
+from compat.errors import invalid_field
+from compat.resend import requests, resources
+from compat.resend.errors import render_error
+from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R, cursor_page, dialect_response
+from emails.accept.idempotency import find_response, read_header_key
+from emails.accept.services import accept_emails
+from emails.accept.suppressed import SuppressionPolicy
+from emails.api.inputs import RescheduleInput
+from emails.models import Attachment, Email
+from emails.sending.scheduling import cancel_email, reschedule_email
+
+ACCEPT = SuppressionPolicy.ACCEPT
+OPERATION = "resend"
+
+
+class ResendViewSet(AbsentEndpointMixin, DialectViewSet[R]):
+    provider = "resend"
+    render_error = staticmethod(render_error)
+
+    def listed(self, request: Request) -> tuple[list[R], bool]:
+        """Return the page of the list that a request asks for."""
+        anchors = {name: self._anchor(name) for name in ("after", "before")}
+        return cursor_page(self.get_queryset(), limit=requests.read_limit(request), **anchors)
+
+    def _anchor(self, name: str) -> R | None:
+        text = self.request.query_params.get(name)
+        return self.find(text) if text else None
+
+
+class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
+    queryset = Email.objects.select_related("content", "template_version").prefetch_related("recipients")
+    sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments"})
+    accepting_actions = frozenset({"send", "batch", "update"})
+    body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
+
+    def send(self, request: Request) -> Response:
+        key = read_header_key(request, operation=OPERATION)
+        stored = find_response(self.workspace, key)
+        if stored is None:
+            drafts = [requests.read_email(request.data)]
+            stored = accept_emails(self.workspace, drafts=drafts, key=key, all_or_nothing=True, suppressed=ACCEPT)
+        return dialect_response(stored, resources.sent_id(stored))
+
+    def batch(self, request: Request) -> Response:
+        key = read_header_key(request, operation=OPERATION)
+        stored = find_response(self.workspace, key)
+        if stored is None:
+            drafts = self._batch_drafts()
+            strict = request.headers.get("x-batch-validation", "strict") != "permissive"
+            stored = accept_emails(self.workspace, drafts=drafts, key=key, all_or_nothing=strict, suppressed=ACCEPT)
+        return dialect_response(stored, resources.sent_batch(stored))
+
+    def _batch_drafts(self) -> list[Any]:
+        if not 1 <= len(self.items) <= requests.MAX_BATCH:
+            raise invalid_field("emails", f"A batch must have 1 to {requests.MAX_BATCH} emails.")
+        return [draft_or_problem(requests.read_batch_item, item) for item in self.items]
+
+    def list(self, request: Request) -> Response:
+        rows, has_more = self.listed(request)
+        return Response(resources.list_resource(rows, resources.email_item, has_more=has_more))
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        return Response(resources.email_resource(self.find(pk)))
+
+    def update(self, request: Request, pk: str) -> Response:
+        email = self.find(pk)
+        schedule = requests.read_schedule(self.body.get("scheduled_at"))
+        reschedule_email(email, scheduled_for=RescheduleInput().run_validation(schedule)["scheduledFor"])
+        return Response(resources.email_id(email))
+
+    def cancel(self, request: Request, pk: str) -> Response:
+        email = self.find(pk)
+        cancel_email(email)
+        return Response(resources.email_id(email))
+
+    def attachments(self, request: Request, pk: str) -> Response:
+        email = self.find(pk)
+        files = Attachment.objects.filter(content=email.content_id).defer("data") if email.content_id else []
+        return Response(
+            resources.list_resource(files, lambda attachment: resources.attachment_resource(email, attachment))
+        )

@@ -1,0 +1,179 @@
+"""Requests of SendGrid's API: each personalization is an email."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from api.errors import PayloadTooLarge, Problem
+from compat.drafts import (
+    NativeBody,
+    as_list,
+    as_object,
+    as_objects,
+    build_draft,
+    custom_headers,
+    draft_or_problem,
+    texts,
+)
+from compat.errors import invalid_field
+from emails.accept.drafts import Draft
+from emails.api.attachments import MAX_FILES
+from emails.api.fields import MAX_RECIPIENTS
+from lib.email_addresses import quote_name
+from lib.ids import from_any_spelling
+
+MAX_PERSONALIZATIONS = 1000
+MAX_CATEGORIES = 10
+MAX_CONTENTS = 10
+TEMPLATE_PREFIX = "d-"
+CONTENT_FIELDS = {"text/plain": "text", "text/html": "html"}
+# Characters that all substitutions of a request may read, and write into content: about 0.2 s and 20 MiB.
+MAX_SCANNED = 200_000_000
+MAX_SUBSTITUTED = 20 * 1024 * 1024
+MAX_SUBSTITUTIONS = 10_000
+# A content for the validation of a personalization, which has none.
+PLACEHOLDER = "-"
+
+
+def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
+    """Return the draft of each personalization, or its problem. Raises InvalidFields and ValidationError."""
+    given = as_objects(body.get("personalizations"), "personalizations", at_most=MAX_PERSONALIZATIONS)
+    if not given:
+        raise invalid_field("personalizations", "The personalizations field is required.", code="required")
+    shared = _shared(body)
+    content = _content(body, shared, to=given[0].get("to"))
+    budget = _SubstitutionBudget()
+
+    def read(personalization: dict[str, Any]) -> Draft:
+        draft = build_draft(_personalized(body, shared, personalization))
+        return _with_content(draft, content, personalization, budget)
+
+    return [draft_or_problem(read, personalization) for personalization in given]
+
+
+def is_sandboxed(body: dict[str, Any]) -> bool:
+    sandbox = as_object(as_object(body.get("mail_settings"), "mail_settings").get("sandbox_mode"), "sandbox_mode")
+    return sandbox.get("enable") is True
+
+
+def template_reference(value: Any) -> str | None:
+    """Return the template id or alias behind the prefix `d-` that SendGrid's library requires."""
+    if not isinstance(value, str) or not value:
+        return None
+    return from_any_spelling(value.removeprefix(TEMPLATE_PREFIX), prefix="tpl_")
+
+
+class _SubstitutionBudget:
+    """The characters that the substitutions of a request may still read and write."""
+
+    def __init__(self) -> None:
+        self.scanned, self.written = MAX_SCANNED, MAX_SUBSTITUTED
+
+    def substitute(self, text: str, substitutions: Mapping[str, str]) -> str:
+        """Replace each key by its value. Raises PayloadTooLarge."""
+        for key, value in substitutions.items():
+            self.scanned -= len(text)
+            if self.scanned < 0 or len(text) + text.count(key) * len(value) > self.written:
+                raise PayloadTooLarge("The substitutions of this request are too large. Use a template.")
+            text = text.replace(key, value)
+        self.written -= len(text)
+        return text
+
+
+def _shared(body: dict[str, Any]) -> NativeBody:
+    """Return the fields that all personalizations share, without the content."""
+    reply_to = body.get("reply_to_list") or ([body["reply_to"]] if body.get("reply_to") else [])
+    settings = as_object(body.get("tracking_settings"), "tracking_settings")
+    return {
+        "from": _address(body.get("from"), "from"),
+        "replyTo": [_address(one, "reply_to") for one in as_list(reply_to, "reply_to_list", at_most=MAX_RECIPIENTS)],
+        "tags": as_list(body.get("categories"), "categories", at_most=MAX_CATEGORIES),
+        "trackOpens": as_object(settings.get("open_tracking"), "open_tracking").get("enable"),
+        "trackClicks": as_object(settings.get("click_tracking"), "click_tracking").get("enable"),
+        "templateId": template_reference(body.get("template_id")),
+    }
+
+
+def _content(body: dict[str, Any], shared: NativeBody, *, to: Any) -> Draft:
+    """Return a draft with the content and attachments, validated once for all personalizations."""
+    parts = as_objects(body.get("content"), "content", at_most=MAX_CONTENTS)
+    by_type = {str(part.get("type")).partition(";")[0].strip().lower(): part.get("value") for part in parts}
+    files = as_objects(body.get("attachments"), "attachments", at_most=MAX_FILES)
+    return build_draft(
+        {
+            "from": shared["from"],
+            "to": _addresses({"to": to}, "to"),
+            "subject": "",
+            "templateId": shared["templateId"],
+            "attachments": [_file(file) for file in files],
+            **{field: by_type.get(media_type) for media_type, field in CONTENT_FIELDS.items()},
+        }
+    )
+
+
+def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dict[str, Any]) -> NativeBody:
+    headers = {**as_object(body.get("headers"), "headers"), **as_object(personalization.get("headers"), "headers")}
+    arguments = (as_object(source.get("custom_args"), "custom_args") for source in (body, personalization))
+    template = shared["templateId"]
+    data = personalization.get("dynamic_template_data") or personalization.get("substitutions")
+    own_from = personalization.get("from")
+    return {
+        **shared,
+        **({"from": _address(own_from, "from")} if own_from else {}),
+        **{name: _addresses(personalization, name) for name in ("to", "cc", "bcc")},
+        "subject": personalization.get("subject") or body.get("subject") or (None if template else ""),
+        "html": None if template else PLACEHOLDER,
+        "templateData": as_object(data, "dynamic_template_data") if template else None,
+        "headers": custom_headers(headers.items()),
+        "metadata": texts({name: value for one in arguments for name, value in one.items()}),
+        "scheduledFor": _time(personalization.get("send_at") or body.get("send_at")),
+    }
+
+
+def _with_content(draft: Draft, content: Draft, personalization: dict[str, Any], budget: _SubstitutionBudget) -> Draft:
+    substitutions = _substitutions(personalization)
+    if draft.template or not substitutions:
+        return replace(draft, html=content.html, text=content.text, files=content.files)
+    html, text, subject = (
+        budget.substitute(part, substitutions) for part in (content.html, content.text, draft.subject or "")
+    )
+    # Substituted text could contain a line break, which a header must not have.
+    return replace(draft, html=html, text=text, files=content.files, subject=" ".join(subject.split()))
+
+
+def _substitutions(personalization: dict[str, Any]) -> dict[str, str]:
+    given = as_object(personalization.get("substitutions"), "substitutions")
+    if len(given) > MAX_SUBSTITUTIONS:
+        raise invalid_field("substitutions", f"At most {MAX_SUBSTITUTIONS:,} are allowed.")
+    return {key: value if isinstance(value, str) else "" for key, value in given.items() if key}
+
+
+def _addresses(source: Mapping[str, Any], name: str) -> list[Any]:
+    return [_address(one, name) for one in as_list(source.get(name), name, at_most=MAX_RECIPIENTS)]
+
+
+def _address(value: Any, field: str) -> Any:
+    """Return `{email, name}` as one address; the validation of `/v1` checks it."""
+    address = as_object(value, field)
+    email, name = address.get("email"), address.get("name")
+    return f"{quote_name(name)} <{email}>" if isinstance(name, str) and name else email
+
+
+def _file(file: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "filename": file.get("filename"),
+        "content": file.get("content"),
+        "contentType": file.get("type"),
+        "contentId": file.get("content_id") or None,
+    }
+
+
+def _time(value: Any) -> str | None:
+    """Return Unix seconds as a timestamp of `/v1`; a time that has passed sends immediately, as at SendGrid."""
+    if value is None or value == 0:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 33:
+        raise invalid_field("scheduledFor", "send_at must be a Unix timestamp in seconds.")
+    time = datetime.fromtimestamp(value, UTC)
+    return time.isoformat() if time > datetime.now(UTC) else None

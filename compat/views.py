@@ -1,0 +1,102 @@
+"""Base views of the compatibility endpoints: keys and limits of `/v1`, errors of the dialect."""
+
+from typing import Any, ClassVar, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.errors import InvalidJson, NotFound
+from api.parser import MAX_BODY_BYTES, StrictJSONParser, parse_json
+from compat.drafts import as_object
+from compat.errors import endpoint_absent
+from emails.accept.idempotency import StoredResponse
+from lib.ids import from_any_spelling
+from workspaces.api.scopes import HasScope
+from workspaces.api.viewsets import WorkspaceViewSet
+from workspaces.errors import WorkspaceSuspended
+
+R = TypeVar("R", bound=Model)
+
+
+class AnyJSONParser(StrictJSONParser):
+    """The parser of `/v1`, for arrays too."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return parse_json(stream.read(MAX_BODY_BYTES + 1))
+
+
+class DialectViewSet(WorkspaceViewSet[R]):
+    """A viewset of one dialect. render_error: DRF's exception handler. id_prefix: of the ids in paths."""
+
+    parser_classes = (AnyJSONParser,)
+    permission_classes = (HasScope,)
+    filter_backends = ()
+    render_error: ClassVar[Any]
+    id_prefix: ClassVar[str] = ""
+
+    def get_exception_handler(self) -> Any:
+        return type(self).render_error
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON object of the request."""
+        return as_object(self.request.data, "body")
+
+    @property
+    def items(self) -> list[Any]:
+        """The JSON array of the request. Raises InvalidJson for any other value."""
+        if not isinstance(self.request.data, list):
+            raise InvalidJson("The body must be a JSON array.")
+        return self.request.data
+
+    def find(self, text: str) -> R:
+        """Return the workspace's object with an id in either spelling. Raises NotFound."""
+        try:
+            return self.get_queryset().get(pk=from_any_spelling(text, prefix=self.id_prefix))
+        except (self.get_queryset().model.DoesNotExist, ValueError) as error:  # type: ignore[attr-defined]
+            raise NotFound("Not found in this workspace.") from error
+
+
+class AcceptingMixin:
+    """A viewset whose actions named in sending_actions and not in reading_actions accept emails."""
+
+    accepting_actions: ClassVar[frozenset[str]] = frozenset()
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)  # type: ignore[misc]
+        if self.action in self.accepting_actions and self.workspace.is_suspended:  # type: ignore[attr-defined]
+            raise WorkspaceSuspended(
+                "This workspace is suspended and cannot send email. Contact the operator of this server."
+            )
+
+
+class AbsentEndpointMixin:
+    """Answers every request to a path that the dialect does not have here."""
+
+    provider: ClassVar[str]
+
+    def absent(self, request: Request, **_: Any) -> Response:
+        page = f"docs/migrate/{self.provider}.md"
+        raise endpoint_absent(f"{request.method} {request.path[:200]} is not available here. See {page}.")
+
+
+def dialect_response(stored: StoredResponse, body: Any, *, status: int = 200) -> Response:
+    """Return the response to accepted emails, with the headers of a replay."""
+    return Response(body, status=status, headers=stored.headers)
+
+
+def cursor_page(rows: QuerySet[R], *, after: R | None, before: R | None, limit: int) -> tuple[list[R], bool]:
+    """Return rows next to another one, newest first, and whether there are more in that direction.
+
+    rows: with created_at and id. after: the rows that follow it in the list, which are older.
+    """
+    if before is not None:
+        newer = Q(created_at__gt=before.created_at) | Q(created_at=before.created_at, id__gt=before.pk)  # type: ignore[attr-defined]
+        found = list(rows.filter(newer).order_by("created_at", "id")[: limit + 1])
+        return found[:limit][::-1], len(found) > limit
+    if after is not None:
+        older = Q(created_at__lt=after.created_at) | Q(created_at=after.created_at, id__lt=after.pk)  # type: ignore[attr-defined]
+        rows = rows.filter(older)
+    found = list(rows.order_by("-created_at", "-id")[: limit + 1])
+    return found[:limit], len(found) > limit

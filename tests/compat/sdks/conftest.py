@@ -1,0 +1,80 @@
+"""A running service, and the official client libraries installed outside of the working tree."""
+
+import email
+import email.policy
+import hashlib
+import os
+import shutil
+import subprocess
+import venv
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.clients.node import cache, need_node, node_modules_of, run
+from tests.stack.stack import Stack, running_stack, wait_for
+
+HERE = Path(__file__).parent
+REQUIREMENTS = HERE / "requirements.txt"
+# The stack of another run has other messages.
+RUN = uuid4().hex[:10]
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: Any) -> Any:
+    options = {"COMPAT_AT_ROOT": "resend,postmark,sendgrid"}
+    with running_stack(tmp_path_factory.mktemp("compat"), **options) as stack:
+        stack.start("inbox", "worker", "beat", "web")
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def node_scripts(tmp_path_factory: Any) -> Path:
+    """Return a directory with the Node scripts and the libraries that they import."""
+    need_node()
+    home = tmp_path_factory.mktemp("node")
+    for script in (*HERE.glob("*.mjs"), *HERE.glob("*.cjs")):
+        shutil.copy(script, home)
+    (home / "node_modules").symlink_to(node_modules_of(HERE))
+    return home
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """Return a Python with the libraries of REQUIREMENTS. Skips the test if the registry is unreachable."""
+    home = cache().parent / "pip" / f"sdks-{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]}"
+    program = home / "bin" / "python"
+    if not (home / "complete").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        venv.create(home, with_pip=True)
+        command = [str(program), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if "Could not find a version" in done.stderr or "connection" in done.stderr.lower():
+            pytest.skip("pip cannot reach its registry")
+        assert done.returncode == 0, done.stderr
+        (home / "complete").touch()
+    return str(program)
+
+
+def environment(stack: Stack, **variables: str) -> dict[str, str]:
+    return {**os.environ, "URL": stack.url, "KEY": stack.key, "RUN": RUN, "PYTHONPATH": "", **variables}
+
+
+def run_node(scripts: Path, name: str, stack: Stack, **variables: str) -> str:
+    return run("node", name, cwd=scripts, env=environment(stack, **variables))
+
+
+def run_python(python: str, name: str, stack: Stack, **variables: str) -> str:
+    return run(python, str(HERE / name), cwd=HERE, env=environment(stack, **variables))
+
+
+def received(stack: Stack, recipient: str) -> EmailMessage:
+    """Wait for the message of a recipient in the inbox and return it."""
+    sql = "SELECT source FROM inbox_caughtmail WHERE recipient = %s"
+    rows = wait_for(lambda: stack.query(sql, recipient), seconds=60, what=f"a message for {recipient}")
+    message = email.message_from_bytes(bytes(rows[0][0]), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message

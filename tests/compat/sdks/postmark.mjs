@@ -1,0 +1,78 @@
+// Postmark's Node library against the compatibility endpoint. Environment: URL, KEY, RUN. Prints nothing on success.
+import assert from "node:assert/strict";
+import postmark from "postmark";
+
+const { URL: base, KEY: key, RUN: run } = process.env;
+const options = { requestHost: `${base.replace("http://", "")}/compat/postmark`, useHttps: false };
+const client = new postmark.ServerClient(key, options);
+const From = "Demo <hello@demo.example>";
+const simple = (To, extra = {}) => ({ From, To, Subject: "Hello", TextBody: "It works", ...extra });
+
+async function fails(call, type, code) {
+  const error = await call.then(() => assert.fail("no error"), (reason) => reason);
+  assert.equal(error.name, type, String(error));
+  assert.equal(error.code, code);
+  return error;
+}
+
+const sent = await client.sendEmail({
+  From,
+  To: `pm-ada-${run}@example.com`,
+  Cc: `pm-carol-${run}@example.com`,
+  Bcc: `pm-dan-${run}@example.com`,
+  ReplyTo: "one@demo.example, two@demo.example",
+  Subject: "Everything \u2013 \u2713",
+  HtmlBody: '<p>Hello</p><img src="cid:logo">',
+  TextBody: "Hello in text",
+  Tag: "welcome",
+  Metadata: { run },
+  Headers: [{ Name: "X-Entity-Ref-ID", Value: run }],
+  TrackOpens: true,
+  TrackLinks: postmark.Models.LinkTrackingOptions.HtmlAndText,
+  Attachments: [
+    new postmark.Models.Attachment("notes.txt", Buffer.from("Notes").toString("base64"), "text/plain"),
+    new postmark.Models.Attachment("logo.png", "iVBORw==", "image/png", "cid:logo"),
+  ],
+});
+assert.deepEqual([sent.ErrorCode, sent.Message], [0, "OK"]);
+const details = await client.getOutboundMessageDetails(sent.MessageID);
+assert.deepEqual([details.Tag, details.Metadata], ["welcome", { run }]);
+const found = await client.getOutboundMessages({ recipient: `pm-ada-${run}@example.com` });
+assert.equal(found.Messages[0].MessageID, sent.MessageID);
+
+const batch = await client.sendEmailBatch([simple(`pm-many-${run}@example.com`), simple("nobody")]);
+assert.deepEqual(batch.map((one) => one.ErrorCode), [0, 300]);
+
+const inactive = `pm-gone-${run}@example.com`;
+await client.createSuppressions("outbound", { Suppressions: [{ EmailAddress: inactive }] });
+const refused = await fails(client.sendEmail(simple(inactive)), "InactiveRecipientsError", 406);
+assert.deepEqual(refused.recipients, [inactive]);
+const partly = await client.sendEmail(simple(`${inactive}, pm-eve-${run}@example.com`));
+assert.match(partly.Message, /these inactive addresses: /);
+const dump = await client.getSuppressions("outbound", { emailAddress: inactive });
+assert.equal(dump.Suppressions[0].SuppressionReason, "ManualSuppression");
+const deleted = await client.deleteSuppressions("outbound", { Suppressions: [{ EmailAddress: inactive }] });
+assert.equal(deleted.Suppressions[0].Status, "Deleted");
+assert.equal((await client.sendEmail(simple(inactive))).ErrorCode, 0);
+
+const alias = `hello-${run}`;
+const template = await client.createTemplate({ Name: "T", Alias: alias, Subject: "Hi {{name}}", HtmlBody: "<p>{{name}}</p>" });
+const model = { From, To: `pm-tpl-${run}@example.com`, TemplateModel: { name: "Ada" } };
+assert.equal((await client.sendEmailWithTemplate({ ...model, TemplateAlias: alias })).ErrorCode, 0);
+assert.equal((await client.sendEmailWithTemplate({ ...model, TemplateId: template.TemplateId })).ErrorCode, 0);
+const some = await client.sendEmailBatchWithTemplates([{ ...model, TemplateAlias: alias }, { ...model, TemplateAlias: "none" }]);
+assert.deepEqual(some.map((one) => one.ErrorCode), [0, 1101]);
+await client.editTemplate(alias, { Subject: "Hello {{name}}" });
+assert.equal((await client.getTemplate(template.TemplateId)).Subject, "Hello {{name}}");
+assert.ok((await client.getTemplates()).Templates.some((one) => one.Alias === alias));
+const valid = await client.validateTemplate({ Subject: "{{#if}", HtmlBody: "<p>{{name}}</p>", TestRenderModel: { name: "Ada" } });
+assert.deepEqual([valid.AllContentIsValid, valid.HtmlBody.RenderedContent], [false, "<p>Ada</p>"]);
+await client.deleteTemplate(alias);
+await fails(client.getTemplate(alias), "ApiInputError", 1101);
+
+assert.ok("InactiveMails" in (await client.getDeliveryStatistics()));
+assert.ok((await client.getBounces()).TotalCount >= 0);
+await fails(client.sendEmail(simple("ada@example.com", { From: "hi@elsewhere.example" })), "ApiInputError", 400);
+await fails(client.sendEmail(simple("nobody")), "InvalidEmailRequestError", 300);
+await fails(client.getInboundMessages(), "UnknownError", 501);
+await fails(new postmark.ServerClient("wrong", options).sendEmail(simple("ada@example.com")), "InvalidAPIKeyError", 10);

@@ -1,0 +1,36 @@
+"""SendGrid's Python library against the compatibility endpoint. Environment: URL, KEY, RUN."""
+
+import base64
+import os
+
+from python_http_client.exceptions import BadRequestsError, UnauthorizedError
+from sendgrid import SendGridAPIClient
+from sendgrid.helpers.mail import Attachment, Cc, Mail
+
+RUN = os.environ["RUN"]
+HOST = f"{os.environ['URL']}/compat/sendgrid"
+client = SendGridAPIClient(os.environ["KEY"], host=HOST)
+
+
+def mail(to, **fields):
+    return Mail(from_email="hello@demo.example", to_emails=to, subject="Hi", html_content="<p>Hi</p>", **fields)
+
+
+message = mail(f"sgpy-{RUN}@example.com")
+message.add_cc(Cc(f"sgpycc-{RUN}@example.com"))
+message.attachment = Attachment(base64.b64encode(b"Notes").decode(), "notes.txt", "text/plain")
+response = client.send(message)
+assert (response.status_code, response.body) == (202, b""), response
+assert response.headers["X-Message-Id"]
+assert client.send(mail(["a@example.com", "b@example.com"], is_multiple=True)).status_code == 202
+assert client.client.suppression.bounces.get().status_code == 200
+
+for error_type, given, api in (
+    (BadRequestsError, mail("ada@com"), client),
+    (UnauthorizedError, mail("a@example.com"), SendGridAPIClient("SG.wrong", host=HOST)),
+):
+    try:
+        api.send(given)
+    except error_type:
+        continue
+    raise AssertionError(f"{error_type.__name__} was not raised")

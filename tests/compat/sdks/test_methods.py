@@ -1,0 +1,17 @@
+"""The tables of docs/migrate/ contain every request that the methods of the official Node libraries make."""
+
+import json
+
+import pytest
+
+from tests.clients.node import run
+from tests.compat.test_tables import table
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.mark.parametrize("dialect", ["resend", "postmark"])
+def test_every_method_of_the_library_is_in_the_table(node_scripts, dialect):
+    calls = {tuple(call.split(" ")) for call in json.loads(run("node", "calls.mjs", dialect, cwd=node_scripts))}
+    assert len(calls) > 30
+    assert calls - table(dialect).keys() == set()

@@ -1,0 +1,28 @@
+"""Resend's libraries, unchanged, against the running service."""
+
+import pytest
+
+from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+
+pytestmark = pytest.mark.stack
+
+
+def test_the_node_library(node_scripts, stack):
+    run_node(node_scripts, "resend.mjs", stack)
+    for name in ("ada", "carol", "dan"):
+        message = received(stack, f"{name}-{RUN}@example.com")
+        assert message["Subject"] == "Everything \u2013 ✓"
+        assert message["Reply-To"] == "one@demo.example, two@demo.example"
+        assert message["X-Entity-Ref-ID"] == RUN
+        assert (message["Cc"], message["Bcc"]) == (f"carol-{RUN}@example.com", None)
+        files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
+        assert files["notes.txt"].get_content() == "Notes"
+        assert (files["logo.png"]["Content-ID"], files["logo.png"].get_content()) == ("<logo>", b"\x89PNG")
+        assert "Hello in text" in message.get_body(("plain",)).get_content()
+        assert "<p>Hello</p>" in message.get_body(("html",)).get_content()
+
+
+def test_the_python_library(python, stack):
+    run_python(python, "resend_sdk.py", stack)
+    message = received(stack, f"py-{RUN}@example.com")
+    assert message["Reply-To"] == "a@demo.example, b@demo.example"

@@ -1,0 +1,33 @@
+"""SendGrid's libraries, unchanged, against the running service."""
+
+import pytest
+
+from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+
+pytestmark = pytest.mark.stack
+
+
+def test_the_node_libraries(node_scripts, stack):
+    template = {"name": "T", "alias": f"welcome-{RUN}", "subject": "Hi {{name}}", "htmlContent": "<p>{{name}}</p>"}
+    assert stack.call("POST", "/templates", template).status == 201
+    run_node(node_scripts, "sendgrid.cjs", stack)
+    for name in ("ada", "carol", "dan"):
+        message = received(stack, f"sg-{name}-{RUN}@example.com")
+        assert message["Subject"] == "Everything \u2013 \u2713"
+        assert message["Reply-To"] == "one@demo.example, two@demo.example"
+        assert (message["X-Entity-Ref-ID"], message["Bcc"]) == (RUN, None)
+        files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
+        assert files["notes.txt"].get_content() == "Notes"
+        assert files["logo.png"]["Content-ID"] == "<logo>"
+        assert "Hello in text" in message.get_body(("plain",)).get_content()
+    assert received(stack, f"sg-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
+    assert received(stack, f"sg-sub-{RUN}@example.com")["Subject"] == "Hi Ada"
+    # Each recipient of sendMultiple sees only one address.
+    assert received(stack, f"sg-many1-{RUN}@example.com")["To"] == f"sg-many1-{RUN}@example.com"
+
+
+def test_the_python_library(python, stack):
+    run_python(python, "sendgrid_sdk.py", stack)
+    message = received(stack, f"sgpy-{RUN}@example.com")
+    assert message["Cc"] == f"sgpycc-{RUN}@example.com"
+    assert [part.get_content() for part in message.iter_attachments()] == ["Notes"]

@@ -1,0 +1,235 @@
+"""Postmark's API: requests, errors and sentences as its clients expect them."""
+
+import re
+import uuid
+
+import pytest
+
+from emails.models import Attachment, Email, Recipient
+from emails.states import EmailStatus
+from suppressions.services import suppress_addresses
+from templates_app.services import TemplateContent, create_template
+from tests.compat.conftest import Dialect
+from tests.conftest import Api, make_domain, make_key
+
+pytestmark = pytest.mark.django_db
+
+
+def mail(**fields) -> dict:
+    body = {"From": "Alice <hi@alice.example>", "To": "ada@example.com", "Subject": "Hi", "HtmlBody": "<p>Hi</p>"}
+    return body | fields
+
+
+def error(response) -> tuple[int, int]:
+    body = response.json()
+    assert body.keys() == {"ErrorCode", "Message"}
+    return response.status_code, body["ErrorCode"]
+
+
+@pytest.fixture
+def template(alice, key):
+    content = TemplateContent("Hi {{name}}", "<p>{{name}}</p>")
+    return create_template(alice.workspace, name="T", content=content, alias="hello", strict_variables=False)
+
+
+class TestSend:
+    def test_an_email_with_everything_is_accepted_and_read_back(self, postmark):
+        sent = mail(
+            To='"L, Ada" <ada@example.com>, bob@example.com',
+            Cc="carol@example.com",
+            Bcc="dan@example.com",
+            ReplyTo="a@alice.example,b@alice.example",
+            TextBody="Hi",
+            Tag="welcome",
+            Metadata={"order": "7"},
+            Headers=[{"Name": "X-A", "Value": "1"}, {"Name": "Message-ID", "Value": "<x@y.z>"}],
+            TrackOpens=False,
+            TrackLinks="None",
+            Attachments=[
+                {"Name": "a.txt", "Content": "QQ==", "ContentType": "text/plain", "ContentID": None},
+                {"Name": "l.png", "Content": "iVBORw==", "ContentType": "image/png", "ContentID": "cid:logo"},
+            ],
+            MessageStream="outbound",
+        )
+        response = postmark.post("/email", sent)
+        body = response.json()
+        assert (response.status_code, body["ErrorCode"], body["Message"]) == (200, 0, "OK")
+        assert (body["To"], body["Cc"], body["Bcc"]) == (sent["To"], sent["Cc"], sent["Bcc"])
+        assert str(uuid.UUID(body["MessageID"])) == body["MessageID"]
+        row = Email.objects.get()
+        assert (row.headers, row.metadata, row.tags) == ({"X-A": "1"}, {"order": "7"}, ["welcome"])
+        assert (row.track_opens, row.track_clicks) == (False, False)
+        assert list(Attachment.objects.values_list("filename", "cid")) == [("a.txt", None), ("l.png", "logo")]
+        details = postmark.get(f"/messages/outbound/{body['MessageID']}/details").json()
+        assert (details["Subject"], details["HtmlBody"], details["TextBody"]) == ("Hi", "<p>Hi</p>", "Hi")
+        assert details["To"] == [
+            {"Email": "ada@example.com", "Name": "L, Ada"},
+            {"Email": "bob@example.com", "Name": None},
+        ]
+        assert (details["Attachments"], details["Tag"], details["Status"]) == (["a.txt", "l.png"], "welcome", "Queued")
+
+    def test_null_means_absent_in_every_optional_field(self, postmark):
+        names = ("Cc", "Bcc", "ReplyTo", "TextBody", "Tag", "Metadata", "Headers", "TrackOpens", "TrackLinks",
+                 "Attachments", "MessageStream")  # fmt: skip
+        assert postmark.post("/email", mail(**dict.fromkeys(names))).json()["ErrorCode"] == 0
+
+    def test_a_subject_is_optional(self, postmark):
+        assert postmark.post("/email", mail(Subject=None)).json()["ErrorCode"] == 0
+        assert Email.objects.get().subject == ""
+
+    def test_paths_work_in_any_case_and_with_a_slash(self, postmark):
+        assert postmark.post("/Email/", mail()).status_code == 200
+        assert postmark.get("/deliveryStats").status_code == 200
+
+    def test_an_account_token_is_a_key_too(self, key):
+        account = Dialect("postmark", None)
+        account.headers = {"x-postmark-account-token": key}
+        assert account.post("/email", mail()).status_code == 200
+
+    def test_a_repeated_idempotency_key_returns_the_first_response(self, postmark):
+        first = postmark.post("/email", mail(), idempotency_key="k").json()
+        assert postmark.post("/email", mail(), idempotency_key="k").json() == first
+        assert Email.objects.count() == 1
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("change", "expected"),
+        [
+            ({"To": None}, (422, 300)),
+            ({"To": "nobody"}, (422, 300)),
+            ({"To": 7}, (422, 300)),
+            ({"From": "nobody"}, (422, 300)),
+            ({"From": "hi@elsewhere.example"}, (422, 400)),
+            ({"HtmlBody": None}, (422, 300)),
+            ({"To": ",".join(f"a{n}@example.com" for n in range(51))}, (422, 300)),
+            ({"TrackLinks": "Some"}, (422, 300)),
+            ({"Attachments": [{"Name": "a", "Content": "%"}]}, (422, 300)),
+            ({"Headers": [{"Name": "X A", "Value": "1"}]}, (422, 300)),
+            ({"Metadata": []}, (422, 300)),
+        ],
+    )
+    def test_an_invalid_email_has_postmarks_code(self, postmark, change, expected):
+        assert error(postmark.post("/email", mail(**change))) == expected
+        assert not Email.objects.exists()
+
+    def test_an_invalid_recipient_is_named_as_anymail_parses_it(self, postmark):
+        message = postmark.post("/email", mail(Cc="no@body@example.com")).json()["Message"]
+        assert re.match(r"^(Invalid|Error\s+parsing)\s+'(To|Cc|Bcc)'", message)
+        assert re.search(r"address:?\s*'(.*)'", message)[1] == "no@body@example.com"
+
+    def test_tokens(self, postmark, alice):
+        assert error(Dialect("postmark", None).post("/email", mail())) == (401, 10)
+        assert error(Dialect("postmark", "wrong").post("/email", mail())) == (401, 10)
+        assert error(Dialect("postmark", make_key(alice.workspace, "read_only")).post("/email", mail())) == (401, 10)
+
+    def test_malformed_json_and_absent_endpoints(self, postmark):
+        raw = postmark.client.post("/compat/postmark/email", b"{", "application/json", headers=postmark.headers)
+        assert error(raw) == (422, 402)
+        absent = postmark.get("/triggers/inboundRules")
+        assert error(absent) == (501, 501)
+        assert "docs/migrate/postmark.md" in absent.json()["Message"]
+
+    def test_a_foreign_or_malformed_id_is_not_found(self, postmark, bob):
+        make_domain(bob.workspace, "bob.example")
+        sent = Dialect("postmark", make_key(bob.workspace)).post("/email", mail(From="b@bob.example")).json()
+        for given in (sent["MessageID"], "x", str(uuid.uuid4())):
+            assert error(postmark.get(f"/messages/outbound/{given}/details")) == (404, 404)
+
+
+class TestInactive:
+    @pytest.fixture(autouse=True)
+    def _suppressed(self, alice, key):
+        suppress_addresses(alice.workspace, addresses=["gone@example.com"], reason="bounce")
+
+    def test_an_email_without_active_recipients_is_refused_with_the_sentence(self, postmark):
+        response = postmark.post("/email", mail(To="Gone@example.com"))
+        assert error(response) == (422, 406)
+        message = response.json()["Message"]
+        assert re.search(r"Found inactive addresses: (.+?)\.? Inactive", message)[1] == "gone@example.com"
+        assert re.search(r"inactive addresses:\s*(.*)\.\s*Inactive recipients", message)[1] == "gone@example.com"
+
+    def test_an_email_with_another_recipient_is_accepted_with_the_sentence(self, postmark):
+        body = postmark.post("/email", mail(To="gone@example.com, ada@example.com")).json()
+        assert body["ErrorCode"] == 0
+        assert body["Message"].startswith(
+            "Message OK, but will not deliver to these inactive addresses: gone@example.com. Inactive recipients are"
+        )
+
+    def test_a_batch_reports_each(self, postmark):
+        results = postmark.post("/email/batch", [mail(), mail(To="gone@example.com"), mail(To="nobody"), 7]).json()
+        assert [result["ErrorCode"] for result in results] == [0, 406, 300, 300]
+        assert (results[0]["To"], Email.objects.count()) == ("ada@example.com", 1)
+
+
+class TestBatch:
+    def test_500_emails_pass_and_501_do_not(self, postmark):
+        assert len(postmark.post("/email/batch", [mail()] * 500).json()) == 500
+        assert error(postmark.post("/email/batch", [mail()] * 501)) == (422, 300)
+        assert Email.objects.count() == 500
+
+    def test_a_repeated_key_returns_the_same_results(self, postmark):
+        items = [mail(), mail(To="nobody")]
+        first = postmark.post("/email/batch", items, idempotency_key="k").json()
+        assert postmark.post("/email/batch", items, idempotency_key="k").json() == first
+        assert Email.objects.count() == 1
+
+
+class TestTemplates:
+    def body(self, **fields) -> dict:
+        fields = {"TemplateModel": {"name": "Ada"}} | fields
+        return {"From": "hi@alice.example", "To": "ada@example.com", **fields}
+
+    def test_a_template_is_found_by_alias_and_by_number(self, postmark, template):
+        from compat.postmark.resources import number_of
+
+        number = number_of(template.id, prefix="tpl_")
+        for fields in ({"TemplateAlias": "hello"}, {"TemplateId": number}):
+            assert postmark.post("/email/withTemplate", self.body(**fields)).json()["ErrorCode"] == 0
+        assert set(Email.objects.values_list("subject", "template_id")) == {("Hi Ada", template.id)}
+
+    def test_an_unknown_template_is_1101(self, postmark):
+        assert error(postmark.post("/email/withTemplate", self.body(TemplateAlias="none"))) == (422, 1101)
+        assert error(postmark.post("/email/withTemplate", self.body())) == (422, 300)
+
+    def test_a_batch_with_templates_reports_each(self, postmark, template):
+        messages = [self.body(TemplateAlias="hello"), self.body(TemplateAlias="none")]
+        results = postmark.post("/email/batchWithTemplates", {"Messages": messages}).json()
+        assert [result["ErrorCode"] for result in results] == [0, 1101]
+
+
+class TestReading:
+    def test_messages_are_listed_by_recipient_and_tag(self, postmark):
+        postmark.post("/email/batch", [mail(Tag="a"), mail(To="bob@example.com", Tag="b"), mail()])
+        body = postmark.get("/messages/outbound?count=2&offset=0").json()
+        assert (body["TotalCount"], len(body["Messages"])) == (3, 2)
+        body = postmark.get("/messages/outbound?count=10&offset=0&recipient=bob@example.com").json()
+        assert [message["Recipients"] for message in body["Messages"]] == [["bob@example.com"]]
+        assert postmark.get("/messages/outbound?count=10&offset=0&tag=a").json()["TotalCount"] == 1
+        assert error(postmark.get("/messages/outbound?count=501&offset=0")) == (422, 300)
+
+    def test_bounces_are_listed_and_counted(self, postmark):
+        postmark.post("/email/batch", [mail(), mail()])
+        bounced = Email.objects.first()
+        Email.objects.filter(id=bounced.id).update(status=EmailStatus.BOUNCED)
+        Recipient.objects.filter(email=bounced).update(
+            state=EmailStatus.BOUNCED, reason="unknown_user", error_message="550 no such user"
+        )
+        body = postmark.get("/bounces?count=10&offset=0").json()
+        assert body["TotalCount"] == 1
+        (bounce,) = body["Bounces"]
+        assert (bounce["Type"], bounce["TypeCode"], bounce["Email"]) == ("HardBounce", 1, "ada@example.com")
+        assert bounce["Details"] == "550 no such user"
+        stats = postmark.get("/deliverystats").json()
+        assert stats == {"InactiveMails": 0, "Bounces": [{"Name": "All", "Count": 1}]}
+
+
+def test_a_dialect_at_the_root_is_chosen_by_path_and_header(key, settings):
+    settings.COMPAT_AT_ROOT = ["resend", "postmark"]
+    api = Api(key).client
+    resend = {"authorization": f"Bearer {key}"}
+    postmark = {"x-postmark-server-token": key}
+    assert "ErrorCode" in api.post("/email", mail(), "application/json", headers=postmark).json()
+    assert api.get("/emails", headers=resend).json()["object"] == "list"
+    settings.COMPAT_AT_ROOT = []
+    assert api.get("/emails", headers=resend).status_code == 404
