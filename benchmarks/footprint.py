@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.footprint [seconds]
 
-Prints a row for each process, then for all. Memory is the sum of PSS, in which a page shared by two processes counts
-half for each. Requires Linux, and DATABASE_URL of a server on which databases may be created (it is not counted).
+Prints a row for each process, then for all, and records the memory of each. Memory is PSS, in which a page shared by
+two processes counts half for each. Requires Linux, and DATABASE_URL of a server on which databases may be created (it
+is not counted).
 """
 
 import os
@@ -12,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +38,13 @@ class ProcessUsage:
     pss_mb: float
     cpu_seconds: float
 
+    @property
+    def program(self) -> str:
+        """The program without its directory, interpreter, options and connection details."""
+        words = [Path(word).name for word in self.command.replace(":", " ").split()]
+        names = [word for word in words if not word.startswith(("-", "python"))]
+        return " ".join(names[: 2 if names[0] in {"manage.py", "postgres"} else 1]) if names else self.command
+
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 120
@@ -58,8 +67,20 @@ def record_idle(name: str, roots: list[int], *, seconds: float, max_mb: int) -> 
     total_mb = sum(one.pss_mb for one in after.values())
     percent = 100 * (total(after) - total(before)) / seconds
     print(f"{total_mb:8.1f}  {percent * seconds / 100:5.2f}  total, {len(after)} processes", flush=True)
+    for label, pss_mb in by_program(after.values()).items():
+        record_figure(f"idle memory of {name}: {label}", pss_mb, unit="MB")
     record_figure(f"idle memory of {name} (PSS)", total_mb, unit="MB", at_most=max_mb)
     record_figure(f"idle processor time of {name}", percent, unit="% of a core", at_most=1)
+
+
+def by_program(usages: Iterable[ProcessUsage]) -> dict[str, float]:
+    """Return the memory of each process, by a name that is the same in every run."""
+    numbered: Counter[str] = Counter()
+    memory = {}
+    for usage in sorted(usages, key=lambda one: one.program):
+        numbered[usage.program] += 1
+        memory[f"{usage.program} {numbered[usage.program]}"] = usage.pss_mb
+    return memory
 
 
 def total(usage: dict[int, ProcessUsage]) -> float:

@@ -6,6 +6,7 @@ queues are empty and the auditor has checked all guarantees.
 
 import os
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -28,6 +29,8 @@ CALLERS = 3
 # process a few hundred recipients per second.
 SETTLE_SECONDS = 300.0
 RECIPIENTS_PER_SETTLE = 50_000
+# A word with a digit: an address, an id or a number.
+NUMBERED = re.compile(r"\S*\d\S*")
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class ChaosReport:
         done = ", ".join(f"{name} {count}" for name, count in sorted(self.done.items()))
         sizes = ", ".join(f"{count} {name}" for name, count in self.sizes.items())
         unavailable = [f"not supported by this machine: {', '.join(self.unavailable)}"] * bool(self.unavailable)
-        found = [*self.violations[:40], f"{len(self.violations)} violations"]
+        kinds = Counter(NUMBERED.sub("…", violation) for violation in self.violations)
+        found = [*self.violations[:40], *(f"{count} times: {kind}" for kind, count in kinds.most_common(20))]
+        found.append(f"{len(self.violations)} violations")
         return "\n".join([f"seed {self.seed}: {done}", sizes, *unavailable, *found])
 
 
