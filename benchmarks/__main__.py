@@ -70,8 +70,10 @@ def main() -> int:
     unknown = set(options.names) - set(TIME_LIMITS_MINUTES)
     if unknown:
         parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
-    runs = []
-    for name in options.names or TIME_LIMITS_MINUTES:
+    runs: list[BenchmarkRun] = []
+    names = options.names or list(TIME_LIMITS_MINUTES)
+    for name in names:
+        print(f"== {name} ({len(runs) + 1} of {len(names)})", flush=True)
         runs.append(run_benchmark(name))
         update_table(options.table, runs[-1])
     print(f"written: {options.table}")
@@ -80,7 +82,6 @@ def main() -> int:
 
 def run_benchmark(name: str) -> BenchmarkRun:
     """Run one benchmark and print its output."""
-    print(f"== {name}", flush=True)
     command = [sys.executable, "-m", f"benchmarks.{name}"]
     figures = []
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:

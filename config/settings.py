@@ -285,5 +285,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
         "mail.log": {"level": "WARNING"},
+        # Celery sets the level of the root logger to WARNING, which would hide that a worker is ready.
+        "postrider.processes": {"level": "INFO"},
     },
 }

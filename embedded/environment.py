@@ -5,11 +5,13 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from embedded.locations import REPOSITORY, VENV
 from embedded.packages import install_package
 from embedded.processes.processes import signal_on_parent_exit
 from embedded.terminal import print_status
+from lib.progress import ProgressBar
 
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.json"
@@ -119,20 +122,33 @@ def _has_venv_module() -> bool:
 
 
 def _run_pip(lock_file: str) -> None:
-    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--require-hashes"]
-    done = subprocess.run(
+    command = [str(PYTHON), "-m", "pip", "install", "--no-input", "--require-hashes", "--progress-bar", "off"]
+    with subprocess.Popen(
         [*command, "--disable-pip-version-check", "-r", str(REPOSITORY / lock_file)],
-        check=False,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=signal_on_parent_exit(signal.SIGTERM),
+        preexec_fn=signal_on_parent_exit(signal.SIGTERM),  # noqa: PLW1509 - there are no threads yet
         # A user's pip configuration may set --user, which virtual environments do not allow.
         env={**os.environ, "PIP_USER": "0"},
-    )
-    if done.returncode != 0:
-        output = "\n".join(done.stderr.strip().splitlines()[-8:])
-        raise CannotStart(f"pip could not install {lock_file} (check the network connection):\n{output}")
+    ) as process:
+        output = deque(_show_progress(process.stdout or (), lock_file), maxlen=8)
+    if process.returncode != 0:
+        raise CannotStart(f"pip could not install {lock_file} (check the network connection):\n{''.join(output)}")
+
+
+def _show_progress(lines: Iterable[str], lock_file: str) -> Iterator[str]:
+    """Yield the lines of pip, and show the progress by the packages that it collects."""
+    # Some packages of the lock file are for other systems only.
+    total = len(re.findall(r"^\S+==", (REPOSITORY / lock_file).read_text(), re.MULTILINE))
+    with ProgressBar("Packages", total=total) as bar:
+        for line in lines:
+            if line.startswith("Collecting "):
+                bar.advance(detail=line.split()[1].partition("=")[0])
+            elif line.startswith("Installing collected"):
+                bar.finish(detail="installing")
+            yield line
 
 
 def _read_stamp() -> dict[str, Any]:

@@ -136,7 +136,7 @@ class FakeProject:
 def build_fake_project(path: Path) -> FakeProject:
     """Copy the launcher and the fake programs into a directory."""
     shutil.copytree(TEMPLATE, path, dirs_exist_ok=True)
-    for name in ("bin", "embedded"):
+    for name in ("bin", "embedded", "lib"):
         shutil.copytree(REPOSITORY / name, path / name, ignore=shutil.ignore_patterns("__pycache__", "check"))
     (path / "programs.py").replace(path / "embedded" / "processes" / "programs.py")
     for lock_file in REPOSITORY.glob("requirements*.txt"):

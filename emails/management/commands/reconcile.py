@@ -10,6 +10,7 @@ from analytics.reconcile import find_wrong_days, repair_days
 from emails.upkeep.reconcile import find_differences, repair_counters
 from lib.datetimes import format_datetime
 from lib.ids import to_uuid
+from lib.progress import track
 from workspaces.models import Workspace
 
 
@@ -24,10 +25,10 @@ class Command(BaseCommand):
         every = Workspace.objects.order_by("id").values_list("id", flat=True)
         ids = [options["workspace"]] if options["workspace"] else list(every)
         reconcile = _repair if options["repair"] else _compare
-        count = 0
-        for line in (line for workspace_id in ids for line in reconcile(workspace_id)):
-            count += 1
-            self.stdout.write(line)
+        tracked = track(ids, label="Workspaces", total=len(ids))
+        lines = [line for workspace_id in tracked for line in reconcile(workspace_id)]
+        self.stdout.writelines(f"{line}\n" for line in lines)
+        count = len(lines)
         if count and not options["repair"]:
             raise CommandError(f"{count} counters differ. Run with --repair to correct them.")
         self.stdout.write(f"{count} counters corrected." if count else "All counters match.")
