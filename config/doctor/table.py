@@ -27,7 +27,7 @@ CHECKS = (
     DoctorCheck("clock", installation.check_clock, needs="database"),
     DoctorCheck("redis", installation.check_redis),
     DoctorCheck("workers", installation.check_workers, needs="redis"),
-    DoctorCheck("transport", installation.check_transport, needs="redis"),
+    DoctorCheck("transport", installation.check_transport, needs="workers"),
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),
     DoctorCheck("proxy", web.check_proxy, needs="public_url"),

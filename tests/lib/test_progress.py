@@ -61,5 +61,5 @@ def test_finish_completes_a_bar_with_fewer_items_than_expected():
 
 
 def test_track_yields_all_items_and_counts_them(capsys):
-    assert list(track("abc", label="Letters", total=3)) == ["a", "b", "c"]
-    assert capsys.readouterr().err.splitlines()[-1] == "Letters: 100 % (3 of 3)"
+    assert list(track("abc", label="Items", total=3)) == ["a", "b", "c"]
+    assert capsys.readouterr().err.splitlines()[-1] == "Items: 100 % (3 of 3)"
