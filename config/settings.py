@@ -61,6 +61,7 @@ DELIVERY_RETRY_SECONDS = env.seconds(
 )
 LEASE_SECONDS = env.integer("LEASE_SECONDS", 60, low=4, high=600)
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
+DELIVERY_TLS = env.choice("DELIVERY_TLS", "opportunistic", options=["opportunistic", "required"])
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
 DNS_SERVERS = env.servers("DNS_SERVERS")
 INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)

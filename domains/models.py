@@ -26,10 +26,17 @@ class Domain(models.Model):
         FAILED = "failed"
         TEMPORARY_FAILURE = "temporary_failure"
 
+    class TlsPolicy(models.TextChoices):
+        """TLS of outgoing connections; required: also if DELIVERY_TLS is opportunistic."""
+
+        OPPORTUNISTIC = "opportunistic"
+        REQUIRED = "required"
+
     id = IdField("dom_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="domains", db_index=False)
     name = models.CharField(max_length=253)
     status = models.CharField(max_length=20, choices=DomainStatus.choices, default=DomainStatus.PENDING)
+    tls = models.CharField(max_length=16, choices=TlsPolicy.choices, db_default=TlsPolicy.OPPORTUNISTIC.value)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     verified_at = models.DateTimeField(null=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, editable=False)

@@ -3,7 +3,7 @@
 from api.fields import DeletedSerializer
 from api.schema import Operation, response
 from domains.errors import DomainAlreadyExists
-from domains.serializers import DomainInput, DomainSerializer
+from domains.serializers import DomainChanges, DomainInput, DomainSerializer
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
 
@@ -26,6 +26,7 @@ DOMAIN = {
     "id": "dom_0Uf7kXT4vB6nM8qWeRtYuI",
     "name": "demo.example",
     "status": "pending",
+    "tls": "opportunistic",
     "records": [
         RECORD,
         {
@@ -69,6 +70,17 @@ domains_schema = keyed_view(
         "Get a domain",
         "Returns one domain with its DNS records.",
         response(DomainSerializer, "The domain.", DOMAIN),
+    ),
+    partial_update=Operation(
+        "updateDomain",
+        "Change a domain",
+        "Sets whether emails of the domain require TLS. With `required`, a message is sent only over TLS 1.2 or newer, "
+        "to a host with a certificate valid for its name; otherwise it is deferred with the reason `tls` and fails in "
+        "the end. It applies to the connection to the mail host or relay, not to providers. Emails claimed after the "
+        "change follow it.",
+        response(DomainSerializer, "The changed domain.", {**DOMAIN, "tls": "required"}),
+        body=DomainChanges,
+        bodies={"Require TLS": {"tls": "required"}},
     ),
     destroy=Operation(
         "deleteDomain",

@@ -28,6 +28,14 @@ class DomainInput(StrictSerializer):
     name = DomainNameField(max_length=253, help_text="A domain such as `mail.example.com`.")
 
 
+class DomainChanges(StrictSerializer):
+    tls = serializers.ChoiceField(
+        Domain.TlsPolicy.values,
+        help_text="`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS "
+        "is used where a host offers it.",
+    )
+
+
 class RecordSerializer(serializers.Serializer[DnsRecord]):
     """One DNS record to publish."""
 
@@ -61,6 +69,7 @@ class DomainSerializer(serializers.Serializer[Domain]):
     id = serializers.CharField()
     name = serializers.CharField()
     status = serializers.ChoiceField(Domain.DomainStatus.values)
+    tls = serializers.ChoiceField(Domain.TlsPolicy.values)
     records = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815

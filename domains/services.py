@@ -55,6 +55,13 @@ def delete_domain(domain: Domain) -> None:
             record_action(domain.workspace, AuditAction.DOMAIN_DELETED, about=domain.name)
 
 
+def set_tls_policy(domain: Domain, *, tls: str) -> None:
+    """Set whether emails of the domain require TLS, from the next claim on."""
+    with transaction.atomic():
+        if Domain.objects.filter(id=domain.id).exclude(tls=tls).update(tls=tls):
+            record_action(domain.workspace, AuditAction.DOMAIN_CHANGED, about=f"{domain.name}: TLS {tls}")
+
+
 def rotate_dkim_key(domain: Domain) -> None:
     """Create a new key, which signs once it is found in DNS; the old key signs until then.
 

@@ -1,4 +1,4 @@
-"""Signing identities: the DKIM key and the return path domain of each sending domain.
+"""Signing identities: the DKIM key, the return path domain and the TLS policy of each sending domain.
 
 The newest published key signs; before any key was found in DNS, the first one does.
 """
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 
 from delivery.message.dkim import SigningKey
-from domains.models import SEAL_PURPOSE
+from domains.models import SEAL_PURPOSE, Domain
 from lib.ids import from_uuid, to_uuid
 from lib.keyring import UnknownKey
 from lib.sealed import unseal
@@ -32,7 +32,7 @@ IDENTITIES = """
 SELECT pair.place, found.*
 FROM unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS pair (workspace_id, name, place)
 CROSS JOIN LATERAL (
-  SELECT d.return_path_seen_at IS NOT NULL, k.id, k.selector, k.sealed_private_key
+  SELECT d.return_path_seen_at IS NOT NULL, d.tls, k.id, k.selector, k.sealed_private_key
   FROM domains_domain d JOIN domains_dkimkey k ON k.domain_id = d.id
   WHERE d.workspace_id = pair.workspace_id AND d.name = pair.name
   ORDER BY k.seen_at IS NULL, CASE WHEN k.seen_at IS NOT NULL THEN k.created_at END DESC, k.created_at, k.id
@@ -43,10 +43,14 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True)
 class SigningIdentity:
-    """key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged."""
+    """key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged.
+
+    requires_tls: by the domain or by DELIVERY_TLS.
+    """
 
     key: SigningKey | None
     return_path_domain: str
+    requires_tls: bool
 
 
 def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain, SigningIdentity]:
@@ -57,9 +61,10 @@ def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain,
     return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in rows}
 
 
-def _identity(name: str, is_return_path_seen: bool, key_id: UUID, selector: str, sealed: str) -> SigningIdentity:  # noqa: FBT001
+def _identity(name: str, is_return_path_seen: bool, tls: str, key_id: UUID, *sealed: str) -> SigningIdentity:  # noqa: FBT001
     domain = return_path_name(name) if is_return_path_seen else settings.RETURN_PATH_DOMAIN
-    return SigningIdentity(_signing_key(name, key_id, selector, sealed), domain)
+    requires_tls = Domain.TlsPolicy.REQUIRED in (tls, settings.DELIVERY_TLS)
+    return SigningIdentity(_signing_key(name, key_id, *sealed), domain, requires_tls)
 
 
 def return_path_name(domain_name: str) -> str:

@@ -1,4 +1,4 @@
-"""`/v1/domains`: register, list, retrieve, verify, rotate the DKIM key, delete."""
+"""`/v1/domains`: register, list, retrieve, change, verify, rotate the DKIM key, delete."""
 
 from rest_framework import status
 from rest_framework.decorators import action
@@ -9,8 +9,8 @@ from rest_framework.response import Response
 from api.fields import DeletedSerializer
 from domains.models import Domain
 from domains.schema import domains_schema
-from domains.serializers import DomainInput, DomainSerializer
-from domains.services import delete_domain, register_domain, rotate_dkim_key
+from domains.serializers import DomainChanges, DomainInput, DomainSerializer
+from domains.services import delete_domain, register_domain, rotate_dkim_key, set_tls_policy
 from domains.verify import verify_domain
 from workspaces.api.viewsets import WorkspaceViewSet
 
@@ -24,6 +24,10 @@ class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]
     def create(self, request: Request) -> Response:
         domain = register_domain(self.workspace, name=self.valid(DomainInput)["name"])
         return Response(DomainSerializer(domain).data, status=status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        set_tls_policy(self.get_object(), tls=self.valid(DomainChanges)["tls"])
+        return self.retrieve(request, pk)
 
     def destroy(self, request: Request, pk: str) -> Response:
         domain = self.get_object()

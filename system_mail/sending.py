@@ -128,6 +128,7 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
         subject=mail.subject,
         text=mail.text,
         key=key,
+        requires_tls=settings.DELIVERY_TLS == "required",
         attempt=mail.attempts,
     )
     return SystemMailJob(queue.claim_of(mail), message)

@@ -168,6 +168,7 @@ class AuditEntry(models.Model):
         KEY_REVOKED = "key_revoked", "API key revoked"
         DOMAIN_ADDED = "domain_added", "Domain added"
         DOMAIN_DELETED = "domain_deleted", "Domain deleted"
+        DOMAIN_CHANGED = "domain_changed", "Domain changed"
         DOMAIN_ROTATED = "domain_rotated", "Domain key rotated"
         DOMAIN_VERIFIED = "domain_verified", "Domain verified"
         WEBHOOK_CREATED = "webhook_created", "Webhook created"

@@ -19,7 +19,7 @@ from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import list_records, list_warnings
-from domains.services import delete_domain, register_domain, rotate_dkim_key
+from domains.services import delete_domain, register_domain, rotate_dkim_key, set_tls_policy
 from domains.verify import verify_domain
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
@@ -67,6 +67,7 @@ class DomainSection(ScopedAdmin):
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
+            self.post_route("<str:object_id>/tls/", "tls", self.tls_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
@@ -89,13 +90,20 @@ class DomainSection(ScopedAdmin):
             domain=domain,
             records=list_records(domain),
             warnings=list_warnings(domain),
-            urls={name: self.url(name, domain.id) for name in ("verify", "rotate", "delete")},
+            urls={name: self.url(name, domain.id) for name in ("verify", "tls", "rotate", "delete")},
         )
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
         if try_action(request, lambda: verify_domain(domain)):
             self._report_check(request, self.find(request, object_id), before=domain)
+        return redirect(self.url("change", domain.id))
+
+    def tls_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        tls = request.POST.get("tls", "")
+        if tls in Domain.TlsPolicy.values and try_action(request, lambda: set_tls_policy(domain, tls=tls)):
+            self.log_change(request, domain, f"Set TLS to {tls}.")
         return redirect(self.url("change", domain.id))
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -78,7 +78,8 @@ class OutgoingMessage:
     return_path, recipient: the addr-specs of the envelope (MAIL FROM, RCPT TO). message_id: with angle brackets.
     date: the same on every attempt. unsubscribe_url: an ASCII http or https URL that accepts one-click posts
     (RFC 8058). feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without
-    personal data. key: None leaves the message unsigned. attempt: the current one, from 1. last_reason: of the attempt
+    personal data. key: None leaves the message unsigned. requires_tls: sent only
+    over verified TLS. attempt: the current one, from 1. last_reason: of the attempt
     before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
     """
 
@@ -98,6 +99,7 @@ class OutgoingMessage:
     unsubscribe_url: str | None = None
     feedback_id: str | None = None
     key: SigningKey | None = None
+    requires_tls: bool = False
     attempt: int = 1
     last_reason: str = ""
     last_reply_age: timedelta = timedelta()

@@ -1,5 +1,6 @@
 """Direct transport: delivers each message to the mail hosts of its recipient's domain."""
 
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +14,7 @@ from delivery.transports.smtp.attempt import SmtpAttempt
 from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, NoRoute, NoSuchDomain, NullMx, Route, Routes
 from delivery.transports.smtp.session_factory import SessionFactory
+from delivery.transports.smtp.tls import TlsMode
 from lib.address_guard import TargetRefused
 from lib.resolver import DnsError
 
@@ -40,7 +42,10 @@ ERROR_PRIORITY = (DnsError, TargetRefused, NoRoute)
 
 
 class DirectTransport:
-    """Delivers to the MX hosts of each domain; their 250 reply means `delivered`."""
+    """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
+
+    context: for messages that require TLS, by default that of the system's certificate authorities.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,9 @@ class DirectTransport:
         port: int = 25,
         limits: DestinationLimits = DIRECT_LIMITS,
         timeouts: Timeouts = RFC_5321,
+        context: ssl.SSLContext | None = None,
     ) -> None:
+        self._context = context
         self._routes = routes
         self._ehlo_name = ehlo_name
         self._port = port
@@ -70,9 +77,11 @@ class DirectTransport:
         )
         try:
             route = await self._routes.find(domain)
-            destination = self._destinations.get_or_create(route.key)
+            tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls)
+            # Separate connections and breakers: a host may fail only the messages that require TLS.
+            destination = self._destinations.get_or_create((tls, route.key))
             async with destination.slot():
-                return await attempt.run(destination, self._hosts(route))
+                return await attempt.run(destination, self._hosts(route, tls))
         except NoRoute as error:
             return _no_route(error, message)
         except DnsError as error:
@@ -86,7 +95,7 @@ class DirectTransport:
         """Close the idle sessions."""
         self._destinations.close()
 
-    async def _hosts(self, route: Route) -> AsyncIterator[MailHost]:
+    async def _hosts(self, route: Route, tls: TlsMode) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
         found = 0
@@ -98,7 +107,8 @@ class DirectTransport:
                 continue
             for address in addresses[: MAX_ADDRESSES - found]:
                 found += 1
-                yield MailHost(str(address), self._port, name, self._ehlo_name)
+                context = self._context if tls.is_mandatory else None
+                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context)
         if first and not found:
             raise first
 

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
@@ -21,7 +22,11 @@ INBOX_LIMITS = DestinationLimits(breaker_policy=BreakerPolicy(initial_open_secon
 
 
 class RelayTransport:
-    """Delivers to one server. on_acceptance: the status that its 250 reply stands for, sent or delivered."""
+    """Delivers to one server.
+
+    on_acceptance: the status that its 250 reply stands for, sent or delivered. is_local: messages stay on this machine,
+    so that those which require TLS need none.
+    """
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class RelayTransport:
         limits: DestinationLimits = RELAY_LIMITS,
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
+        is_local: bool = False,
     ) -> None:
         self._host = MailHost(
             address=url.host,
@@ -45,7 +51,10 @@ class RelayTransport:
         )
         self._on_acceptance = on_acceptance
         self._session_factory = SessionFactory(timeouts)
+        self._is_local = is_local
         self._destination = Destination(limits)
+        # Separate connections and breaker: the relay may fail only the messages that require TLS.
+        self._tls_destination = Destination(limits)
         self._credentials = CredentialsBreaker()
 
     @property
@@ -57,30 +66,38 @@ class RelayTransport:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
             return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login.")
+        tls = self._host.tls.for_message(requires_tls=message.requires_tls and not self._is_local)
+        destination = self._destination if tls is self._host.tls else self._tls_destination
         try:
-            async with self._destination.slot():
-                return await self._attempt(message, lease)
+            async with destination.slot():
+                return await self._attempt(message, lease, destination, replace(self._host, tls=tls))
         except DestinationBusy as busy:
             return busy.outcome
 
     def close(self) -> None:
         """Close the idle sessions."""
         self._destination.close()
+        self._tls_destination.close()
 
-    async def _attempt(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
+    async def _attempt(
+        self, message: OutgoingMessage, lease: LeaseCheck, destination: Destination, host: MailHost
+    ) -> DeliveryOutcome:
         attempt = SmtpAttempt(
             message, lease=lease, session_factory=self._session_factory, on_acceptance=self._on_acceptance
         )
         with self._credentials.call():
-            outcome = await attempt.run(self._destination, self._hosts())
+            outcome = await attempt.run(destination, _hosts(host))
         self._credentials.record(outcome)
         return outcome
 
-    async def _hosts(self) -> AsyncIterator[MailHost]:
-        yield self._host
+
+async def _hosts(host: MailHost) -> AsyncIterator[MailHost]:
+    yield host
 
 
 def inbox_transport(*, port: int, ehlo_name: str) -> RelayTransport:
     """Return the transport of the embedded mode: SMTP to the built-in inbox, which acts as the recipient's host."""
     url = RelayUrl("127.0.0.1", port, TlsMode.NONE)
-    return RelayTransport(url, ehlo_name=ehlo_name, on_acceptance=DeliveryStatus.DELIVERED, limits=INBOX_LIMITS)
+    return RelayTransport(
+        url, ehlo_name=ehlo_name, on_acceptance=DeliveryStatus.DELIVERED, limits=INBOX_LIMITS, is_local=True
+    )

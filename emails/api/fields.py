@@ -35,7 +35,7 @@ RESERVED_PREFIXES = (
 class AddressListField(EntriesField):
     """One address or a list of addresses."""
 
-    child = RecipientField()
+    child: AddressField = RecipientField()
     default_error_messages = {"not_a_list": "This must be an address or a list of addresses."}
 
     def to_internal_value(self, data: Any) -> list[Address]:

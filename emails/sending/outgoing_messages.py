@@ -47,6 +47,7 @@ def build_message(job: SendJob) -> OutgoingMessage:
         unsubscribe_url=unsubscribe,
         feedback_id=f"{job.template_id or 'none'}:{job.claim.workspace_id}:transactional:{SENDER_ID}",
         key=job.identity.key,
+        requires_tls=job.identity.requires_tls,
         attempt=job.claim.attempt,
         last_reason=job.last_reason,
         last_reply_age=job.last_reply_age,

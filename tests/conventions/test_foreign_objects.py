@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 # Every path with an id: method, type of the id, and a body that is valid for the owner.
 TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/domains/{}"): ("domain", None),
+    ("PATCH", "/domains/{}"): ("domain", {"tls": "required"}),
     ("DELETE", "/domains/{}"): ("domain", None),
     ("POST", "/domains/{}/verify"): ("domain", None),
     ("POST", "/domains/{}/rotate-dkim"): ("domain", None),

@@ -35,6 +35,7 @@ READING_BY_POST = {("POST", "/templates/{}/preview")}
 # Restricted to full_access; add each new path that changes data here or to SENDING.
 FULL = {
     ("POST", "/domains"),
+    ("PATCH", "/domains/{}"),
     ("DELETE", "/domains/{}"),
     ("POST", "/domains/{}/verify"),
     ("POST", "/domains/{}/rotate-dkim"),

@@ -229,10 +229,13 @@ export interface DomainRecord {
   note: string | null;
 }
 
+export type TlsPolicy = "opportunistic" | "required";
+
 export interface Domain {
   id: string;
   name: string;
   status: DomainStatus;
+  tls: TlsPolicy;
   records: DomainRecord[];
   warnings?: Warning[];
   createdAt: Timestamp;

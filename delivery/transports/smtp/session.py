@@ -28,6 +28,7 @@ BLOCK_BYTES = 64 * 1024
 EXPECTED = {SmtpStage.MAIL: 2, SmtpStage.RCPT: 2, SmtpStage.DATA: 3}
 REFUSALS = (4, 5)
 NOTHING = 0
+TLS_REQUIRED = "The sending domain (tls), DELIVERY_TLS or SMTP_URL requires TLS with a valid certificate."
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,7 @@ class Session:
         is_mandatory = self._host.tls.is_mandatory
         if "STARTTLS" not in self._extensions:
             if is_mandatory:
-                raise connection_error(
-                    SmtpStage.STARTTLS,
-                    "The host offers no TLS, and TLS is required.",
-                    FailureReason.TLS,
-                )
+                raise connection_error(SmtpStage.STARTTLS, f"The host offers no TLS. {TLS_REQUIRED}", FailureReason.TLS)
             return
         try:
             await self._expect(SmtpStage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
@@ -148,9 +145,8 @@ class Session:
             raise connection_error(SmtpStage.STARTTLS, str(error), FailureReason.PROTOCOL) from error
         except (OSError, ConnectionBroken) as error:
             self._connection.close()
-            raise connection_error(
-                SmtpStage.STARTTLS, f"TLS with the host failed: {error}", FailureReason.TLS
-            ) from error
+            text = f"TLS with the host failed: {error}{f'. {TLS_REQUIRED}' if self._host.tls.is_mandatory else ''}"
+            raise connection_error(SmtpStage.STARTTLS, text, FailureReason.TLS) from error
         self.is_secure = True
 
     async def _authenticate(self, login: Login) -> None:

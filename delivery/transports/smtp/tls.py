@@ -18,6 +18,10 @@ class TlsMode(Enum):
     REQUIRED = "required"
     IMPLICIT = "implicit"
 
+    def for_message(self, *, requires_tls: bool) -> "TlsMode":
+        """Return the mode for a message: REQUIRED instead of a weaker one if the message requires TLS."""
+        return TlsMode.REQUIRED if requires_tls and not self.is_mandatory else self
+
     @property
     def is_mandatory(self) -> bool:
         return self in (TlsMode.REQUIRED, TlsMode.IMPLICIT)

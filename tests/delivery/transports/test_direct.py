@@ -16,6 +16,7 @@ from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.smtp.mail_host import Timeouts
 from delivery.transports.smtp.mx import Routes
+from delivery.transports.smtp.tls import TlsMode
 from lib.address_guard import Guard
 from lib.resolver import Resolver
 from tests.delivery.relaying import SHORT, run
@@ -176,7 +177,7 @@ class TestNextHost:
             records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
             async with transport_for(records, port) as transport:
                 route = await transport._routes.find("example.com")
-                assert len([one async for one in transport._hosts(route)]) == 20
+                assert len([one async for one in transport._hosts(route, TlsMode.OPPORTUNISTIC)]) == 20
 
         run(work())
 

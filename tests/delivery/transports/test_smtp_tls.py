@@ -12,10 +12,11 @@ import trustme
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from delivery.message.compose import OutgoingMessage
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.tls import TlsMode, opportunistic_context, verifying_context
 from tests.delivery.relaying import MESSAGE, relay, run
-from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.delivery.scripted import ScriptedServer, StubLease, outgoing_message
 
 LEASE = StubLease()
 LOGIN = Login("user", "pässword")
@@ -62,9 +63,13 @@ def unwilling() -> ssl.SSLContext:
 
 
 def deliver(server: ScriptedServer, **options: Any) -> DeliveryOutcome:
+    return deliver_message(server, MESSAGE, **options)
+
+
+def deliver_message(server: ScriptedServer, message: OutgoingMessage, **options: Any) -> DeliveryOutcome:
     async def work() -> DeliveryOutcome:
         async with server:
-            return await relay(server, **options).deliver(MESSAGE, lease=LEASE)
+            return await relay(server, **options).deliver(message, lease=LEASE)
 
     return run(work())
 
@@ -219,3 +224,53 @@ class TestLogin:
 
     def test_the_password_is_not_in_the_repr(self):
         assert "pässword" not in repr(LOGIN)
+
+
+class TestMessagesThatRequireTls:
+    SECRET = outgoing_message(requires_tls=True)
+
+    def test_a_host_without_tls_gets_only_the_others(self):
+        async def work() -> None:
+            async with ScriptedServer() as server:
+                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+                # The plaintext session of the first message is kept, and not used for the second.
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+                outcome = await transport.deliver(self.SECRET, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
+                assert outcome.reply.text.startswith("The host offers no TLS. The sending domain (tls)")
+                assert len(server.messages) == 1
+                transport.close()
+
+        run(work())
+
+    @pytest.mark.parametrize("kind", ["expired", "wrong host", "self-signed", "no handshake"])
+    def test_an_invalid_certificate_stops_only_them(self, kind, authority):
+        async def work() -> None:
+            async with ScriptedServer(tls=certificate(kind, authority)) as server:
+                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+                for _ in range(5):
+                    outcome = await transport.deliver(self.SECRET, lease=LEASE)
+                    assert outcome.status in (DeliveryStatus.DEFERRED, DeliveryStatus.PARKED)
+                assert server.said("MAIL") == []
+                # Their failures do not pause the destination for the others.
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+                transport.close()
+
+        run(work())
+
+    def test_the_error_explains_the_requirement(self, authority):
+        server = ScriptedServer(tls=certificate("self-signed", authority))
+        outcome = deliver_message(server, self.SECRET, tls=TlsMode.OPPORTUNISTIC)
+        assert outcome.reason is FailureReason.TLS
+        assert "requires TLS with a valid certificate" in outcome.reply.text
+
+    @pytest.mark.parametrize("tls", [TlsMode.OPPORTUNISTIC, TlsMode.NONE])
+    def test_a_valid_certificate_allows_the_delivery(self, tls, authority):
+        server = ScriptedServer(tls=certificate("good", authority))
+        outcome = deliver_message(server, self.SECRET, tls=tls, context=authority.trusting)
+        assert outcome.status is DeliveryStatus.SENT
+        assert len(server.said("STARTTLS")) == 1
+
+    def test_the_inbox_on_this_machine_needs_none(self):
+        outcome = deliver_message(ScriptedServer(), self.SECRET, tls=TlsMode.NONE, is_local=True)
+        assert outcome.status is DeliveryStatus.SENT

@@ -1,6 +1,6 @@
 import type { List, Paging } from "../listing.js";
 import type { RequestOptions, Transport } from "../transport.js";
-import type { Deleted, Domain } from "../types.js";
+import type { Deleted, Domain, TlsPolicy } from "../types.js";
 
 export class Domains {
   readonly #transport: Transport;
@@ -20,6 +20,11 @@ export class Domains {
 
   get(id: string, options?: RequestOptions): Promise<Domain> {
     return this.#transport.json({ method: "GET", path: ["domains", id], options });
+  }
+
+  /** Set whether emails of the domain require TLS. */
+  update(id: string, changes: { tls: TlsPolicy }, options?: RequestOptions): Promise<Domain> {
+    return this.#transport.json({ method: "PATCH", path: ["domains", id], body: changes, options });
   }
 
   /** Check the DNS records now. The response has the result and the required changes. */

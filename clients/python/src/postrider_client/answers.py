@@ -224,6 +224,7 @@ class Domain:
     id: str
     name: str
     status: str
+    tls: str
     records: list[DomainRecord]
     warnings: Optional[list[Warning]]
     created_at: datetime

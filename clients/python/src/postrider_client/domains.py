@@ -22,6 +22,10 @@ class Domains:
     def get(self, domain_id: str) -> Domain:
         return read(Domain, self._transport.json(Call("GET", ["domains", domain_id])))
 
+    def update(self, domain_id: str, *, tls: str) -> Domain:
+        """Set whether emails of the domain require TLS: "required" or "opportunistic"."""
+        return read(Domain, self._transport.json(Call("PATCH", ["domains", domain_id], body={"tls": tls})))
+
     def verify(self, domain_id: str) -> Domain:
         """Check the DNS records now. The response has the result and the required changes."""
         return read(Domain, self._transport.json(Call("POST", ["domains", domain_id, "verify"], is_repeatable=True)))
