@@ -6,6 +6,7 @@ Callers behave like correct clients: they repeat an unanswered request with the 
 import http.client
 import itertools
 import json
+import math
 import signal
 import smtplib
 import time
@@ -202,12 +203,18 @@ class Scenario:
         self.stack.query(EXPIRE_REPORTS)
 
     def wait_until_idle(self, *, seconds: float = 120) -> None:
-        def is_done() -> bool:
-            with suppress(Exception):
-                return self.stack.query(QUEUE_DEPTH) == [(0,)]
-            return False
+        """Wait until the queues are empty. seconds: the longest time without progress."""
+        smallest, shrunk_at = math.inf, time.monotonic()
+        while depth := self._queue_depth():
+            if depth < smallest:
+                smallest, shrunk_at = depth, time.monotonic()
+            assert time.monotonic() - shrunk_at < seconds, f"{depth} queue entries without progress for {seconds} s"
+            time.sleep(0.1)
 
-        wait_for(is_done, seconds=seconds, what="the queues are empty")
+    def _queue_depth(self) -> float:
+        with suppress(Exception):
+            return float(self.stack.query(QUEUE_DEPTH)[0][0])
+        return math.inf
 
     def find_violations(self) -> list[str]:
         """Run the auditor and `manage.py reconcile`."""
