@@ -93,7 +93,7 @@ class SubmittedEmail:
     fingerprint: str
 
 
-def read_email(source: bytes, *, recipients: Collection[Address]) -> SubmittedEmail:
+def read_email(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
     """Return the email that a message with this envelope asks for. Raises Refused.
 
     To and Cc show the addresses of the header; only those of the envelope receive the message, the others among them

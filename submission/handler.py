@@ -117,11 +117,9 @@ class SubmissionHandler:
         session: SubmissionSession,
         envelope: SubmissionEnvelope,
     ) -> str:
-        source = envelope.content
-        assert isinstance(source, bytes)
-        accept = partial(accept_message, envelope.workspace, source, recipients=envelope.recipients)
+        accept = partial(accept_message, envelope.workspace, envelope.source, recipients=envelope.recipients)
         try:
-            if len(source) < LARGE_BYTES:
+            if len(envelope.source) < LARGE_BYTES:
                 return await self._run(accept)
             async with self._large_messages:
                 return await self._run(accept)

@@ -8,6 +8,7 @@ import binascii
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from functools import cached_property
@@ -35,7 +36,7 @@ SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_k
 class MimePart:
     """A message or a part of it. fields: names and unfolded values in order; start, end: its body in the source."""
 
-    source: bytes
+    source: bytes | bytearray
     start: int
     end: int
     fields: tuple[tuple[str, str], ...]
@@ -80,7 +81,7 @@ class MimePart:
     @property
     def body(self) -> bytes:
         """The body as received, with its transfer encoding."""
-        return self.source[self.start : self.end]
+        return bytes(memoryview(self.source)[self.start : max(self.end, self.start)])
 
     @property
     def encoding(self) -> str:
@@ -95,7 +96,7 @@ class MimePart:
             case "quoted-printable":
                 return binascii.a2b_qp(self.body)
             case "base64":
-                return _from_base64(self.body)
+                return _from_base64(memoryview(self.source)[self.start : max(self.end, self.start)])
             case unknown:
                 raise MalformedMessage(f"The transfer encoding {unknown[:40]} is not supported")
 
@@ -137,7 +138,7 @@ class MimePart:
         yield start, self.end
 
 
-def read_message(source: bytes) -> MimePart:
+def read_message(source: bytes | bytearray) -> MimePart:
     """Return a message, without reading its parts. Raises MalformedMessage."""
     end = len(source)
     if source.startswith(b"\r\n"):
@@ -175,7 +176,7 @@ def _candidates(charset: str, data: bytes) -> Iterator[str]:
     yield "utf-8"
 
 
-def _read_part(source: bytes, start: int, end: int, *, depth: int) -> MimePart:
+def _read_part(source: bytes | bytearray, start: int, end: int, *, depth: int) -> MimePart:
     """Return a part. One without fields begins with the empty line, or with its body if a line is not a field."""
     if source.startswith(b"\r\n", start):
         return MimePart(source, start + 2, end, (), depth)
@@ -186,7 +187,7 @@ def _read_part(source: bytes, start: int, end: int, *, depth: int) -> MimePart:
     return MimePart(source, min(body, end), end, tuple(_fields(source[start:header_end])), depth)
 
 
-def _fields(header: bytes) -> Iterator[tuple[str, str]]:
+def _fields(header: bytes | bytearray) -> Iterator[tuple[str, str]]:
     """Yield the unfolded fields of a header. Raises MalformedMessage."""
     try:
         text = header.decode()
@@ -203,9 +204,9 @@ def _fields(header: bytes) -> Iterator[tuple[str, str]]:
         yield field[1], field[2].replace("\t", " ").strip()
 
 
-def _from_base64(body: bytes) -> bytes:
-    # Some programs omit the padding, which the decoder needs.
-    try:
-        return binascii.a2b_base64(body + BASE64_PAD)
-    except binascii.Error as error:
-        raise MalformedMessage("A part is not valid base64") from error
+def _from_base64(body: memoryview) -> bytes:
+    for padding in (b"", BASE64_PAD):
+        # Some programs omit the padding, which the decoder needs.
+        with suppress(binascii.Error):
+            return binascii.a2b_base64(bytes(body) + padding if padding else body)
+    raise MalformedMessage("A part is not valid base64")

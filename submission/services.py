@@ -73,7 +73,7 @@ def check_recipient(workspace: Workspace, text: str) -> Address:
     return address
 
 
-def accept_message(workspace: Workspace, source: bytes, *, recipients: Collection[Address]) -> str:
+def accept_message(workspace: Workspace, source: bytes | bytearray, *, recipients: Collection[Address]) -> str:
     """Accept a message; return the reply with the email's id. Raises Refused, and the errors of send_email."""
     failpoint("submission.after_data")
     submitted = read_email(source, recipients=recipients)

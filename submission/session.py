@@ -35,7 +35,7 @@ LIMITS = SessionLimits(
 )
 SIGNED_IN_SECONDS = 3_600.0
 # Of all sessions of a process while they receive messages.
-RECEIVING_BYTES = 48 * 1024 * 1024
+RECEIVING_BYTES = 24 * 1024 * 1024
 TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
 TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
 LINE_TOO_LONG = "554 5.6.0 A line is too long"
@@ -71,6 +71,7 @@ class SubmissionEnvelope(Envelope):
     """The envelope of a message in the workspace of the session's key."""
 
     workspace: Workspace
+    source: bytearray
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +168,7 @@ class SubmissionSMTP(LimitedSMTP):
         try:
             refusal = await self._read_lines(content)
             if refusal is None:
-                self.current_envelope().content = bytes(content)
+                self.current_envelope().source = content
                 refusal = await self._call_handler_hook("DATA")
         finally:
             self._budget.release(len(content))
