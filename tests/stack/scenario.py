@@ -190,6 +190,32 @@ class Scenario:
             code, text = client.rcpt(to)
             return (code, text) if code != 250 else client.data(report)
 
+    def submit(self, tenant: Tenant, *addresses: str) -> AcceptedEmail:
+        """Send an email over SMTP; repeat it with its key until it is accepted, as a correct client would."""
+        head = f"From: hello@{tenant.domain}\r\nSubject: About {tenant.marker}\r\n"
+        key = f"Idempotency-Key: key-{next(self.numbers)}\r\n"
+        source = f"{head}{key}\r\n{tenant.marker}\r\n".encode()
+        deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
+        while True:
+            with suppress(OSError, smtplib.SMTPException):
+                code, text = self._submit_email(tenant, source, addresses)
+                assert code // 100 != 5, f"a message was permanently refused: {code} {text!r}"
+                if code == 250:
+                    email_id = text.decode().split()[3]
+                    return self.ledger.record_accepted(email_id, workspace=tenant.id, addresses=addresses)
+            assert time.monotonic() < deadline, "the message was never accepted"
+            time.sleep(0.1)
+
+    def _submit_email(self, tenant: Tenant, source: bytes, addresses: tuple[str, ...]) -> tuple[int, bytes]:
+        with smtplib.SMTP("127.0.0.1", int(self.stack.environment["SUBMISSION_PORTS"]), timeout=20) as client:
+            client.login("x", tenant.key)
+            client.mail(f"hello@{tenant.domain}")
+            for address in addresses:
+                code, text = client.rcpt(address)
+                if code != 250:
+                    return code, text
+            return client.data(source)
+
     def enqueue_tasks(self, *tasks: str) -> None:
         """Enqueue periodic tasks immediately; lost without Redis, like tasks from beat."""
         with Celery(broker=self.stack.environment["REDIS_URL"]) as app:
@@ -243,7 +269,7 @@ def running_scenario(logs: Path, **variables: str) -> Iterator[Scenario]:
         inbound = {"INBOUND_PORT": str(free_port())}
         running = stack.enter_context(running_stack(logs, **{**FAST_RETRIES, **relay, **inbound, **variables}))
         scenario = Scenario(running, ledger, receiver)
-        for name in ("web", "worker", "inbound"):
+        for name in ("web", "worker", "inbound", "submission"):
             scenario.run(name)
         scenario.tenants = [_demo_tenant(scenario), _other_tenant(scenario)]
         for tenant in scenario.tenants:

@@ -15,6 +15,7 @@ ACTIONS = ("kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop
 ALWAYS = {
     "emails.before_accept_commit", "emails.after_accept_commit", "emails.after_cancel_commit", "emails.after_claim",
     "delivery.after_dot", "emails.before_record", "webhooks.after_post", "inbound.after_store",
+    "submission.before_reply",
 }  # fmt: skip
 CALL = re.compile(r"\bfailpoint\(\"([a-z_.]+)\"\)")
 PACKAGES = (
@@ -72,6 +73,7 @@ def exercise_all_points(scenario):
     assert scenario.cancel(later)
     scenario.send(demo, scenario.address(), scenario.address())
     first = scenario.send(other, scenario.address())
+    scenario.submit(demo, scenario.address(), scenario.address())
     scenario.batch(demo, scenario.address(), scenario.address(), scenario.address())
     scenario.send(demo, scenario.address("simulator.test", "clicked"))
     suppressed = scenario.address()
@@ -101,7 +103,7 @@ def is_sent(scenario, address):
 @pytest.mark.parametrize(("point", "action"), list(cases()))
 def test_every_guarantee_holds_after_a_fault_at_any_failpoint(scenario, point, action):
     name = POINTS[point][0]
-    for other in ("web", "worker", "inbound"):
+    for other in ("web", "worker", "inbound", "submission"):
         scenario.run(other, f"{point}:1:{action}" if other == name else "")
     recovery = recover_after_failpoint(scenario, name, point, is_deadly=action == "kill")
     exercise_all_points(scenario)

@@ -35,6 +35,7 @@ defer     unix - - n - 0 bounce
 trace     unix - - n - 0 bounce
 verify    unix - - n - 1 verify
 flush     unix n - n 1000? 0 flush
+tlsmgr    unix - - n 1000? 1 tlsmgr
 proxymap  unix - - n - - proxymap
 smtp      unix - - n - - smtp
 relay     unix - - n - - smtp

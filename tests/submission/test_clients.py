@@ -1,0 +1,237 @@
+"""Other programs submit email to the real processes; the message that arrives is compared with the one they sent."""
+
+import email
+import json
+import os
+import smtplib
+import ssl
+import subprocess
+from email import policy
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+import trustme
+from django.core.mail import EmailMultiAlternatives, get_connection
+
+from tests.stack.stack import free_port, running_stack, wait_for
+from tests.standards.postfix import Postfix
+from tests.standards.tools import npm_modules, program
+
+pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("submission-clients")]
+
+SENDER = "hello@demo.example"
+MESSAGE = "SELECT recipient, source FROM inbox_caughtmail WHERE subject LIKE %s ORDER BY recipient"
+CONTENT = """
+SELECT c.text, c.html FROM emails_content c JOIN emails_email e ON e.content_id = c.id WHERE e.subject LIKE %s
+"""
+EMAILS = "SELECT count(*) FROM emails_email WHERE subject LIKE %s"
+NODEMAILER = "nodemailer@7.0.3"
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory, authority):
+    folder = tmp_path_factory.mktemp("clients")
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.private_key_pem.write_to_path(folder / "key.pem")
+    issued.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    tls = {"SUBMISSION_TLS_CERT": str(folder / "cert.pem"), "SUBMISSION_TLS_KEY": str(folder / "key.pem")}
+    with running_stack(folder, SUBMISSION_TLS_PORTS=str(free_port()), **tls) as stack:
+        stack.start("inbox", "submission", "worker")
+        yield stack
+
+
+def port_of(stack) -> int:
+    return int(stack.environment["SUBMISSION_PORTS"])
+
+
+def arrived(stack, subject: str, *, count: int = 1) -> list[EmailMessage]:
+    """Wait for the messages with this subject; return one for each recipient."""
+    wait_for(lambda: len(stack.query(MESSAGE, subject)) >= count, seconds=60, what=f"{count} messages: {subject}")
+    rows = stack.query(MESSAGE, subject)
+    assert len(rows) == count
+    return [email.message_from_bytes(bytes(source), policy=policy.default) for _, source in rows]
+
+
+def content_of(stack, subject: str) -> tuple[str, str]:
+    ((text, html),) = stack.query(CONTENT, subject)
+    return text, html
+
+
+def text_of(part) -> str:
+    return part.get_content().replace("\r\n", "\n")
+
+
+def run(*command: str, given: str = "", **variables: str) -> str:
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **variables}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rich_message(subject: str) -> EmailMessage:
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = f"Zoë <{SENDER}>", "Ada <ada@example.com>", subject
+    message["X-Postrider-Track-Opens"] = message["X-Postrider-Track-Clicks"] = "false"
+    message.set_content("Grüße\n.dot\n")
+    message.add_alternative('<p>Grüße <img src="cid:logo@app"></p>\n', subtype="html")
+    message.get_payload()[1].add_related(b"\x89PNG", "image", "png", cid="<logo@app>", filename="logo.png")
+    message.add_attachment(bytes(range(256)) * 40, maintype="application", subtype="pdf", filename="Übersicht.pdf")
+    return message
+
+
+def check_rich_message(stack, subject: str) -> None:
+    (message,) = arrived(stack, subject)
+    assert content_of(stack, subject) == ("Grüße\n.dot\n", '<p>Grüße <img src="cid:logo@app"></p>\n')
+    assert text_of(message.get_body(("plain",))).startswith("Grüße\n.dot\n")
+    assert '<p>Grüße <img src="cid:logo@app"></p>' in text_of(message.get_body(("html",)))
+    assert message["From"] == f"Zoë <{SENDER}>"
+    files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
+    assert files["logo.png"]["Content-ID"] == "<logo@app>"
+    assert files["logo.png"].get_content() == b"\x89PNG"
+    assert files["Übersicht.pdf"].get_content() == bytes(range(256)) * 40
+    assert "X-Postrider" not in str(message.items())
+
+
+def test_smtplib_with_starttls(stack, authority):
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with smtplib.SMTP("localhost", port_of(stack), timeout=30) as client:
+        client.starttls(context=context)
+        client.login("postrider", stack.key)
+        assert client.send_message(rich_message("By smtplib")) == {}
+    check_rich_message(stack, "By smtplib")
+
+
+def test_smtplib_with_tls_from_the_start(stack, authority):
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with smtplib.SMTP_SSL("localhost", int(stack.environment["SUBMISSION_TLS_PORTS"]), context=context) as client:
+        client.login("postrider", stack.key)
+        assert client.send_message(rich_message("By smtplib over TLS")) == {}
+    check_rich_message(stack, "By smtplib over TLS")
+
+
+def test_djangos_backend(stack):
+    connection = get_connection(
+        "django.core.mail.backends.smtp.EmailBackend",
+        host="127.0.0.1", port=port_of(stack), username="postrider", password=stack.key,
+    )  # fmt: skip
+    headers = {"X-Shop": "1", "Idempotency-Key": "django-1"}
+    for _ in range(2):
+        message = EmailMultiAlternatives(
+            "By Django", "Grüße", f"Shop <{SENDER}>", ["ada@example.com"], bcc=["eve@example.com"],
+            connection=connection, reply_to=["help@example.com"], headers=headers,
+        )  # fmt: skip
+        message.attach_alternative("<p>Grüße</p>", "text/html")
+        message.attach("a.csv", "a;ü\n", "text/csv")
+        assert message.send() == 1
+    first, second = arrived(stack, "By Django", count=2)
+    assert stack.query(EMAILS, "By Django") == [(1,)]
+    assert content_of(stack, "By Django")[1] == "<p>Grüße</p>"
+    for sent in (first, second):
+        assert (sent["To"], sent["Bcc"], sent["Reply-To"]) == ("ada@example.com", None, "help@example.com")
+        assert (sent["X-Shop"], sent["Idempotency-Key"]) == ("1", None)
+        assert [text_of(part) for part in sent.iter_attachments()] == ["a;ü\n"]
+    assert b"eve@example.com" not in first.as_bytes() + second.as_bytes()
+
+
+def test_nodemailer_with_a_pool(stack):
+    script = Path(__file__).with_name("nodemailer.js")
+    modules = npm_modules(NODEMAILER)
+    output = run(program("node", package="nodejs"), str(script), str(port_of(stack)), stack.key, NODE_PATH=str(modules))
+    assert all(reply.startswith("250 2.0.0 Accepted as ") for reply in json.loads(output))
+    messages = arrived(stack, "Nodemailer %", count=20)
+    for message in messages:
+        number = int(str(message["Subject"]).split()[1])
+        text = text_of(message.get_body(("plain",)))
+        assert text.startswith("Grüße 🎉\n.leading dot\n" + "x" * 2000)
+        kinds = [part.get_content_type() for part in message.walk()]
+        assert kinds == [
+            "multipart/mixed", "multipart/related", "multipart/alternative", "text/plain", "text/html", "text/calendar",
+            "image/png", "application/pdf", "application/ics",
+        ]  # fmt: skip
+        parts = dict(zip(kinds, message.walk(), strict=True))
+        assert parts["text/calendar"].get_param("method") == "REQUEST"
+        assert "METHOD:REQUEST" in parts["text/calendar"].get_content()
+        assert parts["application/pdf"].get_content() == bytes([number]) * 100_000
+        assert (message["Cc"], message["Bcc"], message["X-Shop"]) == ("carol@example.com", None, "1")
+        assert message["Reply-To"] == "a@example.com, b@example.com"
+
+
+def test_swaks(stack):
+    swaks = program("swaks", package="swaks")
+    run(
+        swaks, "--server", f"127.0.0.1:{port_of(stack)}", "--tls", "--auth-user", "x", "--auth-password", stack.key,
+        "--from", SENDER, "--to", "ada@example.com", "--header", "Subject: By swaks", "--body", "It works.",
+    )  # fmt: skip
+    (message,) = arrived(stack, "By swaks")
+    assert text_of(message).startswith("It works.")
+
+
+def test_msmtp(stack, tmp_path):
+    msmtp = program("msmtp", package="msmtp")
+    configuration = tmp_path / "msmtprc"
+    configuration.write_text(
+        f"account default\nhost 127.0.0.1\nport {port_of(stack)}\ntls on\ntls_starttls on\ntls_certcheck off\nauth on\n"
+        f"user postrider\npassword {stack.key}\nfrom {SENDER}\n"
+    )
+    configuration.chmod(0o600)
+    source = f"From: {SENDER}\nTo: ada@example.com\nSubject: By msmtp\n\nIt works.\n.dot\n"
+    run(msmtp, "-C", str(configuration), "ada@example.com", given=source)
+    (message,) = arrived(stack, "By msmtp")
+    assert text_of(message).startswith("It works.\n.dot\n")
+
+
+def test_curl_as_printed_by_bin_run(stack):
+    from embedded.demo import DemoAccount
+
+    curl = program("curl", package="curl")
+    demo = DemoAccount("", {"apiKey": stack.key, "from": f"Demo <{SENDER}>"})
+    run("sh", "-c", demo.curl_smtp(str(port_of(stack))).replace("curl", curl, 1))
+    (message,) = arrived(stack, "Hello over SMTP")
+    assert text_of(message.get_body(("plain",))).startswith("It works.")
+
+
+def test_postfix_as_a_smart_host(stack, tmp_path):
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"[127.0.0.1]:{port_of(stack)} postrider:{stack.key}\n")
+    settings = {
+        "relayhost": f"[127.0.0.1]:{port_of(stack)}",
+        "transport_maps": "",
+        "smtp_tls_security_level": "encrypt",
+        "smtp_sasl_auth_enable": "yes",
+        "smtp_sasl_security_options": "noanonymous",
+        "smtp_sasl_password_maps": f"texthash:{passwords}",
+    }
+    tmp_path.chmod(0o755)
+    for directory in tmp_path.parents:
+        if directory.is_relative_to("/tmp/pytest-of-root"):
+            directory.chmod(0o755)
+    _require_sasl()
+    with Postfix(routes={}, settings=settings) as relay, smtplib.SMTP("127.0.0.1", relay.port) as client:
+        to = [f"r{number}@example.com" for number in range(60)]
+        client.sendmail(SENDER, to, rich_message("By Postfix").as_bytes(policy=policy.SMTP))
+        try:
+            messages = arrived(stack, "By Postfix", count=60)
+        except AssertionError as error:
+            raise AssertionError(relay.log()) from error
+    assert {str(message["To"]) for message in messages} == {"Ada <ada@example.com>"}
+    assert {part.get_content() for part in messages[0].walk() if part.get_filename() == "Übersicht.pdf"} == {
+        bytes(range(256)) * 40
+    }
+
+
+def _require_sasl() -> None:
+    """Install the SASL mechanisms of Postfix's client if they are missing."""
+    if not list(Path("/usr/lib").glob("*/sasl2/libplain.so")):
+        from tests.standards.tools import _install
+
+        _install("libsasl2-modules")

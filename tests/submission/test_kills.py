@@ -1,0 +1,68 @@
+"""A server that is killed while it accepts a message: one email with an idempotency key, a new one without."""
+
+import re
+import smtplib
+
+import pytest
+
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+MESSAGE = b"From: hello@demo.example\r\nTo: ada@example.com\r\nSubject: Hello\r\n%s\r\nHello Ada\r\n"
+KEYED = MESSAGE % b"Idempotency-Key: k-1\r\n"
+EMAILS = "SELECT count(*) FROM emails_email"
+# Whether the message was committed when the server died.
+POINTS = {
+    "submission.after_data": False,
+    "emails.before_accept_commit": False,
+    "emails.after_accept_commit": True,
+    "submission.before_reply": True,
+}
+
+
+@pytest.fixture
+def stack(tmp_path):
+    from tests.stack.stack import running_stack
+
+    with running_stack(tmp_path) as stack:
+        yield stack
+
+
+def submit(stack, source: bytes) -> tuple[int, str]:
+    with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=30) as client:
+        client.login("x", stack.key)
+        client.mail("a@b.example")
+        client.rcpt("ada@example.com")
+        code, text = client.data(source)
+    return code, text.decode()
+
+
+def count(stack) -> int:
+    ((number,),) = stack.query(EMAILS)
+    return number
+
+
+def kill_while_accepting(stack, point: str, source: bytes) -> None:
+    stack.start("submission", FAULT_PLAN=f"{point}:1:kill")
+    with pytest.raises((OSError, smtplib.SMTPException)):
+        submit(stack, source)
+    stack.kill("submission")
+    stack.start("submission")
+
+
+@pytest.mark.parametrize(("point", "is_committed"), POINTS.items())
+def test_a_repeat_with_a_key_is_one_email(stack, point, is_committed):
+    kill_while_accepting(stack, point, KEYED)
+    wait_for(lambda: count(stack) == int(is_committed), seconds=10, what="the transaction ends")
+    code, text = submit(stack, KEYED)
+    assert (code, text.endswith("(already accepted)"), count(stack)) == (250, is_committed, 1)
+    assert submit(stack, KEYED)[1].endswith("(already accepted)")
+    ((identifier,),) = stack.query("SELECT answer->>'id' FROM emails_acceptance")
+    assert re.search(r"Accepted as (\w+)", text)[1] == identifier
+
+
+def test_a_repeat_without_a_key_is_a_new_email(stack):
+    kill_while_accepting(stack, "submission.before_reply", MESSAGE % b"")
+    assert submit(stack, MESSAGE % b"")[0] == 250
+    assert count(stack) == 2
