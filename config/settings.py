@@ -14,7 +14,7 @@ MODE = env.choice("MODE", "production", options=["production", "embedded"])
 EMBEDDED = MODE == "embedded"
 DEBUG = False
 
-SECRET_KEY = env.text("SECRET_KEY", "unset")
+SECRET_KEY = env.text("SECRET_KEY") or "unset"
 APP_KEYS = env.key_ring("APP_KEYS")
 PUBLIC_URL = env.text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = env.string_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
