@@ -123,6 +123,14 @@ def test_rotating_requires_confirmation_and_shows_both_keys(owner, domain):
         assert f"{selector}._domainkey" in page
 
 
+def test_requiring_tls_is_a_switch(owner, domain):
+    for tls, label in (("required", "Do not require TLS"), ("opportunistic", "Require TLS"), ("none", "Require TLS")):
+        page = owner.post(f"/dashboard/domains/{domain.id}/tls/", {"tls": tls}, follow=True).content.decode()
+        assert label in page
+    domain.refresh_from_db()
+    assert domain.tls == "opportunistic"
+
+
 def test_deleting_requires_confirmation(owner, domain):
     assert "will be refused" in owner.get(f"/dashboard/domains/{domain.id}/delete/").content.decode()
     assert Domain.objects.exists()

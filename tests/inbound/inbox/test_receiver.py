@@ -55,6 +55,14 @@ def test_a_message_is_stored_byte_for_byte_for_each_recipient(port):
     assert mail.workspace_id is None
 
 
+def test_an_internationalized_recipient_is_accepted(port):
+    source = "To: 用户@example.com\r\n\r\nHi\r\n".encode()
+    with smtplib.SMTP("127.0.0.1", port) as client:
+        client.sendmail("a@b.example", ["用户@example.com"], source, mail_options=["SMTPUTF8", "BODY=8BITMIME"])
+    mail = CaughtMail.objects.get()
+    assert (mail.recipient, bytes(mail.source)) == ("用户@example.com", source)
+
+
 def test_a_message_to_a_recipient_belongs_to_its_workspace(port):
     workspace = make_account("alice").workspace
     make_domain(workspace, "alice.example")
