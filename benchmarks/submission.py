@@ -26,7 +26,8 @@ ENVELOPE = b"MAIL FROM:<hello@demo.example>\r\nRCPT TO:<ada@example.com>\r\nDATA
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+    # A request that waits is not refused: a session waits as well.
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), WEB_MAX_WAIT_MS="60000") as stack:
         ratios, rates = [], []
         for _ in range(ROUNDS):
             api = measure(stack, Path(folder))["rate"]
