@@ -6,6 +6,7 @@ and longer, in the end for responses after the client has given up (docs/decisio
 
 import socket
 import struct
+import time
 from collections.abc import Callable
 
 from django.conf import settings
@@ -19,6 +20,8 @@ from api.exception_handler import problem_http_response
 LAST_DATA_OFFSET = 52
 CHUNK_BYTES = 65_536
 API_PREFIXES = ("/v1/", "/compat/")
+# systemd keeps the socket during a restart: requests that arrive before the start have not waited because of overload.
+STARTED = time.monotonic()
 
 
 def waited_seconds(connection: socket.socket | None) -> float:
@@ -48,7 +51,7 @@ class AdmissionMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(API_PREFIXES):
             return self.get_response(request)
-        waited = waited_seconds(request.META.get("gunicorn.socket"))
+        waited = min(waited_seconds(request.META.get("gunicorn.socket")), time.monotonic() - STARTED)
         if waited * 1000 <= settings.WEB_MAX_WAIT_MS:
             return self.get_response(request)
         latency.observe("turned-away", status=errors.Overloaded.status, seconds=waited)

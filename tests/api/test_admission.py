@@ -56,3 +56,11 @@ def test_a_request_that_waited_too_long_is_503_with_retry_after(api: Api, monkey
 def test_a_request_that_waited_exactly_the_limit_is_served(api: Api, monkeypatch):
     monkeypatch.setattr("api.admission.waited_seconds", lambda _: 1.0)
     assert api.get("/emails").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_request_that_waited_for_the_start_of_the_server_is_served(api: Api, monkeypatch):
+    monkeypatch.setattr("api.admission.waited_seconds", lambda _: 5.0)
+    assert api.get("/emails").status_code == 503
+    monkeypatch.setattr("api.admission.STARTED", time.monotonic())
+    assert api.get("/emails").status_code == 200

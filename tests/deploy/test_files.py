@@ -16,12 +16,7 @@ pytestmark = pytest.mark.full
 
 DEPLOY = REPOSITORY / "deploy"
 PROGRAMS = Path(sys.executable).parent
-SERVICES = [
-    "postrider-web.service",
-    "postrider-worker@1.service",
-    "postrider-beat.service",
-    "postrider-inbound.service",
-]
+SERVICES = [f"postrider-{name}.service" for name in ("web", "worker@1", "beat", "inbound", "submission")]
 MOST_EXPOSURE = 3.0
 RESTRICTIONS = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 

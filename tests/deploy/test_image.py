@@ -2,12 +2,15 @@
 
 import json
 import os
+import smtplib
+import ssl
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 import requests
+import trustme
 
 from embedded.servers import redis
 from tests.audit.ledger import Ledger
@@ -41,9 +44,20 @@ def ledger():
     return Ledger()
 
 
+def mount_certificate(directory):
+    """Put a certificate where compose mounts its directory, readable for the user of the image."""
+    directory.mkdir()
+    certificate = trustme.CA().issue_cert("mail.example.com")
+    (directory / "fullchain.pem").write_bytes(b"".join(pem.bytes() for pem in certificate.cert_chain_pems))
+    certificate.private_key_pem.write_to_path(directory / "privkey.pem")
+    for path in directory.iterdir():
+        os.chown(path, 10001, 10001)
+
+
 @pytest.fixture
 def compose(image, database, ledger, tmp_path):
     """The services with a file of deploy/make-env, on free ports, with a relay that keeps all messages."""
+    mount_certificate(image.root / "tls")
     port, server, environment = str(free_port()), redis.start_throw_away(), tmp_path / ".env"
     with mail_sink(ledger) as relay:
         run(
@@ -52,13 +66,18 @@ def compose(image, database, ledger, tmp_path):
             f"SMTP_URL=smtp://127.0.0.1:{relay}?tls=none", "WORKER_CONCURRENCY=1", "LEASE_SECONDS=4",
             "SENDING_DOMAIN_POLICY=registered", "RATE_LIMIT=off",
         )  # fmt: skip
-        compose = Compose(image, environment, tmp_path, changes={"INBOUND_PORT": str(free_port())})
+        compose = Compose(image, environment, tmp_path, changes=ports())
         try:
             yield compose
         finally:
             for name in list(compose.running):
                 compose.kill(name)
             server.stop()
+
+
+def ports() -> dict[str, str]:
+    """Return free ports in the place of those that compose maps."""
+    return {name: str(free_port()) for name in ("INBOUND_PORT", "SUBMISSION_PORTS", "SUBMISSION_TLS_PORTS")}
 
 
 class Caller:
@@ -68,8 +87,8 @@ class Caller:
         self.url = f"http://127.0.0.1:{compose.environment('web')['PORT']}/v1"
         workspace = compose.manage("create_workspace", *WORKSPACE)["workspaceId"]
         options = ["--name", "server", "--scope", "full_access"]
-        key = compose.manage("create_api_key", "--workspace", workspace, *options)["key"]
-        self.headers = {"Authorization": f"Bearer {key}", "Host": "mail.example.com", "X-Forwarded-Proto": "https"}
+        self.key = compose.manage("create_api_key", "--workspace", workspace, *options)["key"]
+        self.headers = {"Authorization": f"Bearer {self.key}", "Host": "mail.example.com", "X-Forwarded-Proto": "https"}
 
     def post(self, path: str, body: Any) -> Any:
         response = requests.post(self.url + path, json=body, headers=self.headers, timeout=30)
@@ -81,6 +100,17 @@ class Caller:
         body = {"from": "hello@acme.example", "to": recipient, "subject": "Hello", "html": "<p>Hello</p>"}
         self.post("/emails/send", body)
         return recipient
+
+
+def submit(compose: Compose, key: str) -> str:
+    """Send over SMTP with the certificate that compose mounts."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    port = int(compose.environment("submission")["SUBMISSION_TLS_PORTS"])
+    with smtplib.SMTP_SSL("127.0.0.1", port, context=context) as session:
+        session.login("apikey", key)
+        session.sendmail("hello@acme.example", ["smtp@example.org"], "From: hello@acme.example\r\n\r\nHello\r\n")
+    return "smtp@example.org"
 
 
 def test_no_layer_contains_a_secret_or_a_setting_of_pip(image):
@@ -124,7 +154,7 @@ def test_the_services_migrate_start_send_and_survive_kills(compose, ledger):
     compose.start("web")
     compose.start("worker")
     wait_for(compose.is_healthy, seconds=60, what="web is healthy again")
-    recipients.add(api.send(100))
+    recipients |= {api.send(100), submit(compose, api.key)}
     wait_for(lambda: {message.recipient for message in ledger.messages} == recipients, seconds=60, what="all mail")
     assert all(process.poll() is None for process in compose.running.values())
     assert {name: compose.stop(name) for name in processes} == dict.fromkeys(processes, 0)
