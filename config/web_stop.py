@@ -85,9 +85,11 @@ def _refuse_new_connections(listener: socket.socket) -> None:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 0)
     program = b"".join(struct.pack("=HBBI", *instruction) for instruction in REFUSE_NEW)
     buffer = ctypes.create_string_buffer(program, len(program))
-    listener.setsockopt(
-        socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(REFUSE_NEW), ctypes.addressof(buffer))
-    )
+    # Some kernels refuse a filter to unprivileged processes. The stop must go on; new connections may then be reset.
+    with suppress(PermissionError):
+        listener.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(REFUSE_NEW), ctypes.addressof(buffer))
+        )
 
 
 def _queue_length(listener: socket.socket) -> int:
