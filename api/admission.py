@@ -21,6 +21,7 @@ LAST_DATA_OFFSET = 52
 CHUNK_BYTES = 65_536
 API_PREFIXES = ("/v1/", "/compat/")
 # systemd keeps the socket during a restart: requests that arrive before the start have not waited because of overload.
+# config/gunicorn.py sets it when a process is ready.
 STARTED = time.monotonic()
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import tempfile
+import time
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -97,9 +98,12 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from config.app_keys import warn_of_missing_keys  # noqa: PLC0415 - the application is loaded by now
+    # The application is loaded by now.
+    from api import admission  # noqa: PLC0415
+    from config.app_keys import warn_of_missing_keys  # noqa: PLC0415
 
     warn_of_missing_keys()
+    admission.STARTED = time.monotonic()
 
 
 def limit_stalls(listener: socket.socket) -> None:
