@@ -49,10 +49,21 @@ DELETE FROM webhooks_webhookevent e USING event WHERE e.id = event.id
 class Webhook(models.Model):
     """An endpoint of a workspace that events are posted to."""
 
+    class Format(models.TextChoices):
+        """The format of the events: Postrider's, or that of another service (docs/migrate/)."""
+
+        STANDARD = "standard", "Standard"
+        RESEND = "resend", "Resend"
+        POSTMARK = "postmark", "Postmark"
+        SENDGRID = "sendgrid", "SendGrid"
+
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
     events = ArrayField(models.CharField(max_length=16, choices=EVENT_TYPE_CHOICES))
+    format = models.CharField(
+        max_length=16, choices=Format.choices, default=Format.STANDARD, db_default=Format.STANDARD
+    )
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
     pace = models.PositiveSmallIntegerField(

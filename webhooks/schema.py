@@ -23,11 +23,13 @@ WEBHOOK: dict[str, Any] = {
     "id": "wh_0Uf7p4Lm9XsRdT2bVhYkNc",
     "url": "https://example.com/hooks/email",
     "events": ["delivered", "bounced"],
+    "format": "standard",
     "active": True,
     "disabledReason": None,
     "createdAt": "2026-11-20T08:12:44.102Z",
 }
 SECRET = "whsec_239wFAPcARd6kiim2nsbIiBl1aErCwb5gYvR7vg2ZTc="  # noqa: S105 - the documentation's example
+NEW_WEBHOOK = {**WEBHOOK, "secret": SECRET, "verificationKey": None}
 DELIVERY: dict[str, Any] = {
     "id": "whd_0Uf8c7Qw2ErTyUiOpAsDfG",
     "webhookId": WEBHOOK["id"],
@@ -75,7 +77,12 @@ webhooks_schema = keyed_view(
         "The response contains the `secret` for [verifying signatures](#section/Webhooks); it cannot be read again. A "
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
         "is not allowed fails with `forbidden_target` on the field `url`.",
-        response(WebhookWithSecretSerializer, "The webhook was created.", {**WEBHOOK, "secret": SECRET}, status=201),
+        response(
+            WebhookWithSecretSerializer,
+            "The webhook was created.",
+            NEW_WEBHOOK,
+            status=201,
+        ),
         problems=[PlanLimitReached],
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
@@ -120,7 +127,7 @@ webhooks_schema = keyed_view(
         "Rotate the secret",
         "Creates a new secret and returns it once. For 24 hours both secrets sign: the new one in "
         "`x-service-signature`, the old one in `x-service-signature-previous`, and both in `webhook-signature`.",
-        response(WebhookWithSecretSerializer, "The new secret.", {**WEBHOOK, "secret": SECRET}),
+        response(WebhookWithSecretSerializer, "The new secret.", NEW_WEBHOOK),
     ),
 )
 

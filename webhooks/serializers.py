@@ -10,6 +10,7 @@ from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
 from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
+from webhooks.formats.sendgrid import verification_key
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
@@ -61,11 +62,13 @@ class EventTypesField(EntriesField):
 class WebhookInput(StrictSerializer):
     url = TargetField()
     events = EventTypesField()
+    format = serializers.ChoiceField(choices=Webhook.Format.choices, required=False)
 
 
 class WebhookChanges(StrictSerializer):
     url = TargetField(required=False)
     events = EventTypesField(required=False)
+    format = serializers.ChoiceField(choices=Webhook.Format.choices, required=False)
     active = StrictBooleanField(required=False)
 
 
@@ -76,7 +79,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
     class Meta:
         model = Webhook
-        fields = ("id", "url", "events", "active", "disabledReason", "createdAt")
+        fields = ("id", "url", "events", "format", "active", "disabledReason", "createdAt")
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None
@@ -86,13 +89,19 @@ class WebhookWithSecretSerializer(WebhookSerializer):
     """The two responses that contain the secret, which is passed in the context."""
 
     secret = serializers.SerializerMethodField()
+    verificationKey = serializers.SerializerMethodField(  # noqa: N815
+        help_text="The public key of the signatures in the format `sendgrid`."
+    )
 
     class Meta(WebhookSerializer.Meta):
-        fields = (*WebhookSerializer.Meta.fields, "secret")  # type: ignore[assignment]  # one more than its parent's
+        fields = (*WebhookSerializer.Meta.fields, "secret", "verificationKey")  # type: ignore[assignment]  # one more than its parent's
 
     @extend_schema_field({"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"})
     def get_secret(self, webhook: Webhook) -> Any:
         return self.context["secret"]
+
+    def get_verificationKey(self, webhook: Webhook) -> str | None:  # noqa: N802
+        return verification_key(self.context["secret"]) if webhook.format == Webhook.Format.SENDGRID else None
 
 
 class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):

@@ -39,13 +39,19 @@ VALUES (%(delivery)s, %(webhook)s, {Stage.READY}, now(), now() + %(window)s, 0, 
 """  # noqa: S608 - constants
 
 
-def create_webhook(workspace: Workspace, *, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
+def create_webhook(
+    workspace: Workspace,
+    *,
+    url: str,
+    events: Sequence[str],
+    format: str = Webhook.Format.STANDARD,  # noqa: A002 - the name of the field
+) -> tuple[Webhook, str]:
     """Create an endpoint; return it with its secret, which cannot be read again.
 
     Raises InvalidFields with forbidden_target, and PlanLimitReached at 20 webhooks.
     """
     check_target(url)
-    webhook, secret = Webhook(workspace=workspace, url=url, events=list(events)), new_secret()
+    webhook, secret = Webhook(workspace=workspace, url=url, events=list(events), format=format), new_secret()
     with transaction.atomic():
         Workspace.objects.select_for_update().get(id=workspace.id)
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
@@ -59,7 +65,7 @@ def create_webhook(workspace: Workspace, *, url: str, events: Sequence[str]) -> 
 
 
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
-    """Update url, events or active. Disabling discards pending deliveries; enabling clears disabled_reason.
+    """Update url, events, format or active. Disabling discards pending deliveries; enabling clears disabled_reason.
 
     Raises InvalidFields with forbidden_target, and NotFound if the webhook was deleted in the meantime.
     """

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
-from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from emails.models import Email, Event, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -13,11 +12,10 @@ from lib.email_addresses import parse_address
 from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
+from webhooks.formats.postmark import SAFE_INTEGER, STREAM, bounce_type
 from workspaces.models import Workspace
 
 Resource = dict[str, Any]
-STREAM = "outbound"
-SAFE_INTEGER = (1 << 53) - 1
 STATUSES = {EmailStatus.QUEUED: "Queued", EmailStatus.SCHEDULED: "Queued"}
 EVENT_TYPES = {
     Event.EventKind.DELIVERED: "Delivered",
@@ -26,14 +24,6 @@ EVENT_TYPES = {
     Event.EventKind.OPENED: "Opened",
     Event.EventKind.CLICKED: "LinkClicked",
     Event.EventKind.UNSUBSCRIBED: "SubscriptionChanged",
-}
-# Types and codes of bounces that are neither the recipient's fault nor a block.
-BOUNCE_TYPES: dict[str, tuple[str, int]] = {
-    FailureReason.MAILBOX_FULL: ("SoftBounce", 4096),
-    FailureReason.BAD_ADDRESS: ("BadEmailAddress", 100000),
-    FailureReason.DNS: ("DnsError", 256),
-    FailureReason.SPAM: ("SpamNotification", 512),
-    FailureReason.VIRUS: ("VirusNotification", 8192),
 }
 # Reason and origin of a suppression.
 SUPPRESSION_REASONS = {
@@ -120,11 +110,6 @@ def bounce_resource(recipient: Recipient) -> Resource:
         "Subject": email.subject,
         "MessageStream": STREAM,
     }
-
-
-def bounce_type(reason: str) -> tuple[str, int]:
-    """Return Postmark's type and code of a bounce with a reason."""
-    return BOUNCE_TYPES.get(reason, ("HardBounce", 1) if reason in RECIPIENT_FAULTS else ("Blocked", 100006))
 
 
 def suppression_resource(suppression: Suppression) -> Resource:

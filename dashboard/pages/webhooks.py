@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
@@ -36,7 +36,7 @@ EVENT_LABELS = {
 
 
 class WebhookForm(ApiForm):
-    serializer, wire_names = WebhookInput, {"url": "url", "events": "events"}
+    serializer, wire_names = WebhookInput, {"url": "url", "events": "events", "format": "format"}
 
     url = forms.CharField(
         label="URL",
@@ -52,6 +52,17 @@ class WebhookForm(ApiForm):
         choices=[(kind, EVENT_LABELS[kind]) for kind in EVENT_TYPES],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"),
+        choices=Webhook.Format.choices,
+        initial=Webhook.Format.STANDARD,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("Another service's format is for applications that were written for it."),
+    )
+
+    def clean_format(self) -> str:
+        return self.cleaned_data["format"] or Webhook.Format.STANDARD
 
 
 class WebhookSection(ScopedAdmin):
@@ -108,7 +119,9 @@ class WebhookSection(ScopedAdmin):
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        form = WebhookForm(request.POST or None, initial={"url": webhook.url, "events": webhook.events})
+        form = WebhookForm(
+            request.POST or None, initial={name: getattr(webhook, name) for name in WebhookForm.wire_names}
+        )
         changed = form.attempt(lambda: update_webhook(webhook, changes=form.values)) if form.is_valid() else None
         if changed is None:
             return self.page(request, "dashboard/webhooks/edit.html", title=_("Edit webhook"), form=form)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 URL = "https://example.com/hooks/email"
 BODY = {"url": URL, "events": ["delivered", "bounced"]}
 DOCUMENTED = ["sent", "delivered", "bounced", "opened", "clicked", "failed", "unsubscribed"]
-FIELDS = {"id", "url", "events", "active", "disabledReason", "createdAt"}
+FIELDS = {"format", "id", "url", "events", "active", "disabledReason", "createdAt"}
 
 
 def created(api: Api, **fields) -> dict:
@@ -33,7 +33,7 @@ def created(api: Api, **fields) -> dict:
 class TestCreating:
     def test_the_response_has_the_secret(self, api: Api):
         body = created(api)
-        assert body.keys() == FIELDS | {"secret"}
+        assert body.keys() == FIELDS | {"secret", "verificationKey"}
         assert body["id"].startswith("wh_")
         assert (body["url"], body["events"], body["active"]) == (URL, ["delivered", "bounced"], True)
         assert body["disabledReason"] is None
@@ -44,6 +44,7 @@ class TestCreating:
     def test_the_secret_is_returned_once_and_sealed_at_rest(self, api: Api):
         body = created(api)
         secret = body.pop("secret")
+        assert body.pop("verificationKey") is None
         assert api.get(f"/webhooks/{body['id']}").json() == body
         assert api.get("/webhooks").json()["data"] == [body]
         assert api.patch(f"/webhooks/{body['id']}", {"active": True}).json() == body
@@ -262,7 +263,7 @@ class TestRotating:
         webhook = created(api, url=receiver.url())
         rotated = api.post(f"/webhooks/{webhook['id']}/rotate-secret")
         assert rotated.status_code == 200
-        assert rotated.json().keys() == FIELDS | {"secret"}
+        assert rotated.json().keys() == FIELDS | {"secret", "verificationKey"}
         new, old = rotated.json()["secret"], webhook["secret"]
         assert new != old
         publish_event(alice)

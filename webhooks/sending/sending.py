@@ -16,13 +16,13 @@ from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
+from webhooks.formats.registry import format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
 from webhooks.sending.outcomes import AttemptResult, record
 from webhooks.sending.post import DNS_SECONDS, Poster, internal_failure
 from webhooks.sending.queue import EndpointShares, WebhookClaim
-from webhooks.sending.signing import signature_headers
 from webhooks.sending.targets import target_rules
 
 log = logging.getLogger("postrider.webhooks")
@@ -40,6 +40,7 @@ class PostJob:
     url: str
     event_id: str
     body: bytes
+    format: str
     keys: tuple[str, ...]
     loaded_at: datetime
 
@@ -49,7 +50,9 @@ class PostJob:
 
     def headers(self) -> dict[str, str]:
         timestamp = int(self.loaded_at.timestamp())
-        return signature_headers(self.body, message_id=self.event_id, timestamp=timestamp, keys=self.keys)
+        return format_headers(
+            self.body, format_=self.format, message_id=self.event_id, timestamp=timestamp, keys=self.keys
+        )
 
 
 class WebhookQueueWork:
@@ -106,13 +109,19 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
     by_id = {claim.delivery_id: claim for claim in claims}
     keys = _keys({claim.webhook_id for claim in claims})
     rows = WebhookDelivery.objects.filter(id__in=by_id)
-    parts = rows.values_list("id", "webhook__url", "event_id", "event__body", Now())
+    parts = rows.values_list("id", "webhook__url", "event_id", "event__body", "webhook__format", Now())
     return [
         PostJob(
-            by_id[delivery_id], url, event_id, body.encode(), keys.get(by_id[delivery_id].webhook_id, ()), loaded_at
+            by_id[delivery_id],
+            url,
+            event_id,
+            render_body(body, format_=format_),
+            format_,
+            keys.get(by_id[delivery_id].webhook_id, ()),
+            loaded_at,
         )
         # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
-        for delivery_id, url, event_id, body, loaded_at in parts.order_by()
+        for delivery_id, url, event_id, body, format_, loaded_at in parts.order_by()
     ]
 
 

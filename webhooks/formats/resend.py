@@ -1,0 +1,43 @@
+"""Events in the format of Resend's webhooks."""
+
+from typing import Any
+
+from lib.ids import uuid_text
+
+SUPPRESSED = "recipient_suppressed"
+TYPES = {
+    "deferred": "email.delivery_delayed",
+    "unsubscribed": "suppression.added",
+}
+
+
+def resend_payload(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of an event, given as the body of the standard format."""
+    kind, data = event["event"], event["data"]
+    is_suppressed = kind == "failed" and data.get("reason") == SUPPRESSED
+    return {
+        "type": "email.suppressed" if is_suppressed else TYPES.get(kind, event["type"]),
+        "created_at": event["createdAt"],
+        "data": {
+            "email_id": uuid_text(data["emailId"]),
+            "created_at": event["createdAt"],
+            "from": data["from"],
+            "to": [data["to"]],
+            "subject": data["subject"],
+            "tags": dict(tag.partition(":")[::2] for tag in data["tags"]),
+            **_details(kind, data, is_suppressed=is_suppressed),
+        },
+    }
+
+
+def _details(kind: str, data: dict[str, Any], *, is_suppressed: bool) -> dict[str, Any]:
+    message = data.get("message") or data.get("reason") or ""
+    if is_suppressed:
+        return {"suppressed": {"message": message, "type": "OnAccountSuppressionList"}}
+    if kind == "bounced":
+        return {"bounce": {"message": message, "type": "Permanent", "subType": "General"}}
+    if kind == "failed":
+        return {"failed": {"reason": message}}
+    if kind == "clicked":
+        return {"click": {"link": data.get("url"), "ipAddress": "", "userAgent": "", "timestamp": None}}
+    return {}
