@@ -90,7 +90,7 @@ class TestShape:
 
     def test_a_percent_sign_in_an_invalid_value_is_shown_as_it_is(self, api: Api):
         (error,) = api.get("/emails", {"status": "100%s"}).json()["errors"]
-        assert error["detail"].startswith("Unknown status '100%s'. Use one of: ")
+        assert error["detail"].startswith("Unknown name '100%s'. Use one of: ")
 
     def test_retrieving_one_ignores_the_filters_of_the_list(self, api: Api):
         email_id = send(api)
