@@ -60,9 +60,16 @@ def is_large(job: SendJob) -> bool:
     """Return whether building the message may take more than 5 ms."""
     if job.version is None:
         return job.content is not None and len(job.content.html) + len(job.content.text) > LARGE_TEXT
-    source = job.version.html + job.version.text
-    # A loop may repeat anything, and each value may be all of the data.
-    return "#each" in source or len(source) + source.count("{{") * len(job.template_data or "") > LARGE_TEXT
+    length, values = _template_size(job.version.html, job.version.text)
+    return length + values * len(job.template_data or "") > LARGE_TEXT
+
+
+@functools.lru_cache(maxsize=64)
+def _template_size(html: str, text: str) -> tuple[int, int]:
+    """Return the length of a template and the number of its values, of which each may be all of the data."""
+    source = html + text
+    # A loop may repeat anything.
+    return LARGE_TEXT + 1 if "#each" in source else len(source), source.count("{{")
 
 
 def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str) -> str:
