@@ -15,6 +15,7 @@ from lib.address_guard import Address, unwrap
 from lib.client_address import is_trusted_proxy
 from lib.email_addresses import Address as MailAddress
 from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
+from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from workspaces.models import Workspace
 
@@ -36,6 +37,7 @@ LIMITS = SessionLimits(
 SIGNED_IN_SECONDS = 3_600.0
 # Of all sessions of a process while they receive messages.
 RECEIVING_BYTES = 24 * 1024 * 1024
+COUNTED = frozenset({"AUTH", "MAIL", "RCPT", "DATA"})
 TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
 TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
 LINE_TOO_LONG = "554 5.6.0 A line is too long"
@@ -204,6 +206,12 @@ class SubmissionSMTP(LimitedSMTP):
                 is_too_long = True
             else:
                 return b"" if is_too_long else line
+
+    async def _call_handler_hook(self, command: str, *args: Any) -> Any:
+        reply = await super()._call_handler_hook(command, *args)
+        if command in COUNTED and isinstance(reply, str):
+            count_reply(command, reply)
+        return reply
 
     def _create_session(self) -> SubmissionSession:
         return SubmissionSession(self.loop)

@@ -3,8 +3,20 @@
 import pytest
 
 from emails.models import Email, Recipient
+from submission.metrics import registry
+from tests.submission.fixtures import MESSAGE
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_replies_are_counted(port):
+    def count(command: str, code: str) -> float:
+        return registry.get_sample_value("postrider_submission_replies_total", {"command": command, "code": code}) or 0
+
+    before = count("DATA", "250"), count("RCPT", "553")
+    port.submit()
+    port.submit(MESSAGE, "root")
+    assert (count("DATA", "250"), count("RCPT", "553")) == (before[0] + 1, before[1] + 1)
 
 
 def test_a_message_becomes_an_email(port):
