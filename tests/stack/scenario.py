@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ class Scenario:
     tenants: list[Tenant] = field(default_factory=list)
     plans: dict[str, str] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    # Responses with status 500, which no fault may cause.
+    internal_errors: list[str] = field(default_factory=list)
 
     def run(self, name: str, plan: str = "") -> None:
         """Start a process with this failpoint plan, unless it already runs with it."""
@@ -99,6 +102,8 @@ class Scenario:
             # An answer is incomplete when a process was killed between its head and its body.
             with suppress(OSError, http.client.HTTPException):
                 status, answer = self._ask(tenant, method, path, body, key)
+                if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+                    self.internal_errors.append(f"{method} {path} returned 500, request {answer.get('requestId')}")
                 if status < 500 and answer.get("code") != "idempotency_in_progress":
                     return status, answer
             assert time.monotonic() < deadline, f"no answer to {method} {path}"
@@ -249,7 +254,7 @@ class Scenario:
             self.stack.manage("reconcile")
         except AssertionError as error:
             violations.append(f"reconcile: {error}")
-        return violations
+        return [*violations, *self.internal_errors]
 
 
 def message_id_of(message: ReceivedMessage) -> str:
