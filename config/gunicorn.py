@@ -100,7 +100,7 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     # The application is loaded by now.
     from api import admission  # noqa: PLC0415
-    from config.app_keys import warn_of_missing_keys  # noqa: PLC0415
+    from config.doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
 
     warn_of_missing_keys()
     admission.STARTED = time.monotonic()

@@ -15,10 +15,10 @@ from celery.signals import celeryd_after_setup, task_prerun, worker_ready, worke
 from django.conf import settings
 from django.db import close_old_connections
 
-from config.app_keys import warn_of_missing_keys
 from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start
+from config.doctor.app_keys import warn_of_missing_keys
 from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
 from emails.sending.sending import emails_processor, emails_transport, emails_work

@@ -203,8 +203,8 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
     template, key = _template(server)
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        # With the default strategy, a crash of PostgreSQL before the next checkpoint resets sequences: a copied one does
-        # not know that the write-ahead log of the template, not of this database, has its next values.
+        # With the default strategy, a crash of PostgreSQL before the next checkpoint resets the copied sequences: their
+        # next values are in the write-ahead log of the template only.
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
     redis_server = redis.start_throw_away()
     port = free_port()
