@@ -20,6 +20,7 @@ from api.exception_handler import problem_http_response
 LAST_DATA_OFFSET = 52
 CHUNK_BYTES = 65_536
 API_PREFIXES = ("/v1/", "/compat/")
+MIB = 1024 * 1024
 # systemd keeps the socket during a restart: requests that arrive before the start have not waited because of overload.
 # config/gunicorn.py sets it when a process is ready.
 STARTED = time.monotonic()
@@ -44,7 +45,11 @@ def waited_seconds(connection: socket.socket | None) -> float:
 
 
 class AdmissionMiddleware:
-    """Limits the wait of API requests; clicks, health checks and dashboard pages are few and always served."""
+    """Limits the wait of API requests; clicks, health checks and dashboard pages are few and always served.
+
+    The limit is per MiB of the body: a client that uploads attachments waits longer anyway, and reading the body to
+    reject it would take half as long as accepting it (docs/decisions/0087).
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -53,10 +58,15 @@ class AdmissionMiddleware:
         if not request.path_info.startswith(API_PREFIXES):
             return self.get_response(request)
         waited = min(waited_seconds(request.META.get("gunicorn.socket")), time.monotonic() - STARTED)
-        if waited * 1000 <= settings.WEB_MAX_WAIT_MS:
+        if waited * 1000 <= settings.WEB_MAX_WAIT_MS * max(1, _content_length(request) / MIB):
             return self.get_response(request)
         latency.observe("turned-away", status=errors.Overloaded.status, seconds=waited)
         return _reject(request)
+
+
+def _content_length(request: HttpRequest) -> int:
+    length = request.META.get("CONTENT_LENGTH") or ""
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 12 else 0
 
 
 def _reject(request: HttpRequest) -> HttpResponse:

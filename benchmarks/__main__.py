@@ -36,6 +36,7 @@ TIME_LIMITS_MINUTES = {
     "retention": 60,
     "dashboard": 40,
     "load": 60,
+    "attachments": 10,
     "footprint": 10,
 }
 HEADER = """# Figures

@@ -53,6 +53,14 @@ def test_a_request_that_waited_too_long_is_503_with_retry_after(api: Api, monkey
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("mib", "waited", "status"), [(5, 4.9, 400), (5, 5.1, 503), (0.5, 1.1, 503)])
+def test_a_large_body_may_wait_a_second_for_each_mib(api: Api, monkeypatch, mib, waited, status):
+    monkeypatch.setattr("api.admission.STARTED", 0.0)
+    monkeypatch.setattr("api.admission.waited_seconds", lambda _: waited)
+    assert api.raw("POST", "/emails/send", b" " * int(mib * 1024 * 1024)).status_code == status
+
+
+@pytest.mark.django_db
 def test_a_request_that_waited_exactly_the_limit_is_served(api: Api, monkeypatch):
     monkeypatch.setattr("api.admission.waited_seconds", lambda _: 1.0)
     assert api.get("/emails").status_code == 200

@@ -48,6 +48,8 @@ class WorkspaceView(APIView):
         answer = super().finalize_response(request, response, *args, **kwargs)
         for name, value in self.level.headers().items() if self.level else ():
             answer[name] = value
+        # View, request and response refer to each other: a parsed body of 20 MB would wait for the garbage collector.
+        request._data = request._full_data = {}  # type: ignore[attr-defined]  # noqa: SLF001
         return answer
 
     @property

@@ -1,16 +1,24 @@
 """Attachments: accepted requests, refused ones, and the messages that arrive."""
 
 import base64
+import collections
 import email
+import gc
+import json
+import os
+import tracemalloc
 from email import policy
 from email.message import EmailMessage
 
 import pytest
+from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.message.compose import File, compose
-from emails.models import Attachment, Email
+from emails.accept.insertion import NewContent, insert_attachments
+from emails.api.views import EmailViewSet
+from emails.models import Attachment, Content, Email
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
@@ -388,3 +396,38 @@ class TestStructure:
         response = send(api, file("a.png", contentId=content_id))
         assert field_codes(response).keys() == {"attachments[0].contentId"}
         assert nothing_was_written()
+
+
+class TestMemory:
+    """Python's own memory; tests/stack/test_attachments.py measures that of the processes."""
+
+    SIZE = 5_000_000
+
+    def traced(self, act) -> tuple[int, int]:
+        """Return the memory that remains and the peak, without the garbage collector."""
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            act()
+            return tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+
+    def test_a_file_reaches_the_database_without_a_second_copy_in_text_form(self, api: Api):
+        content = Content.objects.create(html="", text="")
+        data = os.urandom(self.SIZE)
+        new = NewContent("", "", (File("a.bin", "application/octet-stream", data),), id=content.id)
+        _, peak = self.traced(lambda: insert_attachments([new]))
+        assert peak < 1.5 * self.SIZE
+        assert bytes(Attachment.objects.get().data) == data
+
+    def test_the_memory_of_a_body_does_not_wait_for_the_garbage_collector(self, api: Api):
+        body = json.dumps(mail(attachments=[file(data=os.urandom(self.SIZE))], to="nobody")).encode()
+        # Created before: requests of tests have a copy of the body.
+        path, view = "/v1/emails/send", EmailViewSet.as_view({"post": "send"})
+        requests = [RequestFactory().post(path, body, "application/json", headers=api.headers) for _ in range(4)]
+        assert view(requests[0]).status_code == 422
+        remaining, _ = self.traced(lambda: collections.deque(map(view, requests[1:]), maxlen=0))
+        assert remaining < self.SIZE
