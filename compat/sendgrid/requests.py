@@ -165,7 +165,8 @@ def _file(file: dict[str, Any]) -> dict[str, Any]:
         "filename": file.get("filename"),
         "content": file.get("content"),
         "contentType": file.get("type"),
-        "contentId": file.get("content_id") or None,
+        # The Node library sends its own spelling unchanged.
+        "contentId": file.get("content_id") or file.get("contentId") or None,
     }
 
 
