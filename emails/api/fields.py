@@ -55,7 +55,7 @@ class RecipientsField(AddressListField):
 class ReplyToField(AddressListField):
     """`replyTo`: one address or a list; the error of a single address has no index."""
 
-    child = AddressField()  # type: ignore[assignment]
+    child = AddressField()
 
     def to_internal_value(self, data: Any) -> list[Address]:
         return super().to_internal_value(data) if isinstance(data, list) else [self.child.run_validation(data)]

@@ -1,6 +1,6 @@
 """Options in headers: the fields that they set, and a refusal of everything that is not one."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
@@ -8,7 +8,8 @@ from lib.email_addresses import Address
 from submission.drafts import read_email
 from submission.errors import InvalidHeader
 
-LATER = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+# The same in every process of a parallel test run.
+LATER = datetime.combine(datetime.now(UTC) + timedelta(days=2), time.min, UTC)
 
 
 def submitted(*lines: str):
