@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from emails.accept.drafts import Draft
 from emails.api.fields import MAX_HEADER_LENGTH, MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeadersField
 from emails.models import Entrance
-from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address
+from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address, parse_recipient
 from lib.mail.encoded_words import decode_words
 from submission.content import read_content
 from submission.errors import InvalidHeader, MalformedMessage
@@ -21,9 +21,10 @@ from submission.options import IDEMPOTENCY_KEY, Options, error_messages
 
 # The client's Message-ID; Postrider's is the same on every attempt and identifies the recipient.
 ORIGINAL_ID = "X-Original-Message-ID"
-ADDRESS_FIELDS = frozenset({"from", "to", "cc", "reply-to"})
+# Only recipients may have internationalized addresses (docs/decisions/0083).
+ADDRESS_FIELDS = {"from": parse_address, "to": parse_recipient, "cc": parse_recipient, "reply-to": parse_address}
 # Header fields that describe the transfer so far, or that Postrider sets itself: dropped (docs/smtp.md).
-DROPPED = RESERVED_HEADERS - ADDRESS_FIELDS - {"subject", "message-id"}
+DROPPED = RESERVED_HEADERS - set(ADDRESS_FIELDS) - {"subject", "message-id"}
 DROPPED_PREFIXES = ("content-", "list-", "dkim-", "arc-", "resent-")
 # Header fields with options of other services.
 REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in (*DROPPED_PREFIXES, "x-pm-"))
@@ -152,9 +153,10 @@ def _addresses(name: str, value: str) -> Iterator[Address]:
         raise InvalidHeader(name, f"At most {MAX_VISIBLE} addresses are allowed.")
     if not found and value.strip() and not value.rstrip().endswith(";"):
         raise InvalidHeader(name, f"{value[:80]!r} is not a list of addresses.")
+    parse = ADDRESS_FIELDS[name.lower()]
     for phrase, spec in found:
         try:
-            yield parse_address(str(Address(decode_words(phrase).strip(), spec)))
+            yield parse(str(Address(decode_words(phrase).strip(), spec)))
         except InvalidAddress as error:
             raise InvalidHeader(name, str(error)) from error
 

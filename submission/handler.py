@@ -104,7 +104,8 @@ class SubmissionHandler:
         if len(envelope.recipients) >= MAX_RECIPIENTS:
             return TOO_MANY_RECIPIENTS
         try:
-            recipient = await self._run(partial(check_recipient, envelope.workspace, address))
+            check = partial(check_recipient, envelope.workspace, address, has_smtputf8=envelope.smtp_utf8)
+            recipient = await self._run(check)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
         server.refusals -= 1

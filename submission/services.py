@@ -11,7 +11,7 @@ from delivery.message.compose import Placement
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header
 from emails.accept.services import send_email
 from emails.accept.suppressed import SuppressionPolicy
-from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
 from lib.worker.failpoints import failpoint
 from submission.drafts import SubmittedEmail, read_email
 from submission.errors import ConversionNotAllowed, Refused
@@ -30,6 +30,12 @@ class InvalidRecipient(Refused):
     """Raised for an address that is not one."""
 
     code = "553 5.1.3"
+
+
+class NeedsSmtpUtf8(Refused):
+    """Raised for an internationalized address without SMTPUTF8 (RFC 6531, section 3.5)."""
+
+    code = "553 5.6.7"
 
 
 class SuppressedRecipient(Refused):
@@ -60,12 +66,14 @@ def begin_message(password: str) -> Workspace:
     return workspace
 
 
-def check_recipient(workspace: Workspace, text: str) -> Address:
-    """Return the address of RCPT. Raises InvalidRecipient, SuppressedRecipient."""
+def check_recipient(workspace: Workspace, text: str, *, has_smtputf8: bool) -> Address:
+    """Return the address of RCPT. Raises InvalidRecipient, NeedsSmtpUtf8, SuppressedRecipient."""
     try:
-        address = parse_address(text)
+        address = parse_recipient(text)
     except InvalidAddress as error:
         raise InvalidRecipient(str(error)) from error
+    if not has_smtputf8 and not address.spec.isascii():
+        raise NeedsSmtpUtf8("This address requires the parameter SMTPUTF8 of MAIL FROM")
     if suppression_policy() is SuppressionPolicy.REFUSE:
         found = find_suppressed(workspace.id, [address.spec]).get(normalize_address(address.spec))
         if found:

@@ -212,6 +212,29 @@ class TestRecipients:
             for address in ("root", "a@b", "a@@b.example"):
                 assert client.docmd(f"RCPT TO:<{address}>")[0] == 553
 
+    def test_internationalized_recipients_need_smtputf8(self, port):
+        address = "\u7528\u6237@\u4f8b\u3048.jp"
+        stored = "\u7528\u6237@xn--r8jz45g.jp"
+        source = MESSAGE.replace(b"ada@example.com", address.encode())
+        with port.client() as client:
+            client.command_encoding = "utf-8"
+            client.mail("a@b.example")
+            code, text = client.docmd(f"RCPT TO:<{address}>")
+            assert (code, text[:5]) == (553, b"5.6.7")
+            client.rset()
+            client.mail("a@b.example", ["SMTPUTF8"])
+            assert client.rcpt(address)[0] == 250
+            assert client.data(source)[0] == 250
+        email = Email.objects.get()
+        assert (email.to, email.bcc) == ([stored], [])
+        assert Recipient.objects.get().address == stored
+
+    def test_only_recipients_may_be_internationalized(self, port):
+        for name in (b"From", b"Reply-To"):
+            source = b"%s: \xe7\x94\xa8@alice.example\r\n" % name + MESSAGE
+            code, text = port.submit(source)
+            assert (code, f"5.6.0 {name.decode()}: " in text) == (550, True)
+
     def test_fifty_recipients_are_accepted_and_the_next_one_belongs_to_another_message(self, port):
         with port.client() as client:
             client.mail("a@b.example")
