@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, TypeVar
 
+from django.conf import settings
 from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -77,7 +78,7 @@ class AbsentEndpointMixin:
     provider: ClassVar[str]
 
     def absent(self, request: Request, **_: Any) -> Response:
-        page = f"docs/migrate/{self.provider}.md"
+        page = f"{settings.PUBLIC_URL}/docs/migrate/{self.provider}"
         raise endpoint_absent(f"{request.method} {request.path[:200]} is not available here. See {page}.")
 
 

@@ -96,6 +96,7 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
 
 
 def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a default, read by position
+    _declare(name, str(default).lower(), "true or false")
     raw = text(name).lower()
     if not raw:
         return default
@@ -107,7 +108,6 @@ def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a default, read
 
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     _declare(name, default, f"one of {', '.join(options)}")
-    _declare(name, str(default).lower(), "true or false")
     raw = text(name, default)
     if raw in options:
         return raw

@@ -29,7 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("docs/api", docs.reference, name="docs-api"),
     path("docs/errors", docs.errors, name="docs-errors"),
     path("docs/errors/", docs.errors),
-    path("docs/<slug:name>", documentation, name="docs-page"),
+    path("docs/<path:name>", documentation, name="docs-page"),
     path("", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),

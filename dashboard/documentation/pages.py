@@ -27,7 +27,10 @@ FOCUSABLE = 'tabindex="0"'
 
 @dataclass(frozen=True)
 class NavigationEntry:
-    """A link of the navigation. name: the page's file without .md; empty for a link to another part of the service."""
+    """A link of the navigation.
+
+    name: the path of the page's file in docs/ without .md; empty for a link to another part of the service.
+    """
 
     title: str
     url: str
@@ -94,7 +97,7 @@ def documentation_page(name: str) -> DocumentationPage | None:
     tokens = _without_development(parser.parse(DECISION_REFERENCE.sub("", text)))
     headings = _add_anchors(tokens)
     for token, following in _pairs(tokens):
-        _rewrite_links(token)
+        _rewrite_links(token, folder=posixpath.dirname(name))
         _mark_empty_header(token, following)
     body = mark_safe(parser.renderer.render(tokens, parser.options, {}))  # noqa: S308 - html is disabled in the parser
     (_, title), *sections = [(anchor, heading) for tag, anchor, heading in headings if tag in {"h1", "h2"}]
@@ -132,12 +135,12 @@ def _add_anchors(tokens: list[Token]) -> list[tuple[str, str, str]]:
     return headings
 
 
-def _rewrite_links(token: Token) -> None:
-    """Lead links to the pages of the site; links to other files of the repository become text."""
+def _rewrite_links(token: Token, *, folder: str) -> None:
+    """Lead links of a file in a folder of docs/ to the pages of the site; links to other files become text."""
     is_removed = False
     for child in token.children or ():
         if child.type == "link_open":
-            url = site_url(str(child.attrGet("href")))
+            url = site_url(str(child.attrGet("href")), folder=folder)
             child.attrSet("href", url or "")
             is_removed = url is None
         if child.type in {"link_open", "link_close"} and is_removed:
@@ -150,13 +153,14 @@ def _mark_empty_header(token: Token, content: Token) -> None:
         token.tag = "td"
 
 
-def site_url(target: str) -> str | None:
-    """Return the URL on the site of a link in a file of docs/; None for a file that is not served."""
+def site_url(target: str, *, folder: str) -> str | None:
+    """Return the URL on the site of a link in a file in a folder of docs/; None for a file that is not served."""
     if target.startswith(("#", "/", "http://", "https://", "mailto:")):
         return target
     path, mark, anchor = target.partition("#")
-    name = posixpath.normpath(path).removesuffix(".md")
-    if path == INDEX:
+    file = posixpath.normpath(posixpath.join(folder, path))
+    name = file.removesuffix(".md")
+    if file == INDEX:
         return URL
     return f"{URL}{name}{mark}{anchor}" if name in page_names() else None
 
@@ -166,8 +170,7 @@ def _entries(token: Token) -> Iterator[NavigationEntry]:
     for child, following in _pairs(token.children or []):
         if child.type == "link_open":
             target = str(child.attrGet("href"))
-            is_page = target.endswith(".md") and "/" not in target
-            name = target.removesuffix(".md") if is_page else ""
+            name = target.removesuffix(".md") if target.endswith(".md") else ""
             yield NavigationEntry(following.content, f"{URL}{name}" if name else target, name)
 
 

@@ -128,7 +128,7 @@ class TestErrors:
         assert error(raw) == (422, 402)
         absent = postmark.get("/triggers/inboundRules")
         assert error(absent) == (501, 501)
-        assert "docs/migrate/postmark.md" in absent.json()["Message"]
+        assert "/docs/migrate/postmark." in absent.json()["Message"]
 
     def test_a_foreign_or_malformed_id_is_not_found(self, postmark, bob):
         make_domain(bob.workspace, "bob.example")

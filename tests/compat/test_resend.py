@@ -139,7 +139,7 @@ class TestErrors:
     def test_an_absent_endpoint_is_not_found_and_names_the_page(self, resend):
         response = resend.get("/broadcasts")
         assert error(response) == (404, "not_found")
-        assert "docs/migrate/resend.md" in response.json()["message"]
+        assert "/docs/migrate/resend." in response.json()["message"]
 
     def test_another_method_and_malformed_json(self, resend):
         assert error(resend.call("DELETE", "/emails/batch")) == (405, "method_not_allowed")

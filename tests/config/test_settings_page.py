@@ -19,6 +19,10 @@ def test_the_page_has_every_setting_of_the_example_file():
     assert [name for name in names if f"`{name}`" not in headings] == []
 
 
+def test_switches_have_their_default():
+    assert "- `DELIVERY_ALLOW_PRIVATE_NETWORKS`: default `false`; true or false" in PAGE
+
+
 def test_each_secret_names_its_file():
     text = " ".join(PAGE.split())
     for name in SECRETS:

@@ -24,14 +24,15 @@ def parsed(path):
 
 
 def test_the_index_lists_every_file():
-    listed = set(re.findall(r"\]\(([\w-]+)\.md\)", (directory() / "README.md").read_text(encoding="utf-8")))
-    files = {path.stem for path in directory().glob("*.md")} - {"README"}
-    assert files == listed, "List the page in docs/README.md."
+    listed = set(re.findall(r"\]\(([\w/-]+\.md)\)", (directory() / "README.md").read_text(encoding="utf-8")))
+    files = {str(path.relative_to(directory())) for path in directory().rglob("*.md")} - {"README.md"}
+    decisions = {name for name in files if name.startswith("decisions/")}
+    assert files - decisions | {"decisions/README.md"} == listed, "List the page in docs/README.md."
 
 
 def test_files_for_developers_are_not_served():
     assert "faults" not in NAMES
-    for name in ("faults", "README", "decisions", "nothing"):
+    for name in ("faults", "README", "decisions", "decisions/README", "nothing", "migrate", "migrate/../faults"):
         assert Client().get(f"/docs/{name}").status_code == 404
 
 
@@ -77,6 +78,12 @@ def check_file_link(source: Path, href: str) -> None:
         anchors = Anchors()
         headings = re.findall(r"^#{1,6} (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
         assert anchor in {anchors.add(heading.replace("`", "")) for heading in headings}, f"{source.name}: {href}"
+
+
+def test_links_of_a_page_in_a_folder_are_relative_to_it():
+    targets = [link.attributes["href"] for link in parsed("/docs/migrate/resend").css("main a")]
+    assert "/docs/specification#templates" in targets
+    assert "/docs/webhooks#formats" in targets
 
 
 def test_pages_show_no_references_to_decisions():
