@@ -51,13 +51,14 @@ Postrider is running at {base}
   Dashboard  {base}/dashboard/   {email}   {password}
   Inbox      {inbox}   (emails sent from this service)
   Staff      {base}/admin/   {staff}
+  Docs       {base}/docs/
   API key    {key}
 
 Send an email:
 
 {curl}
 
-Or send it over SMTP, with the API key as the password (docs/smtp.md):
+Or send it over SMTP, with the API key as the password ({base}/docs/smtp):
 
 {smtp}
 
