@@ -119,6 +119,17 @@ class RecipientField(AddressField):
     parse = staticmethod(parse_recipient)
 
 
+class OptionField(serializers.ChoiceField):
+    """One of a few strings."""
+
+    default_error_messages = {"invalid_choice": "This must be one of {options}."}
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice", options=", ".join(self.choices))
+        return data
+
+
 class StrictBooleanField(serializers.BooleanField):
     """A JSON boolean; DRF would also accept "yes" and 1."""
 

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from api.errors import Problem
 from api.exception_handler import to_problem
-from api.fields import TextField
+from api.fields import EntriesField, TextField
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
 from emails.api.fields import MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeaderField
@@ -29,7 +29,7 @@ class CompatSendInput(SendInput):
     """The fields of `/v1` with the limits of the dialects."""
 
     subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True, allow_blank=True)
-    tags = serializers.ListField(  # type: ignore[assignment]
+    tags = EntriesField(  # type: ignore[assignment]
         child=TextField(max_length=MAX_TAG_LENGTH, allow_blank=True), max_length=MAX_TAGS, required=False
     )
 

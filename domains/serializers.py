@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from api.fields import StrictSerializer, TextField, UtcDateTimeField
+from api.fields import OptionField, StrictSerializer, TextField, UtcDateTimeField
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, list_records, list_warnings
@@ -29,7 +29,7 @@ class DomainInput(StrictSerializer):
 
 
 class DomainChanges(StrictSerializer):
-    tls = serializers.ChoiceField(
+    tls = OptionField(
         Domain.TlsPolicy.values,
         help_text="`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS "
         "is used where a host offers it.",

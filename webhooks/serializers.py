@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import EntriesField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import EntriesField, OptionField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
@@ -62,13 +62,13 @@ class EventTypesField(EntriesField):
 class WebhookInput(StrictSerializer):
     url = TargetField()
     events = EventTypesField()
-    format = serializers.ChoiceField(choices=Webhook.Format.choices, required=False)
+    format = OptionField(choices=Webhook.Format.choices, required=False)
 
 
 class WebhookChanges(StrictSerializer):
     url = TargetField(required=False)
     events = EventTypesField(required=False)
-    format = serializers.ChoiceField(choices=Webhook.Format.choices, required=False)
+    format = OptionField(choices=Webhook.Format.choices, required=False)
     active = StrictBooleanField(required=False)
 
 

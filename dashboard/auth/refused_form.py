@@ -3,35 +3,38 @@
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import REASON_BAD_ORIGIN, REASON_NO_CSRF_COOKIE
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from api.exception_handler import error_page
 
 HTTPS_NEEDED = (
-    "This form only works over https: browsers return the session cookie of this service over https only.",
-    "Open {url} instead. If you operate this service, make the reverse proxy redirect http to https.",
+    _("This form only works over https: browsers return the session cookie of this service over https only."),
+    _("Open {url} instead. If you operate this service, make the reverse proxy redirect http to https."),
 )
 PROXY_NOT_TRUSTED = (
-    "A reverse proxy forwarded this request, but Postrider does not trust the proxy.",
-    "If you operate this service, add the address of the proxy, which manage.py doctor shows, to TRUSTED_PROXIES.",
+    _("A reverse proxy forwarded this request, but Postrider does not trust the proxy."),
+    _("If you operate this service, add the address of the proxy, which manage.py doctor shows, to TRUSTED_PROXIES."),
 )
 OTHER_ORIGIN = (
-    "This page was opened at another address than {url}.",
-    "Open {url} instead. If you operate this service, compare PUBLIC_URL with the address that people open.",
-    "The reverse proxy must keep the Host header and set X-Forwarded-Proto.",
+    _("This page was opened at another address than {url}."),
+    _("Open {url} instead. If you operate this service, compare PUBLIC_URL with the address that people open."),
+    _("The reverse proxy must keep the Host header and set X-Forwarded-Proto."),
 )
 COOKIE_MISSING = (
-    "The browser sent the form without its cookie, or the form is too old.",
-    "Allow cookies for this site, reload the page and try again.",
+    _("The browser sent the form without its cookie, or the form is too old."),
+    _("Allow cookies for this site, reload the page and try again."),
 )
 
 
 def refuse_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the page for a refused form; the setting CSRF_FAILURE_VIEW."""
-    texts = [text.format(url=settings.PUBLIC_URL) for text in _explanation(request, reason)]
-    return error_page(request, title="The form was not accepted", texts=texts, status=403)
+    texts = [str(text).format(url=settings.PUBLIC_URL) for text in _explanation(request, reason)]
+    return error_page(request, title=gettext("The form was not accepted"), texts=texts, status=403)
 
 
-def _explanation(request: HttpRequest, reason: str) -> tuple[str, ...]:
+def _explanation(request: HttpRequest, reason: str) -> tuple[Promise, ...]:
     lacks_https = settings.SECURE and not request.is_secure()
     is_forwarded_https = request.headers.get("X-Forwarded-Proto", "").lower() == "https"
     if lacks_https and is_forwarded_https:

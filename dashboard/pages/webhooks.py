@@ -54,7 +54,7 @@ class WebhookForm(ApiForm):
     )
     format = forms.ChoiceField(
         label=gettext_lazy("Format"),
-        choices=Webhook.Format.choices,
+        choices=[(Webhook.Format.STANDARD, gettext_lazy("Standard")), *Webhook.Format.choices[1:]],
         initial=Webhook.Format.STANDARD,
         required=False,
         widget=UnfoldAdminSelectWidget,

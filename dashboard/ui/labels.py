@@ -80,6 +80,7 @@ MODEL_LABELS = frozenset(
         gettext_noop("API key created"),
         gettext_noop("API key revoked"),
         gettext_noop("Domain added"),
+        gettext_noop("Domain changed"),
         gettext_noop("Domain deleted"),
         gettext_noop("Domain key rotated"),
         gettext_noop("Domain verified"),

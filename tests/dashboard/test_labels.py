@@ -18,7 +18,7 @@ from tests.conftest import make_account
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.scenario import fill_workspace, paths_of
 from tests.dashboard.test_scoping import ROUTES
-from webhooks.models import WebhookDeliveryStatus
+from webhooks.models import Webhook, WebhookDeliveryStatus
 from workspaces.models import ApiKey, AuditEntry, Membership
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,21 @@ TEMPLATES = sorted([*ROOT.glob("dashboard/templates/**/*.html"), *ROOT.glob("tra
 SOURCES = sorted(ROOT.glob("dashboard/**/*.py"))
 
 # Names, units and technical terms: the same in every language.
-SAME_EVERYWHERE = {"UTC", "API", "TTL", "s", "ms", "email.", "pr_…", ".eml", "Postrider", "HTML", ":", "URL"}
+SAME_EVERYWHERE = {
+    "UTC",
+    "API",
+    "TTL",
+    "s",
+    "ms",
+    "email.",
+    "pr_…",
+    ".eml",
+    "Postrider",
+    "HTML",
+    ":",
+    "URL",
+    *Webhook.Format.labels[1:],
+}
 
 
 class TestTemplates:

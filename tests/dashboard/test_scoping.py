@@ -29,7 +29,7 @@ def routes(patterns, prefix: str = "/dashboard/") -> dict[str, str]:
 
 
 ROUTES = routes(dashboard_site.get_urls())
-POST_ONLY = ("_verify", "_test", "_enable", "_replay")
+POST_ONLY = ("_verify", "_test", "_enable", "_replay", "_tls")
 WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in route}
 
 
