@@ -45,10 +45,16 @@ MAX_NAME_LENGTH = 100
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception; DRF's EXCEPTION_HANDLER."""
+    problem = logged_problem(error)
+    return Response(problem_body(problem), status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
+
+
+def logged_problem(error: Exception) -> errors.Problem:
+    """Return the problem of an error that ends a request; the server's own errors are logged."""
     problem = to_problem(error)
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("request failed", exc_info=error)
-    return Response(problem_body(problem), status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
+    return problem
 
 
 def to_problem(error: Exception) -> errors.Problem:

@@ -3,13 +3,14 @@
 The validation of `/v1` applies to every dialect, with its limits; the few wider limits are in CompatSendInput.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from rest_framework import serializers
 
-from api.errors import Problem
+from api.errors import PayloadTooLarge, Problem
 from api.exception_handler import to_problem
 from api.fields import EntriesField, TextField
 from compat.errors import invalid_field
@@ -21,6 +22,10 @@ from emails.models import Entrance
 # The largest number of tags of a provider, and the longest name and value of one with a colon between them.
 MAX_TAGS = 75
 MAX_TAG_LENGTH = 513
+# Headers as given, before those that Postrider sets are removed.
+MAX_GIVEN_HEADERS = 100
+# Processor time to read the emails of one request: 1,000 ordinary ones take a tenth of it.
+MAX_READ_SECONDS = 3.0
 
 NativeBody = dict[str, Any]
 
@@ -45,8 +50,18 @@ def build_draft(body: NativeBody) -> Draft:
     return replace(draft, entrance=Entrance.COMPATIBILITY)
 
 
-def draft_or_problem(read: Callable[[Any], Draft], item: Any) -> Draft | Problem:
-    """Return the draft of one item of a batch, or its problem."""
+def read_drafts(read: Callable[[Any], Draft], items: Iterable[Any]) -> list[Draft | Problem]:
+    """Return the draft of each item of a batch, or its problem. Raises PayloadTooLarge after MAX_READ_SECONDS."""
+    latest = time.thread_time() + MAX_READ_SECONDS
+    drafts = []
+    for item in items:
+        if time.thread_time() > latest:
+            raise PayloadTooLarge("Reading these emails takes too long. Send fewer of them in a request.")
+        drafts.append(_draft_or_problem(read, item))
+    return drafts
+
+
+def _draft_or_problem(read: Callable[[Any], Draft], item: Any) -> Draft | Problem:
     try:
         return read(item)
     except (Problem, serializers.ValidationError) as error:
@@ -73,8 +88,18 @@ def as_objects(value: Any, field: str, *, at_most: int) -> list[dict[str, Any]]:
     return [as_object(item, f"{field}[{index}]") for index, item in enumerate(as_list(value, field, at_most=at_most))]
 
 
-def custom_headers(headers: Iterable[tuple[Any, Any]]) -> dict[str, Any] | None:
-    """Return the headers without those that Postrider sets, which a provider's users may send."""
+def valid_field(name: str, value: Any) -> Any:
+    """Return the validated value of one field of an email. Raises ValidationError."""
+    try:
+        return SEND.fields[name].run_validation(value)
+    except serializers.ValidationError as error:
+        raise serializers.ValidationError({name: error.detail}) from error
+
+
+def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | None:
+    """Return the headers without those that Postrider sets, which a provider's users may send. Raises InvalidFields."""
+    if len(headers) > MAX_GIVEN_HEADERS:
+        raise invalid_field("headers", f"At most {MAX_GIVEN_HEADERS} headers are allowed.", code="max_length")
     kept = {name: value for name, value in headers if not _is_reserved(name)}
     return kept or None
 
@@ -84,6 +109,6 @@ def texts(values: Mapping[str, Any]) -> dict[str, Any] | None:
     return dict(values) or None
 
 
-def _is_reserved(name: Any) -> bool:
-    lower = str(name).lower()
+def _is_reserved(name: str) -> bool:
+    lower = name.lower()
     return lower in RESERVED_HEADERS or lower.startswith(RESERVED_PREFIXES)

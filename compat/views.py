@@ -13,9 +13,9 @@ from compat.drafts import as_object
 from compat.errors import endpoint_absent
 from emails.accept.idempotency import StoredResponse
 from lib.ids import from_any_spelling
+from workspaces.account_status import refuse_suspended
 from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceViewSet
-from workspaces.errors import WorkspaceSuspended
 
 R = TypeVar("R", bound=Model)
 
@@ -33,11 +33,19 @@ class DialectViewSet(WorkspaceViewSet[R]):
     parser_classes = (AnyJSONParser,)
     permission_classes = (HasScope,)
     filter_backends = ()
+    # OPTIONS is 405: DRF would describe a serializer.
+    metadata_class = None
     render_error: ClassVar[Any]
     id_prefix: ClassVar[str] = ""
 
     def get_exception_handler(self) -> Any:
         return type(self).render_error
+
+    # PostgreSQL cannot compare a text with NUL, which the parser refuses in bodies.
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if any("\0" in text for text in (request.path_info, *request.query_params.dict().values())):
+            raise NotFound("Not found: the URL contains a NUL character.")
 
     @property
     def body(self) -> dict[str, Any]:
@@ -66,10 +74,8 @@ class AcceptingMixin:
 
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)  # type: ignore[misc]
-        if self.action in self.accepting_actions and self.workspace.is_suspended:  # type: ignore[attr-defined]
-            raise WorkspaceSuspended(
-                "This workspace is suspended and cannot send email. Contact the operator of this server."
-            )
+        if self.action in self.accepting_actions:  # type: ignore[attr-defined]
+            refuse_suspended(self.workspace)  # type: ignore[attr-defined]
 
 
 class AbsentEndpointMixin:

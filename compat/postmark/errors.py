@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.response import Response
 
 from api.errors import problem_members
-from api.exception_handler import to_problem
+from api.exception_handler import logged_problem
 from compat.errors import ProblemMembers, first_field_error, is_absent
 
 # The status and ErrorCode of each problem.
@@ -44,7 +44,7 @@ ADDRESS_FIELDS = {"from": "From", "to": "To", "cc": "Cc", "bcc": "Bcc", "replyTo
 
 def render_error(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception; DRF's exception handler."""
-    problem = to_problem(error)
+    problem = logged_problem(error)
     members = problem_members(problem)
     status, _ = _status_and_code(members)
     return Response(error_body(members), status=status, headers=problem.headers)

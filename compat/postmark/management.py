@@ -11,7 +11,7 @@ from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.template_requests import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
-from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
 from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, suppress_addresses
 from templates_app.models import Template
@@ -31,7 +31,7 @@ class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
         rows = self.get_queryset()
         address = request.query_params.get("EmailAddress") or request.query_params.get("emailAddress")
         if address:
-            rows = rows.filter(address_key=normalize_address(address.replace("\0", "")))
+            rows = rows.filter(address_key=normalize_address(address))
         return Response({"Suppressions": [resources.suppression_resource(row) for row in rows[:MAX_DUMPED]]})
 
     def create(self, request: Request, stream: str) -> Response:
@@ -91,7 +91,7 @@ class PostmarkServerViewSet(PostmarkViewSet[Template]):
 
 def _address(value: Any) -> Address:
     try:
-        return parse_address(value if isinstance(value, str) else "")
+        return parse_recipient(value if isinstance(value, str) else "")
     except InvalidAddress as error:
         raise invalid_field("EmailAddress", str(error), code="invalid_email") from error
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from compat.drafts import NativeBody, as_object, as_objects, build_draft, custom_headers, texts
+from compat.drafts import MAX_GIVEN_HEADERS, NativeBody, as_object, as_objects, build_draft, custom_headers, texts
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
 from emails.api.attachments import MAX_FILES
-from emails.api.fields import MAX_HEADERS, MAX_RECIPIENTS
+from emails.api.fields import MAX_RECIPIENTS
 from emails.errors import TooManyRecipients
-from lib.email_addresses import InvalidAddress, parse_address, split_address_list
+from lib.email_addresses import InvalidAddress, parse_recipient, split_address_list
 
 MAX_BATCH = 500
 MAX_COUNT = 500
@@ -48,7 +48,7 @@ def read_slice(request: Request) -> slice:
 def _fields(body: dict[str, Any]) -> NativeBody:
     to, cc, bcc = (_addresses(body, name) for name in ("To", "Cc", "Bcc"))
     if len(to) + len(cc) + len(bcc) > MAX_RECIPIENTS:
-        raise TooManyRecipients(f"At most {MAX_RECIPIENTS} recipients are allowed.", field="to", limit=MAX_RECIPIENTS)
+        raise _too_many_recipients("to")
     tag, opens = body.get("Tag"), body.get("TrackOpens")
     return {
         "from": body.get("From"),
@@ -60,8 +60,7 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         "tags": [tag] if tag else [],
         "metadata": texts(as_object(body.get("Metadata"), "Metadata")),
         "headers": custom_headers(
-            (header.get("Name"), header.get("Value"))
-            for header in as_objects(body.get("Headers"), "Headers", at_most=MAX_HEADERS)
+            [_header(header) for header in as_objects(body.get("Headers"), "Headers", at_most=MAX_GIVEN_HEADERS)]
         ),
         "attachments": [_file(file) for file in as_objects(body.get("Attachments"), "Attachments", at_most=MAX_FILES)],
         "trackOpens": opens,
@@ -74,14 +73,21 @@ def _addresses(body: dict[str, Any], name: str) -> list[str]:
     text = body.get(name) or ""
     if not isinstance(text, str) or len(text) > ADDRESS_LIST_LENGTH:
         raise invalid_field(name, "This must be addresses separated by commas.")
-    for address in (addresses := split_address_list(text)):
+    addresses = split_address_list(text)
+    if len(addresses) > MAX_RECIPIENTS:
+        raise _too_many_recipients(name.lower())
+    for address in addresses:
         _refuse_invalid(address, field="replyTo" if name == "ReplyTo" else name.lower())
     return addresses
 
 
+def _too_many_recipients(field: str) -> TooManyRecipients:
+    return TooManyRecipients(f"At most {MAX_RECIPIENTS} recipients are allowed.", field=field, limit=MAX_RECIPIENTS)
+
+
 def _refuse_invalid(address: str, *, field: str) -> None:
     try:
-        parse_address(address)
+        parse_recipient(address)
     except InvalidAddress as error:
         # Clients read the address between the first and the last apostrophe.
         raise invalid_field(field, f"Illegal email address '{address[:200]}'.", code="invalid_email") from error
@@ -90,9 +96,16 @@ def _refuse_invalid(address: str, *, field: str) -> None:
 def _tracks_clicks(value: Any) -> bool | None:
     if value is None:
         return None
-    if value not in TRACKED_LINKS:
+    if not isinstance(value, str) or value not in TRACKED_LINKS:
         raise invalid_field("TrackLinks", f"Use one of {', '.join(TRACKED_LINKS)}.")
     return TRACKED_LINKS[value]
+
+
+def _header(header: dict[str, Any]) -> tuple[str, Any]:
+    name = header.get("Name")
+    if not isinstance(name, str):
+        raise invalid_field("Headers", "A header must have a Name.")
+    return name, header.get("Value")
 
 
 def _file(file: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from emails.models import Email, Event, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
-from lib.email_addresses import parse_address
+from lib.email_addresses import parse_recipient
 from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
@@ -61,7 +61,7 @@ def message_resource(email: Email) -> Resource:
         "To": [_mailbox(address) for address in email.to],
         "Cc": [_mailbox(address) for address in email.cc],
         "Bcc": [_mailbox(address) for address in email.bcc],
-        "Recipients": [parse_address(address).spec for address in (*email.to, *email.cc, *email.bcc)],
+        "Recipients": [parse_recipient(address).spec for address in (*email.to, *email.cc, *email.bcc)],
         "ReceivedAt": format_datetime(email.created_at),
         "From": email.sender,
         "Subject": email.subject,
@@ -152,7 +152,7 @@ def server_resource(workspace: Workspace) -> Resource:
 
 
 def _mailbox(text: str) -> Resource:
-    address = parse_address(text)
+    address = parse_recipient(text)
     return {"Email": address.spec, "Name": address.name or None}
 
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from api.errors import Problem
 from api.parser import MAX_BODY_BYTES
-from compat.drafts import as_list, draft_or_problem
+from compat.drafts import as_list, read_drafts
 from compat.postmark import requests, resources
 from compat.postmark.errors import render_error
 from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R
@@ -70,7 +70,7 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
 
     def _accept_many(self, given: Any, read: Reader) -> Response:
         items = as_list(given, "Messages", at_most=requests.MAX_BATCH)
-        stored = self._accept(lambda: [draft_or_problem(read, item) for item in items], all_or_nothing=False)
+        stored = self._accept(lambda: read_drafts(read, items), all_or_nothing=False)
         pairs = zip(items, stored.body["results"], strict=True)
         results = [resources.sent_resource(item if isinstance(item, dict) else {}, result) for item, result in pairs]
         return Response(results, headers=stored.headers)
@@ -83,12 +83,12 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
 
 
 class PostmarkMessageViewSet(PostmarkViewSet[Email]):
-    queryset = Email.objects.select_related("content", "template_version")
+    queryset = Email.objects.all()
     sending_actions = frozenset({"list", "details"})
 
     def list(self, request: Request) -> Response:
         page = requests.read_slice(request)
-        rows = self._filtered(request.query_params.dict())
+        rows = self._filtered(request.query_params.dict()).defer("template_data")
         messages = [resources.message_resource(email) for email in rows[page]]
         return Response({"TotalCount": rows.order_by().count(), "Messages": messages})
 
@@ -111,6 +111,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         emails = self.get_queryset()
         page = list(emails.values_list("id", flat=True)[requests.read_slice(request)])
         rows = Recipient.objects.filter(email__in=page, state=EmailStatus.BOUNCED).select_related("email")
+        rows = rows.defer("email__template_data", "email__metadata")
         bounces = [resources.bounce_resource(row) for row in rows.order_by("-bounced_at", "-id")]
         return Response({"TotalCount": emails.order_by().count(), "Bounces": bounces})
 

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.response import Response
 
 from api.errors import problem_members
-from api.exception_handler import to_problem
+from api.exception_handler import logged_problem
 from compat.errors import ProblemMembers, first_field_error
 
 # The status and name of each problem; Resend's SDKs choose the exception by the pair. A domain that cannot send is
@@ -42,7 +42,7 @@ WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId
 
 def render_error(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception; DRF's exception handler."""
-    problem = to_problem(error)
+    problem = logged_problem(error)
     body = error_body(problem_members(problem))
     return Response(body, status=body["statusCode"], headers=problem.headers)
 

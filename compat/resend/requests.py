@@ -17,6 +17,7 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 MAX_BATCH = 100
 MAX_TAGS = 75
+NUMBER = re.compile("[0-9]{1,6}")
 # "in 1 min": the form of natural language in Resend's examples. Other forms are refused.
 DELAY = re.compile(r"in (?P<count>[0-9]{1,6}) ?(?P<unit>sec|second|min|minute|h|hour|day)s?", re.ASCII)
 UNITS = {"sec": "seconds", "second": "seconds", "min": "minutes", "minute": "minutes", "h": "hours", "hour": "hours",
@@ -49,15 +50,17 @@ def read_batch_item(value: Any) -> Draft:
     return read_email(value)
 
 
-def read_schedule(value: Any) -> dict[str, Any]:
-    """Return the field of `/v1` for a new time."""
-    return {"scheduledFor": _scheduled(value)}
+def read_schedule(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the field of `/v1` for a new time. Raises InvalidFields: a missing time would send the email now."""
+    if body.get("scheduled_at") is None:
+        raise invalid_field("scheduledFor", "Missing `scheduled_at` field.", code="required")
+    return {"scheduledFor": _scheduled(body["scheduled_at"])}
 
 
 def read_limit(request: Request) -> int:
     """Return the size of a page. Raises InvalidFields."""
     text = request.query_params.get("limit", str(DEFAULT_LIMIT))
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6] or 0) <= MAX_LIMIT:
+    if not NUMBER.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
         raise invalid_field("limit", f"The `limit` must be a number between 1 and {MAX_LIMIT}.")
     return int(text)
 

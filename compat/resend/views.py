@@ -2,11 +2,12 @@
 
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.parser import MAX_BODY_BYTES
-from compat.drafts import draft_or_problem
+from compat.drafts import read_drafts
 from compat.errors import invalid_field
 from compat.resend import requests, resources
 from compat.resend.errors import render_error
@@ -37,10 +38,14 @@ class ResendViewSet(AbsentEndpointMixin, DialectViewSet[R]):
 
 
 class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
-    queryset = Email.objects.select_related("content", "template_version").prefetch_related("recipients")
+    queryset = Email.objects.prefetch_related("recipients")
     sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments"})
     accepting_actions = frozenset({"send", "batch", "update"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
+
+    def get_queryset(self) -> QuerySet[Email]:
+        rows = super().get_queryset()
+        return rows.defer("template_data") if self.action == "list" else rows
 
     def send(self, request: Request) -> Response:
         key = read_header_key(request, operation=OPERATION)
@@ -62,7 +67,7 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
     def _batch_drafts(self) -> list[Any]:
         if not 1 <= len(self.items) <= requests.MAX_BATCH:
             raise invalid_field("emails", f"A batch must have 1 to {requests.MAX_BATCH} emails.")
-        return [draft_or_problem(requests.read_batch_item, item) for item in self.items]
+        return read_drafts(requests.read_batch_item, self.items)
 
     def list(self, request: Request) -> Response:
         rows, has_more = self.listed(request)
@@ -73,7 +78,7 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
 
     def update(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
-        schedule = requests.read_schedule(self.body.get("scheduled_at"))
+        schedule = requests.read_schedule(self.body)
         reschedule_email(email, scheduled_for=RescheduleInput().run_validation(schedule)["scheduledFor"])
         return Response(resources.email_id(email))
 

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.response import Response
 
 from api.errors import problem_members
-from api.exception_handler import to_problem
+from api.exception_handler import logged_problem
 from compat.errors import ProblemMembers, is_absent
 
 # Statuses that differ from those of `/v1`.
@@ -45,7 +45,7 @@ OF_PERSONALIZATION = frozenset({"to", "cc", "bcc"})
 
 def render_error(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception; DRF's exception handler."""
-    problem = to_problem(error)
+    problem = logged_problem(error)
     members = problem_members(problem)
     status = HTTPStatus.NOT_IMPLEMENTED if is_absent(members) else STATUSES.get(problem.code, problem.status)
     return Response({"errors": error_entries(members)}, status=status, headers=problem.headers)

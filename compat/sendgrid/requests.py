@@ -13,8 +13,9 @@ from compat.drafts import (
     as_objects,
     build_draft,
     custom_headers,
-    draft_or_problem,
+    read_drafts,
     texts,
+    valid_field,
 )
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
@@ -24,12 +25,17 @@ from lib.email_addresses import quote_name
 from lib.ids import from_any_spelling
 
 MAX_PERSONALIZATIONS = 1000
+# In all personalizations together, as at SendGrid.
+MAX_TOTAL_RECIPIENTS = 1000
 MAX_CATEGORIES = 10
 MAX_CONTENTS = 10
 TEMPLATE_PREFIX = "d-"
 CONTENT_FIELDS = {"text/plain": "text", "text/html": "html"}
-# Characters that all substitutions of a request may read, and write into content: about 0.2 s and 20 MiB.
+# Characters that all substitutions of a request may read, and write into content: up to 1 s and 20 MiB.
 MAX_SCANNED = 200_000_000
+# In texts shorter than this, str.count and str.replace may compare the whole key at each position.
+LINEAR_SEARCH = 30_000
+KEY_UNIT = 16
 MAX_SUBSTITUTED = 20 * 1024 * 1024
 MAX_SUBSTITUTIONS = 10_000
 # A content for the validation of a personalization, which has none.
@@ -49,7 +55,10 @@ def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
         draft = build_draft(_personalized(body, shared, personalization))
         return _with_content(draft, content, personalization, budget)
 
-    return [draft_or_problem(read, personalization) for personalization in given]
+    drafts = read_drafts(read, given)
+    if sum(len(draft.to + draft.cc + draft.bcc) for draft in drafts if isinstance(draft, Draft)) > MAX_TOTAL_RECIPIENTS:
+        raise invalid_field("personalizations", f"At most {MAX_TOTAL_RECIPIENTS:,} recipients are allowed in total.")
+    return drafts
 
 
 def is_sandboxed(body: dict[str, Any]) -> bool:
@@ -73,7 +82,7 @@ class _SubstitutionBudget:
     def substitute(self, text: str, substitutions: Mapping[str, str]) -> str:
         """Replace each key by its value. Raises PayloadTooLarge."""
         for key, value in substitutions.items():
-            self.scanned -= len(text)
+            self.scanned -= len(text) * (1 if len(text) >= LINEAR_SEARCH else 1 + len(key) // KEY_UNIT)
             if self.scanned < 0 or len(text) + text.count(key) * len(value) > self.written:
                 raise PayloadTooLarge("The substitutions of this request are too large. Use a template.")
             text = text.replace(key, value)
@@ -138,8 +147,14 @@ def _with_content(draft: Draft, content: Draft, personalization: dict[str, Any],
     html, text, subject = (
         budget.substitute(part, substitutions) for part in (content.html, content.text, draft.subject or "")
     )
-    # Substituted text could contain a line break, which a header must not have.
-    return replace(draft, html=html, text=text, files=content.files, subject=" ".join(subject.split()))
+    return replace(
+        draft,
+        html=valid_field("html", html),
+        text=valid_field("text", text),
+        # Substituted text could contain a line break, which a header must not have.
+        subject=valid_field("subject", " ".join(subject.split())),
+        files=content.files,
+    )
 
 
 def _substitutions(personalization: dict[str, Any]) -> dict[str, str]:

@@ -90,7 +90,7 @@ class SendGridSuppressionViewSet(SendGridViewSet[Suppression]):
     def destroy(self, request: Request, name: str, address: str) -> Response:
         if not self.get_queryset().filter(address_key=_key(address)).exists():
             raise NotFound("Not found in this workspace.")
-        delete_suppressions(self.workspace, addresses=[address])
+        delete_suppressions(self.workspace, addresses=[_key(address)])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -109,5 +109,4 @@ class SendGridTemplateViewSet(SendGridViewSet[Template]):
 
 
 def _key(address: str) -> str:
-    # PostgreSQL cannot compare a text with NUL.
-    return normalize_address(address.replace("\0", ""))
+    return normalize_address(address)

@@ -80,7 +80,8 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
             return emails.select_related("content", "template_version").prefetch_related(
                 "recipients", ATTACHMENTS_WITHOUT_DATA
             )
-        return emails
+        # Up to 20 MB in each email, which lists and exports do not show.
+        return emails.defer("template_data") if self.action in {"list", "export"} else emails
 
     def get_serializer_class(self) -> Any:
         return EmailItemSerializer if self.action == "list" else EmailSerializer
