@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from email.utils import getaddresses
@@ -29,6 +30,8 @@ DROPPED_PREFIXES = ("content-", "list-", "dkim-", "arc-", "resent-")
 # Header fields with options of other services.
 REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in (*DROPPED_PREFIXES, "x-pm-"))
 MAX_VISIBLE = 500
+# Mail servers write it for a message without To, often with a comment.
+EMPTY_GROUP = re.compile(r":\s*;")
 
 
 @dataclass
@@ -151,7 +154,7 @@ def _addresses(name: str, value: str) -> Iterator[Address]:
     found = [(phrase, spec) for phrase, spec in getaddresses([value]) if phrase or spec]
     if len(found) > MAX_VISIBLE:
         raise InvalidHeader(name, f"At most {MAX_VISIBLE} addresses are allowed.")
-    if not found and value.strip() and not value.rstrip().endswith(";"):
+    if not found and value.strip() and not EMPTY_GROUP.search(value):
         raise InvalidHeader(name, f"{value[:80]!r} is not a list of addresses.")
     parse = ADDRESS_FIELDS[name.lower()]
     for phrase, spec in found:

@@ -9,7 +9,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from functools import cached_property
 
@@ -34,18 +34,24 @@ SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_k
 
 @dataclass(frozen=True)
 class MimePart:
-    """A message or a part of it. fields: names and unfolded values in order; start, end: its body in the source."""
+    """A message or a part of it.
+
+    fields: names and unfolded values in order. start, end: its body in the source. default_kind: its media type if the
+    fields have none.
+    """
 
     source: bytes | bytearray
     start: int
     end: int
     fields: tuple[tuple[str, str], ...]
     depth: int = 0
+    default_kind: str = "text/plain"
 
     @cached_property
     def mime(self) -> Message:
         """The fields about the content, for the parsing of their parameters."""
         mime = Message()
+        mime.set_default_type(self.default_kind)
         for name, value in self.fields:
             if not name.lower().startswith("content-"):
                 continue
@@ -58,7 +64,7 @@ class MimePart:
 
     @property
     def kind(self) -> str:
-        """The media type in lower case; text/plain if there is none."""
+        """The media type in lower case."""
         return self.mime.get_content_type()
 
     @property
@@ -114,8 +120,11 @@ class MimePart:
         boundary = self.mime.get_boundary()
         if not boundary:
             raise MalformedMessage("A multipart has no boundary")
+        # RFC 2046, section 5.1.5.
+        default_kind = "message/rfc822" if self.kind == "multipart/digest" else "text/plain"
         for start, end in self._between(boundary.encode("utf-8", "replace")):
-            yield _read_part(self.source, start, end, depth=self.depth + 1)
+            part = _read_part(self.source, start, end)
+            yield replace(part, depth=self.depth + 1, default_kind=default_kind)
 
     def _between(self, boundary: bytes) -> Iterator[tuple[int, int]]:
         """Yield the start and the end of each part between the delimiter lines (RFC 2046, section 5.1.1)."""
@@ -176,15 +185,15 @@ def _candidates(charset: str, data: bytes) -> Iterator[str]:
     yield "utf-8"
 
 
-def _read_part(source: bytes | bytearray, start: int, end: int, *, depth: int) -> MimePart:
+def _read_part(source: bytes | bytearray, start: int, end: int) -> MimePart:
     """Return a part. One without fields begins with the empty line, or with its body if a line is not a field."""
     if source.startswith(b"\r\n", start):
-        return MimePart(source, start + 2, end, (), depth)
+        return MimePart(source, start + 2, end, ())
     found = source.find(END_OF_HEADER, start, min(end, start + MAX_HEADER_BYTES))
     header_end, body = (found, found + len(END_OF_HEADER)) if found >= 0 else (end, end)
     if header_end - start > MAX_HEADER_BYTES:
         raise MalformedMessage(f"The header of a part is longer than {MAX_HEADER_BYTES:,} bytes")
-    return MimePart(source, min(body, end), end, tuple(_fields(source[start:header_end])), depth)
+    return MimePart(source, min(body, end), end, tuple(_fields(source[start:header_end])))
 
 
 def _fields(header: bytes | bytearray) -> Iterator[tuple[str, str]]:

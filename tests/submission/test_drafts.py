@@ -141,6 +141,15 @@ class TestFiles:
         read = draft(with_type("multipart/mixed; boundary=b", body))
         assert (read.text, read.files[0].filename, read.files[0].data) == ("Hi", "message.eml", inner)
 
+    def test_the_parts_of_a_digest_are_attached_messages(self):
+        inner = b"From: x@y.example\r\nSubject: one\r\n\r\nHello"
+        source = with_type("multipart/digest; boundary=b", b"--b\r\n\r\n" + inner + b"\r\n--b--\r\n")
+        read = draft(source)
+        assert read.text == ""
+        assert [(file.filename, file.content_type, file.data) for file in read.files] == [
+            ("message.eml", "message/rfc822", inner)
+        ]
+
     def test_an_inline_image_needs_a_reference_or_a_related_part(self):
         message = built()
         message.set_content("Hi")
@@ -252,8 +261,9 @@ class TestAddresses:
         assert list(read.field_addresses()) == [("to[0]", "ada@example.com"), ("bcc[0]", "eve@example.com")]
         assert "bcc" not in {name.lower() for name in read.headers}
 
-    def test_a_group_without_members_shows_nobody(self):
-        read = draft(b"From: a@alice.example\r\nTo: undisclosed-recipients:;\r\n\r\n")
+    @pytest.mark.parametrize("to", [b"undisclosed-recipients:;", b"unlisted-recipients:; (no To-header on input)"])
+    def test_a_group_without_members_shows_nobody(self, to):
+        read = draft(b"From: a@alice.example\r\nTo: %s\r\n\r\n" % to)
         assert (read.to, read.bcc) == ((), (ADA,))
 
     def test_names_are_decoded(self):
