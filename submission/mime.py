@@ -5,7 +5,6 @@ empty lines, holds several copies of the message, and does not return the exact 
 """
 
 import binascii
-import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from email.message import Message
 from functools import cached_property
 
-from lib.mail.charsets import SLOW, UNENCODABLE, find_codec
+from lib.mail.charsets import SLOW, UNENCODABLE, codec_name, find_codec
 from lib.mail.encoded_words import decode_words
 from submission.errors import MalformedMessage
 
@@ -173,10 +172,7 @@ def decode_text(data: bytes, charset: str) -> str:
 
 
 def _candidates(charset: str, data: bytes) -> Iterator[str]:
-    try:
-        name = codecs.lookup(charset).name
-    except (LookupError, ValueError):
-        name = ""
+    name = codec_name(charset)
     if name in SLOW:
         raise MalformedMessage(f"The charset {name} is not supported")
     codec = find_codec(charset)
