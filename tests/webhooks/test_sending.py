@@ -62,6 +62,15 @@ def test_an_event_is_posted_once_and_its_success_recorded(alice, endpoint, recei
     assert not PendingDelivery.objects.exists()
 
 
+def test_an_event_that_cannot_be_rendered_does_not_stop_the_others(alice, endpoint, receiver, process_queue):
+    Webhook.objects.update(format=Webhook.Format.SENDGRID)
+    broken, whole = publish_event(alice), publish_event(alice, metadata={}, tags=[])
+    process_queue()
+    (request,) = receiver.received
+    assert json.loads(request.body)[0]["sg_event_id"] == whole
+    assert WebhookDelivery.objects.get(event=broken).error == "internal_error"
+
+
 def test_the_timestamp_of_a_post_comes_from_the_databases_clock(alice, endpoint, receiver, process_queue):
     with time_machine.travel(timezone.now() + timedelta(hours=26)):
         publish_event(alice)

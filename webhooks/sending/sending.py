@@ -30,7 +30,7 @@ log = logging.getLogger("postrider.webhooks")
 
 @dataclass(frozen=True)
 class PostJob:
-    """Everything one attempt needs. keys: the currently valid secrets, newest first.
+    """Everything one attempt needs. event: its body in the standard format. keys: the valid secrets, newest first.
 
     loaded_at: the database time when the job was loaded. Receivers refuse a signature that is more than five minutes
     off, and a worker's clock may be wrong by more.
@@ -39,7 +39,7 @@ class PostJob:
     claim: WebhookClaim
     url: str
     event_id: str
-    body: bytes
+    event: str
     format: str
     keys: tuple[str, ...]
     loaded_at: datetime
@@ -47,6 +47,11 @@ class PostJob:
     @property
     def key(self) -> str:
         return self.claim.delivery_id
+
+    @functools.cached_property
+    def body(self) -> bytes:
+        """The bytes to post. Rendered by the attempt: one event that cannot be rendered must not stop the others."""
+        return render_body(self.event, format_=self.format)
 
     def headers(self) -> dict[str, str]:
         timestamp = int(self.loaded_at.timestamp())
@@ -115,13 +120,13 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
             by_id[delivery_id],
             url,
             event_id,
-            render_body(body, format_=format_),
+            event,
             format_,
             keys.get(by_id[delivery_id].webhook_id, ()),
             loaded_at,
         )
         # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
-        for delivery_id, url, event_id, body, format_, loaded_at in parts.order_by()
+        for delivery_id, url, event_id, event, format_, loaded_at in parts.order_by()
     ]
 
 
