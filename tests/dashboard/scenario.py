@@ -159,7 +159,7 @@ def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
     found = {}
     for name, route in routes.items():
         kind, _, act = name.rpartition("_")
-        if name in without or act in {"verify", "test", "enable", "replay", "check", "preview", "source"}:
+        if name in without or act in {"verify", "test", "enable", "replay", "check", "preview", "source", "tls"}:
             continue
         if "<" not in route:
             found[name] = route

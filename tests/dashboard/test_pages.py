@@ -29,6 +29,7 @@ WITHOUT_A_PAGE = {
     "search",
     "switch_workspace",
     "resend_confirmation",
+    "domains_domain_tls",
     "domains_domain_verify",
     "emails_email_preview",
     "inbox_caughtmail_preview",
