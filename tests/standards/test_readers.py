@@ -97,7 +97,7 @@ def test_mailparser_reads_the_message(name, read_by_mailparser):
     assert as_sent(found["from"]) == pairs((outgoing_message.sender,))
     assert as_sent(found["to"]) == pairs(outgoing_message.to)
     assert as_sent(found["cc"]) == pairs(outgoing_message.cc)
-    assert as_sent(found["replyTo"]) == pairs((outgoing_message.reply_to,) if outgoing_message.reply_to else ())
+    assert as_sent(found["replyTo"]) == pairs(outgoing_message.reply_to)
     assert found["bcc"] == []
     assert line_ends(found["text"]) == expected_text(outgoing_message)
     assert line_ends(found["html"]) == line_ends(outgoing_message.html)
