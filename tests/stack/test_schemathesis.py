@@ -28,7 +28,8 @@ def test_the_service_matches_its_openapi_document(full_stack, tmp_path):
     options = [
         *("--header", f"Authorization: Bearer {full_stack.key}"),
         *("--checks", "all", "--exclude-checks", EXCLUDED),
-        *("--max-examples", EXAMPLES, "--workers", "2"),
+        # Two workers sometimes meet https://github.com/python/cpython/issues/106905 in Python 3.11.
+        *("--max-examples", EXAMPLES, "--workers", "1"),
         # A NUL in a string is refused everywhere by the parser (tests/api/test_malformed_bodies.py).
         *("--generation-allow-x00", "false"),
         # Every request has the key; ignored_auth repeats it without one.
@@ -48,7 +49,7 @@ def test_the_service_matches_its_openapi_document(full_stack, tmp_path):
         },
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
