@@ -47,4 +47,5 @@ def test_a_killed_run_leaves_no_files_or_processes(fake_project: FakeProject) ->
     directory = directory_of(next(line for line in process.stdout if "directory: " in line) + "\n")
     process.send_signal(signal.SIGKILL)
     assert wait_until(lambda: not directory.exists())
-    assert not processes_in(directory, fake_project.path)
+    # The watchdog removes the directory last, then ends itself.
+    assert wait_until(lambda: not processes_in(directory, fake_project.path))
