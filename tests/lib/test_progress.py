@@ -13,9 +13,11 @@ def in_terminal(act):
     reader, writer = pty.openpty()
     with os.fdopen(writer, "w", encoding="utf-8") as stream:
         act(stream)
-        text = os.read(reader, 65_536).decode()
+        written = b""
+        while not written.endswith(b"\n"):  # a read returns the bytes that the kernel has passed on so far
+            written += os.read(reader, 65_536)
     os.close(reader)
-    return text
+    return written.decode()
 
 
 def test_a_terminal_shows_a_bar_that_is_redrawn():
