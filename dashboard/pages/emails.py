@@ -29,7 +29,7 @@ from emails.models import Email, Entrance, Recipient
 from emails.rendered_content import render_email
 from emails.sending.scheduling import cancel_email, is_cancellable
 from emails.states import EmailStatus
-from workspaces.errors import WorkspaceSuspended
+from workspaces.account_status import refuse_suspended
 from workspaces.models import Workspace
 
 FILTERS = {"status", "search", "tag", "from", "to"}
@@ -164,10 +164,7 @@ def _resend(request: HttpRequest, workspace: Workspace, email: Email, *, nonce: 
 
 
 def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
-    if workspace.is_suspended:
-        raise WorkspaceSuspended(
-            _("This workspace is suspended and cannot send email. Contact the operator of this server.")
-        )
+    refuse_suspended(workspace)
     key = _idempotency_key(email, nonce)
     response = find_response(workspace, key) or resend_email(
         workspace, email=email, key=key, entrance=Entrance.DASHBOARD

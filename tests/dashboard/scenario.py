@@ -149,21 +149,3 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
         counts = {"status.delivered": base, "reached.delivered": base - 9, "reached.bounced": 7}
         counts |= {"reached.opened": base // 2, "reached.clicked": base // 6}
         counters.add((counters.CounterKey(workspace.id, at, key), count) for key, count in counts.items())
-
-
-def paths_of(objects: dict[str, Any], routes: dict[str, str]) -> dict[str, str]:
-    """Return the path of every page that a GET can open, by route name, with the given objects."""
-    without = {"logout", "login", "signup", "jsi18n", "search", "switch_workspace", "suppressions_suppression_export"}
-    # Routes that accept only POST, and pages that require a link token.
-    without |= {"resend_confirmation", "workspaces_membership_withdraw", "invitation", "new_password", "confirm_email"}
-    found = {}
-    for name, route in routes.items():
-        kind, _, act = name.rpartition("_")
-        if name in without or act in {"verify", "test", "enable", "replay", "check", "preview", "source", "tls"}:
-            continue
-        if "<" not in route:
-            found[name] = route
-        else:
-            # KeyError for a kind that the scenario lacks: every page must be covered.
-            found[name] = route.replace("<str:object_id>", str(objects[kind].pk))
-    return found

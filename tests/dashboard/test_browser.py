@@ -8,8 +8,8 @@ from tests.conftest import PASSWORD, make_account, make_domain
 from tests.dashboard.browser import listener, sign_in
 from tests.dashboard.conftest import make_caught, make_email
 from tests.dashboard.hostile import STRINGS, bundles
-from tests.dashboard.scenario import fill_workspace_with, paths_of
-from tests.dashboard.test_scoping import ROUTES
+from tests.dashboard.routes import ROUTES, paths_of
+from tests.dashboard.scenario import fill_workspace_with
 from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -103,7 +103,7 @@ def test_hostile_text_stays_text_on_every_page(visit, settings):
     assert len(set(STRINGS)) == 40
     with_objects: list[str] = []
     for text in bundles(5):
-        paths = paths_of(fill_workspace_with(account, text), ROUTES)
+        paths = paths_of(fill_workspace_with(account, text))
         with_objects += [path for route, path in paths.items() if "<" in ROUTES[route] and route.endswith("change")]
     sign_in(visit, account.owner.email)
     lists = [path for route, path in paths.items() if "<" not in ROUTES[route] and not route.endswith("add")]

@@ -16,8 +16,8 @@ from emails.states import EmailStatus
 from suppressions.models import Suppression
 from tests.conftest import make_account
 from tests.dashboard.conftest import signed_in
-from tests.dashboard.scenario import fill_workspace, paths_of
-from tests.dashboard.test_scoping import ROUTES
+from tests.dashboard.routes import paths_of
+from tests.dashboard.scenario import fill_workspace
 from webhooks.models import Webhook, WebhookDeliveryStatus
 from workspaces.models import ApiKey, AuditEntry, Membership
 
@@ -210,7 +210,7 @@ class TestPages:
     def test_show_no_unmarked_text(self, db, settings, pseudo):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
         account = make_account("alice", plan="pro")
-        paths = paths_of(fill_workspace(account), ROUTES)
+        paths = paths_of(fill_workspace(account))
         client = signed_in(account.owner)
 
         found = {route: self.unmarked(client.get(path).content.decode()) for route, path in paths.items()}

@@ -1,7 +1,5 @@
 import pytest
-from django.urls import URLPattern, URLResolver
 
-from dashboard.site import dashboard_site
 from domains.models import DkimKey, Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
@@ -11,25 +9,12 @@ from templates_app.models import Template
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email, signed_in
+from tests.dashboard.routes import NOT_A_PAGE, POST_ONLY, ROUTES
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
 from webhooks.services import create_webhook, send_test
 from workspaces.models import ApiKey, Membership
 from workspaces.services import create_workspace
 
-
-def routes(patterns, prefix: str = "/dashboard/") -> dict[str, str]:
-    """Return the routes of the site by name, with <str:object_id> as the placeholder of an object."""
-    found = {}
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver):
-            found |= routes(pattern.url_patterns, prefix + str(pattern.pattern))
-        elif isinstance(pattern, URLPattern) and pattern.name:
-            found[pattern.name] = prefix + str(pattern.pattern)
-    return found
-
-
-ROUTES = routes(dashboard_site.get_urls())
-POST_ONLY = ("_verify", "_test", "_enable", "_replay", "_tls")
 WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in route}
 
 
@@ -98,8 +83,19 @@ def test_an_object_of_another_workspace_is_not_found_and_not_changed(owner, bob,
 def test_its_owner_finds_it(bob, bobs, name):
     path = WITH_OBJECT[name].replace("<str:object_id>", bobs[name.rsplit("_", 1)[0]])
 
-    # 405: the route accepts only POST.
-    assert signed_in(bob.owner).get(path).status_code == (405 if name.endswith(POST_ONLY) else 200)
+    assert signed_in(bob.owner).get(path).status_code == (405 if name in POST_ONLY else 200)
+
+
+@pytest.mark.parametrize("name", sorted(POST_ONLY - WITH_OBJECT.keys()))
+def test_an_action_without_an_object_is_refused_to_a_link(owner, name):
+    assert owner.get(ROUTES[name]).status_code == 405
+
+
+@pytest.mark.parametrize("name", sorted(NOT_A_PAGE))
+def test_a_route_listed_as_no_page_returns_no_page(bob, bobs, name):
+    path = ROUTES[name].replace("<str:object_id>", bobs.get(name.rsplit("_", 1)[0], ""))
+
+    assert b"nav-sidebar" not in b"".join(signed_in(bob.owner).get(path))
 
 
 @pytest.mark.parametrize("name", [name for name in ROUTES if name not in WITH_OBJECT])

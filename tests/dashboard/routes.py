@@ -1,0 +1,61 @@
+"""The routes of the dashboard, and the only list of those that are not pages."""
+
+from typing import Any
+
+from django.urls import URLPattern, URLResolver
+
+from dashboard.site import dashboard_site
+
+
+def routes(patterns: Any, prefix: str = "/dashboard/") -> dict[str, str]:
+    """Return the routes of the site by name, with <str:object_id> as the placeholder of an object."""
+    found = {}
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            found |= routes(pattern.url_patterns, prefix + str(pattern.pattern))
+        elif isinstance(pattern, URLPattern) and pattern.name:
+            found[pattern.name] = prefix + str(pattern.pattern)
+    return found
+
+
+ROUTES = routes(dashboard_site.get_urls())
+# A GET is answered with 405.
+POST_ONLY = {
+    "domains_domain_tls",
+    "domains_domain_verify",
+    "logout",
+    "resend_confirmation",
+    "switch_workspace",
+    "templates_app_template_check",
+    "templates_app_template_preview",
+    "webhooks_webhook_enable",
+    "webhooks_webhook_test",
+    "webhooks_webhookdelivery_replay",
+    "workspaces_membership_withdraw",
+}
+# A file, a frame, a fragment, a redirect, or a URL name that unfold requires.
+NOT_A_PAGE = {
+    "emails_email_preview",
+    "inbox_caughtmail_preview",
+    "inbox_caughtmail_source",
+    "jsi18n",
+    "search",
+    "suppressions_suppression_export",
+}
+# Pages for visitors; some need the token of a link.
+SIGNED_OUT = {"login", "signup", "reset", "new_password", "invitation", "confirm_email"}
+PAGES = {name: route for name, route in ROUTES.items() if name not in POST_ONLY | NOT_A_PAGE | SIGNED_OUT}
+
+
+def paths_of(objects: dict[str, Any]) -> dict[str, str]:
+    """Return the path of every page for a signed-in user, by route name, with the given objects.
+
+    Raises KeyError for a kind that the objects lack: every page must be covered.
+    """
+    return {name: _path(name, route, objects) for name, route in PAGES.items()}
+
+
+def _path(name: str, route: str, objects: dict[str, Any]) -> str:
+    if "<" not in route:
+        return route
+    return route.replace("<str:object_id>", str(objects[name.rpartition("_")[0]].pk))
