@@ -7,14 +7,13 @@ Sizes are cut at limits that no genuine message reaches.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
 from typing import Any
 
 from lib.mail.charsets import UNENCODABLE, find_codec
+from lib.mail.encoded_words import decode_words
 
 MAX_BYTES = 24 * 1024 * 1024
 MAX_LINES = 400_000
@@ -117,11 +116,7 @@ def _headers(message: Message) -> Iterator[tuple[str, str]]:
 def _decoded_header(value: str) -> str:
     # Non-ASCII bytes are parsed as surrogates; most of them are UTF-8.
     decoded = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    unfolded = re.sub(r"\r?\n[ \t]*", " ", decoded)
-    try:
-        return replace_unencodable(str(make_header(decode_header(unfolded))))
-    except (HeaderParseError, LookupError, ValueError):
-        return replace_unencodable(unfolded)
+    return replace_unencodable(decode_words(re.sub(r"\r?\n[ \t]*", " ", decoded)))
 
 
 def _collect_part(part: Message, bodies: _Bodies) -> None:
