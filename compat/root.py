@@ -8,7 +8,28 @@ from django.http.response import HttpResponseBase
 
 # The first segments of each dialect's paths. None of them begins a path of Postrider.
 SEGMENTS = {
-    "resend": frozenset({"emails", "domains", "templates", "webhooks", "suppressions"}),
+    "resend": frozenset(
+        {
+            "api-keys",
+            "audiences",
+            "automations",
+            "broadcasts",
+            "contact-properties",
+            "contacts",
+            "domains",
+            "emails",
+            "events",
+            "inboxes",
+            "logs",
+            "oauth",
+            "segments",
+            "suppressions",
+            "templates",
+            "topics",
+            "usage",
+            "webhooks",
+        }
+    ),
     "postmark": frozenset(
         {"email", "messages", "bounces", "deliverystats", "stats", "templates", "message-streams", "webhooks", "server"}
     ),

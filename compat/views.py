@@ -7,7 +7,7 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import InvalidJson, NotFound
+from api.errors import NOT_FOUND_DETAIL, InvalidJson, NotFound
 from api.parser import MAX_BODY_BYTES, StrictJSONParser, parse_json
 from compat.drafts import as_object
 from compat.errors import endpoint_absent
@@ -61,10 +61,15 @@ class DialectViewSet(WorkspaceViewSet[R]):
 
     def find(self, text: str) -> R:
         """Return the workspace's object with an id in either spelling. Raises NotFound."""
-        try:
-            return self.get_queryset().get(pk=from_any_spelling(text, prefix=self.id_prefix))
-        except (self.get_queryset().model.DoesNotExist, ValueError) as error:  # type: ignore[attr-defined]
-            raise NotFound("Not found in this workspace.") from error
+        return find_row(self.get_queryset(), pk=from_any_spelling(text, prefix=self.id_prefix))
+
+
+def find_row(rows: QuerySet[R], **lookup: Any) -> R:
+    """Return the only row with these values, which may be malformed. Raises NotFound."""
+    try:
+        return rows.get(**lookup)
+    except (rows.model.DoesNotExist, ValueError) as error:  # type: ignore[attr-defined]
+        raise NotFound(NOT_FOUND_DETAIL) from error
 
 
 class AcceptingMixin:
@@ -82,6 +87,11 @@ class AbsentEndpointMixin:
     """Answers every request to a path that the dialect does not have here."""
 
     provider: ClassVar[str]
+
+    # The body of an absent endpoint is not read: of any type and size, it gets the same response.
+    def check_body(self, request: Request) -> None:
+        if self.action != "absent":  # type: ignore[attr-defined]
+            super().check_body(request)  # type: ignore[misc]
 
     def absent(self, request: Request, **_: Any) -> Response:
         page = f"{settings.PUBLIC_URL}/docs/migrate/{self.provider}"

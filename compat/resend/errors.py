@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from api.errors import problem_members
 from api.exception_handler import logged_problem
-from compat.errors import ProblemMembers, first_field_error
+from compat.errors import ProblemMembers, first_field_error, is_absent
 
 # The status and name of each problem; Resend's SDKs choose the exception by the pair. A domain that cannot send is
 # 403 with the name of a validation error there, too.
@@ -21,6 +21,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "domain_not_verified": (403, "validation_error"),
     "workspace_suspended": (403, "validation_error"),
     "plan_limit_reached": (403, "validation_error"),
+    "domain_already_exists": (403, "validation_error"),
     "not_found": (404, "not_found"),
     "template_not_found": (404, "not_found"),
     "method_not_allowed": (405, "method_not_allowed"),
@@ -37,7 +38,10 @@ ERRORS: dict[str, tuple[int, str]] = {
 # Names by the invalid field; the prefix covers items of a list.
 FIELD_NAMES = (("from", "invalid_from_address"), ("attachments", "invalid_attachment"))
 WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId": "template.id",
-              "templateData": "template.variables", "htmlContent": "html", "textContent": "text"}  # fmt: skip
+              "templateData": "template.variables", "htmlContent": "html", "textContent": "text", "url": "endpoint",
+              "active": "status"}  # fmt: skip
+# An endpoint that Resend has and Postrider has not.
+ABSENT = (501, "application_error")
 
 
 def render_error(error: Exception, context: dict[str, Any]) -> Response:
@@ -56,7 +60,7 @@ def error_message(problem: ProblemMembers) -> str:
     """Return the message of a problem: of a validation error, that of its first field."""
     invalid = first_field_error(problem)
     if not invalid:
-        return str(problem["detail"])
+        return _with_wire_name(problem)
     field, dot, rest = invalid["field"].partition("[")
     name = f"{WIRE_NAMES.get(field, field)}{dot}{rest}"
     if invalid["code"] == "required":
@@ -64,7 +68,15 @@ def error_message(problem: ProblemMembers) -> str:
     return f"Invalid `{name}` field. {invalid['detail']}"
 
 
+def _with_wire_name(problem: ProblemMembers) -> str:
+    """Return the detail of a problem, which may begin with the name of a field."""
+    field, detail = problem.get("field"), str(problem["detail"])
+    return WIRE_NAMES[field] + detail.removeprefix(field) if field in WIRE_NAMES else detail
+
+
 def _status_and_name(problem: ProblemMembers) -> tuple[int, str]:
+    if is_absent(problem):
+        return ABSENT
     invalid = first_field_error(problem)
     if invalid.get("code") == "required":
         return 422, "missing_required_field"

@@ -36,10 +36,6 @@ def sent_batch(stored: StoredResponse) -> Resource:
     return {"data": data, "errors": errors} if errors else {"data": data}
 
 
-def email_id(email: Email) -> Resource:
-    return {"object": "email", "id": uuid_text(email.id)}
-
-
 def email_item(email: Email) -> Resource:
     """Return an email in a list."""
     return {

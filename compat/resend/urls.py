@@ -1,16 +1,45 @@
 """Paths of Resend's API."""
 
+from typing import Any
+
 from django.urls import path, re_path
 
+from compat.resend.domains import ResendDomainViewSet
+from compat.resend.suppressions import ResendSuppressionViewSet
+from compat.resend.templates import ResendTemplateViewSet
 from compat.resend.views import ResendEmailViewSet
+from compat.resend.webhooks import ResendWebhookEventViewSet, ResendWebhookViewSet
+
+MANY: Any = {"get": "list", "post": "create"}
+ONE: Any = {"get": "retrieve", "patch": "update", "delete": "destroy"}
+ABSENT: Any = dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent")
+ONE_EVENT = "webhooks/<str:webhook_id>/events/<str:pk>"
 
 urlpatterns = [
     path("emails", ResendEmailViewSet.as_view({"post": "send", "get": "list"})),
     path("emails/batch", ResendEmailViewSet.as_view({"post": "batch"})),
     # Not ids.
-    re_path("^emails/(metrics|receiving)$", ResendEmailViewSet.as_view({"get": "absent"})),
+    re_path("^(?:emails/(?:metrics|receiving)|domains/claim)$", ResendEmailViewSet.as_view(ABSENT)),
     path("emails/<str:pk>", ResendEmailViewSet.as_view({"get": "retrieve", "patch": "update"})),
     path("emails/<str:pk>/cancel", ResendEmailViewSet.as_view({"post": "cancel"})),
     path("emails/<str:pk>/attachments", ResendEmailViewSet.as_view({"get": "attachments"})),
-    re_path("", ResendEmailViewSet.as_view(dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent"))),
+    path("domains", ResendDomainViewSet.as_view(MANY)),
+    path("domains/<str:pk>", ResendDomainViewSet.as_view(ONE)),
+    path("domains/<str:pk>/verify", ResendDomainViewSet.as_view({"post": "verify"})),
+    path("templates", ResendTemplateViewSet.as_view(MANY)),
+    path("templates/<str:pk>", ResendTemplateViewSet.as_view(ONE)),
+    path("templates/<str:pk>/publish", ResendTemplateViewSet.as_view({"post": "publish"})),
+    path("templates/<str:pk>/duplicate", ResendTemplateViewSet.as_view({"post": "duplicate"})),
+    path("suppressions", ResendSuppressionViewSet.as_view(MANY)),
+    path("suppressions/batch/add", ResendSuppressionViewSet.as_view({"post": "add_batch"})),
+    path("suppressions/batch/remove", ResendSuppressionViewSet.as_view({"post": "remove_batch"})),
+    path("suppressions/<str:pk>", ResendSuppressionViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("webhooks", ResendWebhookViewSet.as_view(MANY)),
+    path("webhooks/<str:pk>", ResendWebhookViewSet.as_view(ONE)),
+    path("webhooks/<str:pk>/signing-secret/rotate", ResendWebhookViewSet.as_view({"post": "rotate"})),
+    path("webhooks/<str:webhook_id>/events", ResendWebhookEventViewSet.as_view({"get": "list"})),
+    path(ONE_EVENT, ResendWebhookEventViewSet.as_view({"get": "retrieve"})),
+    path(f"{ONE_EVENT}/replay", ResendWebhookEventViewSet.as_view({"post": "replay"})),
+    path(f"{ONE_EVENT}/attempts", ResendWebhookEventViewSet.as_view({"get": "attempts"})),
+    re_path("", ResendEmailViewSet.as_view(ABSENT)),
 ]

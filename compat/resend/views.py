@@ -1,4 +1,4 @@
-"""Resend's API: emails."""
+"""Resend's API: the view of a kind of object, and emails."""
 
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from emails.accept.suppressed import SuppressionPolicy
 from emails.api.inputs import RescheduleInput
 from emails.models import Attachment, Email
 from emails.sending.scheduling import cancel_email, reschedule_email
+from lib.ids import uuid_text
 
 ACCEPT = SuppressionPolicy.ACCEPT
 OPERATION = "resend"
@@ -26,11 +27,21 @@ OPERATION = "resend"
 class ResendViewSet(AbsentEndpointMixin, DialectViewSet[R]):
     provider = "resend"
     render_error = staticmethod(render_error)
+    # The name of the kind of object.
+    object_name: ClassVar[str]
 
-    def listed(self, request: Request) -> tuple[list[R], bool]:
-        """Return the page of the list that a request asks for."""
+    def list(self, request: Request, **_: Any) -> Response:
         anchors = {name: self._anchor(name) for name in ("after", "before")}
-        return cursor_page(self.get_queryset(), limit=requests.read_limit(request), **anchors)
+        rows, has_more = cursor_page(self.get_queryset(), limit=requests.read_limit(request), **anchors)
+        return Response(resources.list_resource(rows, self.item, has_more=has_more))
+
+    def item(self, row: R) -> resources.Resource:
+        """Return an object as in a list."""
+        raise NotImplementedError
+
+    def reference(self, row: R, **members: Any) -> resources.Resource:
+        """Return the resource that names an object: the response to most changes."""
+        return {"object": self.object_name, "id": uuid_text(row.pk, prefix=self.id_prefix), **members}
 
     def _anchor(self, name: str) -> R | None:
         text = self.request.query_params.get(name)
@@ -39,6 +50,7 @@ class ResendViewSet(AbsentEndpointMixin, DialectViewSet[R]):
 
 class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
     queryset = Email.objects.prefetch_related("recipients")
+    object_name = "email"
     sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments"})
     accepting_actions = frozenset({"send", "batch", "update"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
@@ -46,6 +58,9 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
     def get_queryset(self) -> QuerySet[Email]:
         rows = super().get_queryset()
         return rows.defer("template_data") if self.action == "list" else rows
+
+    def item(self, row: Email) -> resources.Resource:
+        return resources.email_item(row)
 
     def send(self, request: Request) -> Response:
         key = read_header_key(request, operation=OPERATION)
@@ -69,10 +84,6 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
             raise invalid_field("emails", f"A batch must have 1 to {requests.MAX_BATCH} emails.")
         return read_drafts(requests.read_batch_item, self.items)
 
-    def list(self, request: Request) -> Response:
-        rows, has_more = self.listed(request)
-        return Response(resources.list_resource(rows, resources.email_item, has_more=has_more))
-
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response(resources.email_resource(self.find(pk)))
 
@@ -80,12 +91,12 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
         email = self.find(pk)
         schedule = requests.read_schedule(self.body)
         reschedule_email(email, scheduled_for=RescheduleInput().run_validation(schedule)["scheduledFor"])
-        return Response(resources.email_id(email))
+        return Response(self.reference(email))
 
     def cancel(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
         cancel_email(email)
-        return Response(resources.email_id(email))
+        return Response(self.reference(email))
 
     def attachments(self, request: Request, pk: str) -> Response:
         email = self.find(pk)

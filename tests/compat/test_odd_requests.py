@@ -49,6 +49,10 @@ SENDGRID = {
     "mail_settings": {"sandbox_mode": {"enable": False}},
 }  # fmt: skip
 TEMPLATE = {"Name": "a", "Alias": "a", "Subject": "a", "HtmlBody": "a", "TextBody": "a", "TestRenderModel": {"a": 1}}
+RESEND_TEMPLATE = {
+    "name": "a", "alias": "a", "subject": "a", "html": "{{A}}", "text": "a",
+    "variables": [{"key": "A", "type": "string", "fallback_value": "a"}],
+}  # fmt: skip
 SUPPRESSIONS = {"Suppressions": [{"EmailAddress": "ada@example.com"}]}
 # The body of each operation that has one.
 BODIES: dict[tuple[str, str, str], Any] = {
@@ -56,6 +60,13 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("resend", "POST", "/emails/batch"): [{name: RESEND[name] for name in RESEND.keys() - {"attachments"}}],
     ("resend", "PATCH", "/emails/:email"): {"scheduled_at": "in 1 min"},
     ("resend", "POST", "/emails/:email/cancel"): {},
+    ("resend", "POST", "/domains"): {"name": "b.example", "tls": "enforced"},
+    ("resend", "POST", "/templates"): RESEND_TEMPLATE,
+    ("resend", "PATCH", "/templates/hello"): RESEND_TEMPLATE,
+    ("resend", "POST", "/suppressions"): {"email": "ada@example.com"},
+    ("resend", "POST", "/suppressions/batch/add"): {"emails": ["ada@example.com"]},
+    ("resend", "POST", "/suppressions/batch/remove"): {"emails": ["ada@example.com"], "ids": ["a"]},
+    ("resend", "POST", "/webhooks"): {"endpoint": "https://example.com/", "events": ["email.sent"]},
     ("postmark", "POST", "/email"): POSTMARK,
     ("postmark", "POST", "/email/batch"): [POSTMARK],
     ("postmark", "POST", "/email/withTemplate"): TEMPLATED,
@@ -71,6 +82,9 @@ BODIES: dict[tuple[str, str, str], Any] = {
 }
 READS = [
     ("resend", "/emails"), ("resend", "/emails/:odd"), ("resend", "/emails/:odd/attachments"),
+    ("resend", "/domains"), ("resend", "/domains/:odd"), ("resend", "/templates"), ("resend", "/templates/:odd"),
+    ("resend", "/suppressions"), ("resend", "/suppressions/:odd"), ("resend", "/webhooks"),
+    ("resend", "/webhooks/:odd"), ("resend", "/webhooks/:odd/events"), ("resend", "/webhooks/x/events/:odd"),
     ("postmark", "/messages/outbound"), ("postmark", "/messages/outbound/:odd/details"), ("postmark", "/bounces"),
     ("postmark", "/deliverystats"), ("postmark", "/templates"), ("postmark", "/templates/:odd"),
     ("postmark", "/message-streams/:odd/suppressions/dump"), ("postmark", "/server"),
@@ -79,7 +93,7 @@ READS = [
 ]  # fmt: skip
 PARAMETERS = (
     "limit", "after", "before", "count", "offset", "recipient", "subject", "tag", "EmailAddress", "fromdate", "status",
-    "generations", "page_size",
+    "origin", "generations", "page_size",
 )  # fmt: skip
 ODD_TEXTS = (
     "%00", "a%00b", "%ff", "%ed%a0%80", "9" * 5000, "0000010000000", "-1", "1.5", "%F0%9F%98%80", "a" * 3000, "%25_",
@@ -122,6 +136,7 @@ def dialects(alice, settings):
 
 @pytest.fixture
 def email(dialects) -> str:
+    assert dialects["resend"].post("/templates", {**RESEND_TEMPLATE, "alias": "hello"}).status_code == 201
     body = {**RESEND, "scheduled_at": "in 1 hour", "template": None}
     return dialects["resend"].post("/emails", body).json()["id"]
 

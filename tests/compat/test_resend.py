@@ -136,10 +136,16 @@ class TestErrors:
             for method, path in (("GET", ""), ("PATCH", ""), ("POST", "/cancel"), ("GET", "/attachments")):
                 assert error(resend.call(method, f"/emails/{given}{path}", {})) == (404, "not_found")
 
-    def test_an_absent_endpoint_is_not_found_and_names_the_page(self, resend):
-        response = resend.get("/broadcasts")
-        assert error(response) == (404, "not_found")
+    @pytest.mark.parametrize("path", ["/broadcasts", "/emails/metrics", "/domains/claim", "/emails/x/share"])
+    def test_an_absent_endpoint_names_the_page(self, resend, path):
+        response = resend.post(path)
+        assert error(response) == (501, "application_error")
         assert "/docs/migrate/resend." in response.json()["message"]
+
+    def test_an_absent_endpoint_reads_no_body(self, resend):
+        url, file = "/compat/resend/contacts/imports", b"--a\r\n" * 300_000
+        response = resend.client.post(url, file, "multipart/form-data; boundary=a", headers=resend.headers)
+        assert error(response) == (501, "application_error")
 
     def test_another_method_and_malformed_json(self, resend):
         assert error(resend.call("DELETE", "/emails/batch")) == (405, "method_not_allowed")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lib.ids import uuid_text
+from webhooks.event_types import wire_type
 
 SUPPRESSED = "recipient_suppressed"
 TYPES = {
@@ -11,12 +12,17 @@ TYPES = {
 }
 
 
+def resend_type(kind: str) -> str:
+    """Return Resend's type of an event."""
+    return TYPES.get(kind) or wire_type(kind)
+
+
 def resend_payload(event: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     is_suppressed = kind == "failed" and data.get("reason") == SUPPRESSED
     return {
-        "type": "email.suppressed" if is_suppressed else TYPES.get(kind, event["type"]),
+        "type": "email.suppressed" if is_suppressed else resend_type(kind),
         "created_at": event["createdAt"],
         "data": {
             "email_id": uuid_text(data["emailId"]),

@@ -31,9 +31,13 @@ class WorkspaceView(APIView):
 
     # Checked before authentication (docs/specification.md, Order of checks).
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        self.check_body(request)
+        super().initial(request, *args, **kwargs)
+
+    def check_body(self, request: Request) -> None:
+        """Refuse a body by its headers."""
         action = getattr(self, "action", None) or ""
         check_body_headers(request, max_bytes=self.body_bytes.get(action, DEFAULT_BODY_BYTES))
-        super().initial(request, *args, **kwargs)
 
     # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:

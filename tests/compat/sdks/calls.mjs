@@ -1,4 +1,4 @@
-// Lists the requests that the methods of a library make. Argument: resend or postmark.
+// Lists the requests that the methods of a library make. Argument: postmark.
 const ID = "ID";
 const NAMES = ["id", "emailId", "webhookId", "eventId", "endpoint", "html", "name"];
 const OPTIONS = Object.fromEntries(NAMES.map((name) => [name, ID]));
@@ -20,18 +20,6 @@ async function callAll(object) {
   }
 }
 
-async function resend() {
-  const { Resend } = await import("resend");
-  globalThis.fetch = async (url, options) => {
-    note(options.method, url.replace("http://x", ""));
-    return new Response("{}", { headers: { "content-type": "application/json" } });
-  };
-  const { emails, batch, domains, templates, webhooks, suppressions } = new Resend("re_x", { baseUrl: "http://x" });
-  const nested = [emails.attachments, emails.receiving, emails.receiving.attachments, suppressions.batch, webhooks.events];
-  await batch.send([]);
-  for (const resource of [emails, domains, templates, webhooks, suppressions, ...nested]) await callAll(resource);
-}
-
 async function postmark() {
   const { ServerClient } = (await import("postmark")).default;
   const client = new ServerClient("token");
@@ -40,7 +28,7 @@ async function postmark() {
   await callAll(client);
 }
 
-await { resend, postmark }[process.argv[2]]();
+await { postmark }[process.argv[2]]();
 const known = [...calls].filter((call) => !/undefined|object/.test(call));
 console.log(JSON.stringify(known.map((call) => call.replace(/\/$/, "")).sort()));
 process.exit(0);

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import venv
+from collections.abc import Iterable
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,8 @@ def environment(stack: Stack, **variables: str) -> dict[str, str]:
     return {**os.environ, "URL": stack.url, "KEY": stack.key, "RUN": RUN, "PYTHONPATH": "", **variables}
 
 
-def run_node(scripts: Path, name: str, stack: Stack, **variables: str) -> str:
-    return run("node", name, cwd=scripts, env=environment(stack, **variables))
+def run_node(scripts: Path, name: str, stack: Stack, arguments: Iterable[str] = (), **variables: str) -> str:
+    return run("node", name, *arguments, cwd=scripts, env=environment(stack, **variables))
 
 
 def run_python(python: str, name: str, stack: Stack, **variables: str) -> str:

@@ -1,24 +1,8 @@
-// Resend's Node library against the compatibility endpoint. Environment: URL, KEY, RUN (unique). Prints a JSON object.
+// Emails of Resend's Node library against the compatibility endpoint. Environment: see resend_client.mjs.
 import assert from "node:assert/strict";
-import { Resend } from "resend";
+import { fails, from, ok, resend, run, simple, stranger } from "./resend_client.mjs";
 
-const { URL: base, KEY: key, RUN: run } = process.env;
-const resend = new Resend(key, { baseUrl: `${base}/compat/resend` });
-const from = "Demo <hello@demo.example>";
 const soon = () => new Date(Date.now() + 3_600_000).toISOString();
-const simple = (to, extra = {}) => ({ from, to, subject: "Hello", text: "It works", ...extra });
-
-async function ok(call) {
-  const { data, error } = await call;
-  assert.equal(error, null, JSON.stringify(error));
-  return data;
-}
-
-async function fails(call, statusCode, name) {
-  const { data, error } = await call;
-  assert.equal(data, null);
-  assert.deepEqual([error.statusCode, error.name], [statusCode, name], error.message);
-}
 
 const everything = {
   from,
@@ -66,8 +50,9 @@ assert.ok(!page.data.some((email) => next.data.some((other) => other.id === emai
 await fails(resend.emails.send({ ...simple("ada@example.com"), from: "hi@elsewhere.example" }), 403, "validation_error");
 await fails(resend.emails.send({ ...simple("ada@example.com"), subject: undefined }), 422, "missing_required_field");
 await fails(resend.emails.get("00000000-0000-4000-8000-000000000000"), 404, "not_found");
-await fails(resend.broadcasts.list(), 404, "not_found");
-const stranger = new Resend("re_123", { baseUrl: `${base}/compat/resend` });
+await fails(resend.broadcasts.list(), 501, "application_error");
 await fails(stranger.emails.send(simple("ada@example.com")), 403, "invalid_api_key");
 
-console.log(JSON.stringify({ everything: sent.id }));
+const created = await ok(resend.emails.create(simple(`created-${run}@example.com`)));
+assert.equal((await ok(resend.emails.get(created.id))).to[0], `created-${run}@example.com`);
+assert.equal((await ok(resend.batch.create(many))).data.length, 3);

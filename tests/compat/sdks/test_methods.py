@@ -10,7 +10,7 @@ from tests.compat.test_tables import table
 pytestmark = pytest.mark.stack
 
 
-@pytest.mark.parametrize("dialect", ["resend", "postmark"])
+@pytest.mark.parametrize("dialect", ["postmark"])
 def test_every_method_of_the_library_is_in_the_table(node_scripts, dialect):
     calls = {tuple(call.split(" ")) for call in json.loads(run("node", "calls.mjs", dialect, cwd=node_scripts))}
     assert len(calls) > 30

@@ -22,6 +22,17 @@ def test_the_node_library(node_scripts, stack):
         assert "<p>Hello</p>" in message.get_body(("html",)).get_content()
 
 
+def test_the_node_library_manages_domains_templates_and_suppressions(node_scripts, stack):
+    run_node(node_scripts, "resend_resources.mjs", stack)
+    message = received(stack, f"template-{RUN}@example.com")
+    assert message["Subject"] == "Your item"
+    assert "<p>item for 7</p>" in message.get_body(("html",)).get_content()
+
+
+def test_the_node_library_and_svix_verify_a_webhook(node_scripts, stack):
+    run_node(node_scripts, "resend_webhooks.mjs", stack)
+
+
 def test_the_python_library(python, stack):
     run_python(python, "resend_sdk.py", stack)
     message = received(stack, f"py-{RUN}@example.com")

@@ -1,0 +1,105 @@
+"""Resend's API: domains."""
+
+from typing import Any
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from compat.errors import invalid_field
+from compat.resend.resources import Resource
+from compat.resend.views import ResendViewSet
+from domains.models import Domain
+from domains.records import DnsRecord, list_records
+from domains.serializers import DomainInput
+from domains.services import delete_domain, register_domain, set_tls_policy
+from domains.verify import verify_domain
+from lib.datetimes import format_datetime
+from lib.ids import uuid_text
+
+TLS = {"enforced": Domain.TlsPolicy.REQUIRED, "opportunistic": Domain.TlsPolicy.OPPORTUNISTIC}
+# Clients expect one of Resend's regions.
+REGION = "us-east-1"
+# The records that Resend's clients know, by ours: at Resend the return path is a part of SPF.
+RECORDS = {"DKIM": "DKIM", "SPF": "SPF", "ReturnPath": "SPF"}
+
+
+def domain_item(domain: Domain) -> Resource:
+    """Return a domain in a list."""
+    return {
+        "id": uuid_text(domain.id, prefix="dom_"),
+        "name": domain.name,
+        "status": domain.status if domain.last_checked_at else "not_started",
+        "created_at": format_datetime(domain.created_at),
+        "region": REGION,
+        "capabilities": {"sending": "enabled", "receiving": "disabled"},
+    }
+
+
+def domain_resource(domain: Domain) -> Resource:
+    records = [_record(record) for record in list_records(domain) if record.record in RECORDS]
+    return {"object": "domain", **domain_item(domain), "records": records}
+
+
+class ResendDomainViewSet(ResendViewSet[Domain]):
+    queryset = Domain.objects.prefetch_related("dkim_keys")
+    sending_actions = frozenset({"list", "retrieve"})
+    object_name, id_prefix = "domain", "dom_"
+
+    def item(self, row: Domain) -> Resource:
+        return domain_item(row)
+
+    def create(self, request: Request) -> Response:
+        tls = _read_tls(self.body)
+        domain = register_domain(self.workspace, name=_read_name(self.body))
+        if tls:
+            set_tls_policy(domain, tls=tls)
+        return Response(domain_resource(domain), status=status.HTTP_201_CREATED)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        return Response(domain_resource(self.find(pk)))
+
+    def update(self, request: Request, pk: str) -> Response:
+        domain, tls = self.find(pk), _read_tls(self.body)
+        if tls:
+            set_tls_policy(domain, tls=tls)
+        return Response(self.reference(domain))
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        domain = self.find(pk)
+        answer = self.reference(domain, deleted=True)
+        delete_domain(domain)
+        return Response(answer)
+
+    def verify(self, request: Request, pk: str) -> Response:
+        domain = self.find(pk)
+        verify_domain(domain)
+        return Response(self.reference(domain))
+
+
+def _read_name(body: dict[str, Any]) -> str:
+    return str(DomainInput().run_validation({"name": body.get("name")})["name"])
+
+
+def _read_tls(body: dict[str, Any]) -> str | None:
+    """Return our TLS policy; None if the request does not set one. Raises InvalidFields."""
+    given = body.get("tls")
+    if given is None:
+        return None
+    if not isinstance(given, str) or given not in TLS:
+        raise invalid_field("tls", f"Use one of {', '.join(TLS)}.")
+    return TLS[given]
+
+
+def _record(record: DnsRecord) -> Resource:
+    """Return a DNS record; a priority only if it has one."""
+    priority = {} if record.priority is None else {"priority": record.priority}
+    return {
+        "record": RECORDS[record.record],
+        "name": record.name,
+        "type": record.type,
+        "ttl": str(record.ttl),
+        "status": record.status,
+        "value": record.value,
+        **priority,
+    }

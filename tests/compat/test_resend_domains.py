@@ -1,0 +1,93 @@
+"""Resend's API: domains."""
+
+import uuid
+
+import pytest
+
+from domains.models import Domain
+from tests.compat.conftest import Dialect
+from tests.compat.test_resend import error
+from tests.conftest import make_key
+
+pytestmark = pytest.mark.django_db
+
+
+def create(resend: Dialect, **fields) -> dict:
+    response = resend.post("/domains", {"name": "mail.example.com", **fields})
+    assert response.status_code == 201, response.content
+    return response.json()
+
+
+def test_a_created_domain_has_the_records_to_publish(resend):
+    domain = create(resend, region="eu-west-1", tls="enforced", open_tracking=True)
+    assert str(uuid.UUID(domain["id"])) == domain["id"]
+    assert (domain["object"], domain["name"], domain["status"]) == ("domain", "mail.example.com", "not_started")
+    assert [(one["record"], one["type"]) for one in domain["records"]] == [
+        ("DKIM", "TXT"), ("SPF", "TXT"), ("SPF", "CNAME"),
+    ]  # fmt: skip
+    assert all(isinstance(one["ttl"], str) and one["value"] for one in domain["records"])
+    assert domain["capabilities"] == {"sending": "enabled", "receiving": "disabled"}
+    assert Domain.objects.get(name="mail.example.com").tls == "required"
+
+
+def test_a_domain_is_read_listed_and_deleted(resend):
+    domain = create(resend)
+    assert resend.get(f"/domains/{domain['id']}").json() == domain
+    listed = resend.get("/domains").json()
+    assert (listed["object"], listed["has_more"]) == ("list", False)
+    assert [one["name"] for one in listed["data"]] == ["mail.example.com", "alice.example"]
+    assert "records" not in listed["data"][0]
+    deleted = resend.call("DELETE", f"/domains/{domain['id']}").json()
+    assert deleted == {"object": "domain", "id": domain["id"], "deleted": True}
+    assert error(resend.get(f"/domains/{domain['id']}")) == (404, "not_found")
+
+
+def test_the_tls_policy_is_changed(resend):
+    domain = create(resend)
+    answer = {"object": "domain", "id": domain["id"]}
+    assert resend.call("PATCH", f"/domains/{domain['id']}", {"tls": "enforced"}).json() == answer
+    assert Domain.objects.get(name="mail.example.com").tls == "required"
+    assert resend.call("PATCH", f"/domains/{domain['id']}", {"open_tracking": True}).json() == answer
+    assert error(resend.call("PATCH", f"/domains/{domain['id']}", {"tls": "off"})) == (422, "validation_error")
+    assert Domain.objects.get(name="mail.example.com").tls == "required"
+
+
+def test_a_verification_requests_a_check(resend, monkeypatch):
+    # No worker records the result here.
+    monkeypatch.setattr("domains.verify.MAX_WAIT_SECONDS", 0)
+    domain = create(resend)
+    answer = resend.post(f"/domains/{domain['id']}/verify").json()
+    assert answer == {"object": "domain", "id": domain["id"]}
+    assert Domain.objects.get(name="mail.example.com").checks_begun == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, (422, "missing_required_field")),
+        ({"name": "not a domain"}, (422, "validation_error")),
+        ({"name": "localhost"}, (422, "validation_error")),
+        ({"name": "mail.example.com", "tls": "off"}, (422, "validation_error")),
+        ({"name": "alice.example"}, (403, "validation_error")),
+    ],
+)
+def test_an_invalid_domain_is_refused(resend, body, expected):
+    assert error(resend.post("/domains", body)) == expected
+    assert Domain.objects.count() == 1
+
+
+def test_a_foreign_domain_is_not_found(resend, bob):
+    foreign = create(Dialect("resend", make_key(bob.workspace)))
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/verify")):
+        assert error(resend.call(method, f"/domains/{foreign['id']}{path}", {"tls": "enforced"})) == (404, "not_found")
+    assert error(resend.get(f"/domains?after={foreign['id']}")) == (404, "not_found")
+    assert [one["name"] for one in resend.get("/domains").json()["data"]] == ["alice.example"]
+    assert Domain.objects.get(name="mail.example.com").tls == "opportunistic"
+
+
+def test_a_sending_key_reads_domains_and_changes_none(resend, alice):
+    sending = Dialect("resend", make_key(alice.workspace, "sending_access"))
+    domain = create(resend)
+    assert sending.get(f"/domains/{domain['id']}").status_code == 200
+    for method, path in (("POST", ""), ("PATCH", f"/{domain['id']}"), ("DELETE", f"/{domain['id']}")):
+        assert error(sending.call(method, f"/domains{path}", {"name": "b.example"})) == (401, "restricted_api_key")
