@@ -66,7 +66,7 @@ def _read_fallbacks(body: dict[str, Any]) -> dict[str, str]:
 def _read_key(variable: dict[str, Any]) -> str:
     key = variable.get("key")
     if not isinstance(key, str) or not VARIABLE.fullmatch(key):
-        raise invalid_field("variables", "A variable needs a `key` of letters, digits and underscores.")
+        raise invalid_field("variables", "A variable needs a `key` of A-Z, a-z, 0-9 and underscores.")
     return key
 
 

@@ -31,3 +31,7 @@ def test_the_python_library(python, stack):
     message = received(stack, f"sgpy-{RUN}@example.com")
     assert message["Cc"] == f"sgpycc-{RUN}@example.com"
     assert [part.get_content() for part in message.iter_attachments()] == ["Notes"]
+
+
+def test_the_node_library_verifies_a_webhook(node_scripts, stack):
+    run_node(node_scripts, "sendgrid_webhook.mjs", stack)
