@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from embedded.servers.server import ManagedServer
 from embedded.servers.server_directories import make_temporary_directory
 
 OPTIONS = {"--full", "--long"}
+# The exit code of pytest when tests failed.
+TESTS_FAILED = 1
 
 
 def test(arguments: list[str]) -> int:
@@ -92,24 +95,39 @@ def _environment(servers: list[ManagedServer], server_directory: Path) -> dict[s
 def _run_all(arguments: list[str], environment: dict[str, str], watchdog: Watchdog) -> int:
     options = {argument for argument in arguments if argument in OPTIONS}
     paths = [argument for argument in arguments if argument not in OPTIONS]
-    commands = [] if paths else [[str(REPOSITORY / "bin" / "check")]]
-    commands += [[sys.executable, "-m", "pytest", *run] for run in pytest_runs(options, paths)]
     if options:
         environment = {**environment, "POSTRIDER_TEST_FULL": "1"}
-    for command in commands:
-        code = run_in_foreground(command, environment=environment, watchdog=watchdog)
+    run = partial(run_in_foreground, environment=environment, watchdog=watchdog)
+    if paths:
+        return run_tests(run, [*([] if "--long" in options else ["-m", "not long"]), *paths])
+    return run([str(REPOSITORY / "bin" / "check")]) or run_all_tests(run, pytest_runs(options))
+
+
+def run_all_tests(run: Callable[[list[str]], int], arguments: list[list[str]]) -> int:
+    """Run pytest with each list of arguments; return the first exit code that is not 0.
+
+    Tests that failed run once more, alone, since some wait for processes that share the machine with other tests
+    (docs/decisions/0114). The run fails if one of them fails again.
+    """
+    for options in arguments:
+        code = run_tests(run, options)
+        if code == TESTS_FAILED:
+            print("Running the failed tests again, alone:", flush=True)
+            code = run_tests(run, [*options, "-n", "0", "--last-failed", "--exitfirst", "--verbose"])
         if code:
             return code
     return 0
 
 
-def pytest_runs(options: set[str], paths: list[str]) -> list[list[str]]:
+def run_tests(run: Callable[[list[str]], int], options: list[str]) -> int:
+    return run([sys.executable, "-m", "pytest", *options])
+
+
+def pytest_runs(options: set[str]) -> list[list[str]]:
     """Return the arguments of each pytest run: quick tests in parallel, then those that need the machine to themselves.
 
-    With paths there is one run of everything they select; only --long includes the long tests.
+    Only --long includes the long tests.
     """
-    if paths:
-        return [[*([] if "--long" in options else ["-m", "not long"]), *paths]]
     runs = [["-n", str((os.cpu_count() or 1) + 1), "-m", "not full and not long"]]
     if options:
         runs.append(["-m", "full and not long"])
