@@ -14,15 +14,14 @@ from compat.resend.views import ResendViewSet
 from compat.views import find_row
 from lib.datetimes import format_datetime
 from lib.ids import from_any_spelling, uuid_text
-from webhooks.event_types import EVENT_TYPES
 from webhooks.formats.registry import render_body
-from webhooks.formats.resend import resend_type
+from webhooks.formats.resend import TYPES, resend_type
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, replay_delivery, rotate_secret, update_webhook
 
 # Our event type of each of Resend's. One of ours is two of Resend's, which tell a suppressed recipient apart.
-SUBSCRIPTIONS = {resend_type(kind): kind for kind in EVENT_TYPES} | {"email.suppressed": "failed"}
+SUBSCRIPTIONS = {name: kind for kind, name in TYPES.items()} | {"email.suppressed": "failed"}
 # Events that never happen here, or the beginnings of their names. A subscription to them is ignored.
 ABSENT_EVENTS = (
     "contact.", "domain.", "email.received", "email.scheduled", "inbox.", "suppression.removed", "topic.",

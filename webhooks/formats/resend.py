@@ -6,8 +6,16 @@ from lib.ids import uuid_text
 from webhooks.event_types import wire_type
 
 SUPPRESSED = "recipient_suppressed"
+# Resend's type of each event of a recipient.
 TYPES = {
+    "sent": "email.sent",
+    "delivered": "email.delivered",
     "deferred": "email.delivery_delayed",
+    "bounced": "email.bounced",
+    "failed": "email.failed",
+    "opened": "email.opened",
+    "clicked": "email.clicked",
+    "complained": "email.complained",
     "unsubscribed": "suppression.added",
 }
 
