@@ -37,7 +37,7 @@ def node_scripts(tmp_path_factory: Any) -> Path:
     """Return a directory with the Node scripts and the libraries that they import."""
     need_node()
     home = tmp_path_factory.mktemp("node")
-    for script in (*HERE.glob("*.mjs"), *HERE.glob("*.cjs")):
+    for script in (*HERE.rglob("*.mjs"), *HERE.rglob("*.cjs")):
         shutil.copy(script, home)
     (home / "node_modules").symlink_to(node_modules_of(HERE))
     return home
