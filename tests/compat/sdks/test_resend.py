@@ -37,3 +37,14 @@ def test_the_python_library(python, stack):
     run_python(python, "resend_sdk.py", stack)
     message = received(stack, f"py-{RUN}@example.com")
     assert message["Reply-To"] == "a@demo.example, b@demo.example"
+
+
+def test_the_python_library_manages_domains_templates_suppressions_and_webhooks(python, stack):
+    run_python(python, "resend_resources_sdk.py", stack)
+
+
+def test_the_mcp_server_sends(node_scripts, stack):
+    run_node(node_scripts, "resend_mcp.mjs", stack)
+    message = received(stack, f"mcp-{RUN}@example.com")
+    assert message["Subject"] == "From MCP"
+    assert message.get_content().startswith("It works")

@@ -1,0 +1,57 @@
+"""Domains, templates, suppressions and webhooks of Resend's Python library. Environment: URL, KEY, RUN."""
+
+import os
+
+import resend
+from resend.exceptions import ResendError, ValidationError
+
+RUN = os.environ["RUN"]
+resend.api_url = f"{os.environ['URL']}/compat/resend"
+resend.api_key = os.environ["KEY"]
+
+
+def raised(call):
+    try:
+        call()
+    except ResendError as error:
+        return error
+    raise AssertionError("no error was raised")
+
+
+domain = resend.Domains.create({"name": f"py-{RUN}.example", "tls": "enforced"})
+assert [record["record"] for record in domain["records"]] == ["DKIM", "SPF", "SPF"], domain
+assert resend.Domains.get(domain_id=domain["id"])["name"] == f"py-{RUN}.example"
+assert resend.Domains.update({"id": domain["id"], "tls": "opportunistic"})["id"] == domain["id"]
+assert resend.Domains.verify(domain_id=domain["id"])["object"] == "domain"
+assert domain["id"] in [one["id"] for one in resend.Domains.list()["data"]]
+assert resend.Domains.remove(domain_id=domain["id"])["deleted"]
+assert raised(lambda: resend.Domains.get(domain_id=domain["id"])).code == 404
+
+variables = [{"key": "NAME", "type": "string", "fallback_value": "you"}]
+template = resend.Templates.create({"name": "Hi", "subject": "Hi {{{NAME}}}", "html": "Hi", "variables": variables})
+assert resend.Templates.get(template["id"])["subject"] == 'Hi {{{NAME|"you"}}}'
+assert resend.Templates.update({"id": template["id"], "subject": "Hello"})["id"] == template["id"]
+assert resend.Templates.publish(template["id"])["object"] == "template"
+copy = resend.Templates.duplicate(template["id"])
+assert copy["id"] in [one["id"] for one in resend.Templates.list()["data"]]
+assert resend.Templates.remove(copy["id"])["deleted"]
+assert isinstance(raised(lambda: resend.Templates.create({"name": "Hi", "html": "{{#if"})), ValidationError)
+
+email = f"py-gone-{RUN}@example.com"
+added = resend.Suppressions.add({"email": email})
+assert resend.Suppressions.get(email)["id"] == added["id"]
+assert email in [one["email"] for one in resend.Suppressions.list({"origin": "manual"})["data"]]
+assert resend.Suppressions.remove(added["id"])["deleted"]
+assert len(resend.Suppressions.Batch.add({"emails": [email]})["data"]) == 1
+assert len(resend.Suppressions.Batch.remove({"emails": [email]})["data"]) == 1
+
+webhook = resend.Webhooks.create({"endpoint": "https://example.com/hook", "events": ["email.sent", "email.bounced"]})
+assert webhook["signing_secret"].startswith("whsec_")
+assert resend.Webhooks.get(webhook["id"])["events"] == ["email.sent", "email.bounced"]
+assert resend.Webhooks.update({"webhook_id": webhook["id"], "status": "disabled"})["id"] == webhook["id"]
+assert webhook["id"] in [one["id"] for one in resend.Webhooks.list()["data"]]
+assert resend.Webhooks.rotate_signing_secret(webhook["id"])["signing_secret"] != webhook["signing_secret"]
+assert resend.Webhooks.list_events(webhook["id"])["data"] == []
+assert resend.Webhooks.remove(webhook["id"])["deleted"]
+
+assert raised(resend.Broadcasts.list).code == 501
