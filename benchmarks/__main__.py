@@ -35,6 +35,7 @@ TIME_LIMITS_MINUTES = {
     "analytics": 40,
     "retention": 60,
     "dashboard": 40,
+    "pages": 10,
     "load": 60,
     "attachments": 10,
     "footprint": 10,

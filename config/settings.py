@@ -167,7 +167,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dashboard.ui.middleware.PageHeadersMiddleware",
     "dashboard.ui.middleware.PageBodyMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.static_files.StaticFilesMiddleware",
+    "dashboard.ui.middleware.PageCompressionMiddleware",
     "dashboard.ui.middleware.PageSessionMiddleware",
     "config.health.HostMiddleware",
     "dashboard.ui.middleware.PageCsrfMiddleware",
@@ -234,6 +235,13 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
+STATIC_ROOT = env.text("STATIC_ROOT") or str(BASE_DIR / "var" / "static")
+STATICFILES_FINDERS = ["dashboard.static_files.UsedFilesFinder"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "dashboard.static_files.HashedFilesStorage"},
+}
+# Also serves files that are not collected.
 WHITENOISE_USE_FINDERS = True
 
 # Appearance of the two admin sites, read by django-unfold.

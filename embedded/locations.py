@@ -50,6 +50,11 @@ class DataDirectory:
         """The request latencies of the web processes, emptied at each start."""
         return self.private / "metrics"
 
+    @property
+    def static_files(self) -> Path:
+        """The static files, collected at each start."""
+        return self.private / "static"
+
     def create(self) -> None:
         """Create the directories, without access for other users."""
         # Servers started by root run as another user, who must be able to enter their directory.

@@ -26,7 +26,7 @@ from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory
 from embedded.logs import open_log, read_log_tail
 from embedded.processes.processes import start_in_session
-from embedded.processes.programs import MIGRATE, PROGRAMS, Program
+from embedded.processes.programs import COLLECT_STATIC, MIGRATE, PROGRAMS, Program
 from embedded.processes.signals import StopRequested, raise_on_signals
 from embedded.processes.supervisor import PROGRAM_STAGE, SupervisedProcess, Supervisor
 from embedded.processes.watchdog import Watchdog
@@ -113,6 +113,7 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     write_runtime(data, LauncherRuntime("run", os.getpid(), settings_of_service(environment), servers))
     print_status("Applying database migrations …")
     run_command(MIGRATE, environment=environment, failure="Database migrations failed:")
+    run_command(COLLECT_STATIC, environment=environment, failure="The static files could not be collected:")
     shutil.rmtree(data.metrics, ignore_errors=True)
     data.metrics.mkdir()
     demo = prepare_demo(data, settings.public_url, environment)

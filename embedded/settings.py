@@ -70,6 +70,7 @@ def service_environment(
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
         "WORKER_CONCURRENCY": given.get("WORKER_CONCURRENCY") or "1",
         "PROMETHEUS_MULTIPROC_DIR": str(settings.data.metrics),
+        "STATIC_ROOT": str(settings.data.static_files),
         "PYTHONUNBUFFERED": "1",  # logs are written without delay
     }
     return {name: value for name, value in given.items() if name != "POSTRIDER_CALLED_FROM"} | overrides

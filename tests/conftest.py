@@ -16,6 +16,7 @@ from django.test import Client
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
+from tests.collected import collected_files
 from tests.lib.nameserver import NameServer
 from tracking.recorder import HitRecorder, recorder
 from tracking.suspensions import SuspensionList, suspended_workspaces
@@ -152,6 +153,14 @@ def _no_suspensions(monkeypatch: Any) -> None:
     """Begin without suspended workspaces, and read them only when a test does: a thread sees no transaction of it."""
     monkeypatch.setattr(SuspensionList, "_refresh", lambda _: None)
     monkeypatch.setattr(suspended_workspaces, "_ids", frozenset())
+
+
+@pytest.fixture
+def collected(settings: Any) -> None:
+    """Serve collected static files, as on a production server."""
+    settings.STATIC_ROOT = str(collected_files())
+    # The storage reads the setting again.
+    settings.STORAGES = {**settings.STORAGES}
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config.checks import setting_errors
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok
+from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
 from config.doctor.diagnosis import skipped as skip
 from config.health import check_sending
 from config.heartbeats import live_workers
+from dashboard.static_files import HashedFilesStorage
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0
@@ -131,6 +132,15 @@ def check_queue(_: DoctorOptions) -> Diagnosis:
     if complaint:
         return failed(complaint, remedy="Start workers, or run manage.py release if manage.py hold paused sending.")
     return ok("No recipient is overdue.")
+
+
+def check_static_files(_: DoctorOptions) -> Diagnosis:
+    if HashedFilesStorage().is_collected:
+        return ok("The static files of this version are collected.")
+    return warning(
+        f"The static files of this version are not in {settings.STATIC_ROOT}: pages load more slowly.",
+        remedy="Run manage.py collectstatic as the owner of the directory, then restart web.",
+    )
 
 
 def check_disk(options: DoctorOptions) -> Diagnosis:

@@ -38,6 +38,7 @@ CHECKS = (
     DoctorCheck("spf", mail.check_spf, needs="settings"),
     DoctorCheck("return_path", mail.check_return_path),
     DoctorCheck("inbound", mail.check_inbound, needs="return_path"),
+    DoctorCheck("static_files", installation.check_static_files),
     DoctorCheck("disk", installation.check_disk),
     DoctorCheck("backups", installation.check_backups),
 )

@@ -12,6 +12,7 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from api.admission import API_PREFIXES
@@ -55,6 +56,10 @@ class PageBodyMiddleware(_Middleware):
 class _PagesOnly(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> Any:
         return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
+
+
+class PageCompressionMiddleware(_PagesOnly, GZipMiddleware):
+    """Compresses pages. Django varies their length, so that it does not reveal a secret in them (BREACH)."""
 
 
 class PageSessionMiddleware(_PagesOnly, SessionMiddleware):

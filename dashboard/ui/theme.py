@@ -35,10 +35,6 @@ def copy_script(request: HttpRequest) -> str:
     return static("dashboard/copy.js")
 
 
-def editor_script(request: HttpRequest) -> str:
-    return static("dashboard/editor.js")
-
-
 def names_script(request: HttpRequest) -> str:
     return static("dashboard/names.js")
 
@@ -75,7 +71,6 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.ui.navigation.workspace_menu",
-    "SCRIPTS": [*SHARED["SCRIPTS"], editor_script],
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.account_links"},
     "LOGIN": {"form": "dashboard.auth.signin.SignInForm", "image": landscape},

@@ -20,5 +20,6 @@ PROGRAMS = (Program("service", ("manage.py", "serve"), ((signal.SIGTERM, 65), (s
 
 # Commands that run to completion before these processes start.
 MIGRATE = ("manage.py", "migrate", "--noinput")
+COLLECT_STATIC = ("manage.py", "collectstatic", "--noinput", "--verbosity", "0")
 # Prints one JSON object; runs only when there is no demo account.
 CREATE_DEMO = ("manage.py", "create_demo")

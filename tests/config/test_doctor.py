@@ -110,7 +110,7 @@ def diagnose(**options):
     return run_checks(DoctorOptions(probe_domains=("gmail.com",), min_free_gib=0.001, **options))
 
 
-def test_a_sound_installation_has_no_fault(installation):
+def test_a_sound_installation_has_no_fault(installation, collected):
     (installation.directory / "backup.dump").write_bytes(b"PGDMP")
     diagnoses = diagnose(backups=installation.directory)
     assert {name: one for name, one in diagnoses.items() if one.verdict is not Verdict.OK} == {

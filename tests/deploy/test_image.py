@@ -132,6 +132,11 @@ def test_the_image_names_itself_and_runs_as_a_fixed_user(image):
     assert image.config["Cmd"] == ["web"]
 
 
+def test_the_image_contains_the_collected_static_files(image):
+    assert (image.root / "app/var/static/staticfiles.json").exists()
+    assert not (image.root / "app/dashboard/assets").exists()
+
+
 def test_an_unknown_process_is_refused_with_the_names_of_the_processes(image, tmp_path):
     log = tmp_path / "log"
     assert image.start("wrker", environment={}, log=log).wait(timeout=30) == 64

@@ -20,4 +20,5 @@ PROGRAMS = (
     Program("worker", ("manage.py", "worker")),
 )
 MIGRATE = ("manage.py", "migrate")
+COLLECT_STATIC = ("manage.py", "collectstatic")
 CREATE_DEMO = ("manage.py", "create_demo")

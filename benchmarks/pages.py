@@ -1,0 +1,56 @@
+"""Benchmark of the weight of dashboard pages in Chromium: bytes over the network, at the first and at later visits.
+
+    .venv/bin/python -m benchmarks.pages
+
+Requires chromium, and DATABASE_URL of a server on which databases may be created.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+from benchmarks.figures import record_figure
+from benchmarks.fixtures import create_fixtures
+from tests.collected import collected_files
+from tests.dashboard.browser import chromium
+from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
+from tests.stack.stack import running_stack
+
+PAGES = {
+    "overview": "/dashboard/",
+    "emails": "/dashboard/emails/",
+    "email": "/dashboard/emails/{email}/",
+    "inbox": "/dashboard/inbox/",
+    "template": "/dashboard/templates/{template}/",
+    "domain": "/dashboard/domains/{domain}/",
+    "webhook": "/dashboard/webhooks/{webhook}/",
+    "suppressions": "/dashboard/suppressions/",
+    "usage": "/dashboard/usage/",
+    "documentation": "/docs/",
+}
+EMAILS = 60
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, chromium() as browser:
+        stack.environment["STATIC_ROOT"] = str(collected_files())
+        demo = json.loads(stack.manage("create_demo"))
+        stack.start("web")
+        stack.key = demo["apiKey"]
+        for number in range(EMAILS):
+            stack.send(subject=f"Your receipt for the order {number}")
+        objects = create_fixtures(stack)
+        page = browser.new_page()
+        page.goto(f"{stack.url}/dashboard/login/")
+        page.fill("[name=username]", demo["dashboardEmail"])
+        page.fill("[name=password]", demo["dashboardPassword"])
+        page.press("[name=password]", "Enter")
+        page.wait_for_url("**/dashboard/")
+        for name, path in PAGES.items():
+            weight = weigh(page, stack.url + path.format(**objects))
+            record_figure(f"{name}, first visit", weight.first / 1000, "kB", at_most=FIRST_VISIT / 1000)
+            record_figure(f"{name}, repeat visit", weight.repeat / 1000, "kB", at_most=REPEAT_VISIT / 1000)
+
+
+if __name__ == "__main__":
+    main()

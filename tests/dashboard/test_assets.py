@@ -1,0 +1,61 @@
+"""The fonts and icons of the dashboard: complete, and built from their sources."""
+
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import unfold
+from django.urls import reverse
+from fontTools.ttLib import TTFont
+
+from bin import assets
+from tests.dashboard.routes import paths_of
+from tests.dashboard.scenario import fill_workspace
+from tests.stack.stack import REPOSITORY
+
+ICON = re.compile(r'class="[^"]*material-symbols-outlined[^"]*"[^>]*>\s*(\w+)\s*<')
+TEMPLATES = (REPOSITORY / "dashboard" / "templates", Path(unfold.__file__).parent / "templates")
+# Of the version that dashboard/templates/unfold/layouts/skeleton.html is a copy of.
+SKELETON = "66af9f0bb45f98ba"
+
+
+def present_icons() -> set[str]:
+    return set(dict(assets.icon_ligatures(TTFont(assets.RESULTS / "icons.woff2"))))
+
+
+def test_the_font_has_the_icons_of_all_templates():
+    used = {name for folder in TEMPLATES for path in folder.rglob("*.html") for name in ICON.findall(path.read_text())}
+
+    assert len(used) > 40
+    assert used - present_icons() == set(), "Add them to dashboard/assets/icons.txt, and run bin/assets.py."
+
+
+@pytest.mark.django_db
+def test_the_font_has_the_icons_of_all_pages(owner, staff, alice, settings):
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+    paths = paths_of(fill_workspace(alice)).values()
+    pages = [owner.get(path) for path in paths] + [staff.get(reverse("admin:index"))]
+    used = {name for page in pages if not page.streaming for name in ICON.findall(page.content.decode())}
+
+    assert len(used) > 30
+    assert used - present_icons() == set(), "Add them to dashboard/assets/icons.txt, and run bin/assets.py."
+
+
+def test_the_skeleton_is_that_of_this_unfold():
+    original = Path(unfold.__file__).parent / "templates" / "unfold" / "layouts" / "skeleton.html"
+    digest = hashlib.sha256(original.read_bytes()).hexdigest()
+
+    assert digest.startswith(SKELETON), "Take unfold's changes over into dashboard/templates/unfold/, then change this."
+
+
+@pytest.mark.full
+def test_the_committed_files_are_those_of_their_sources(tmp_path):
+    subprocess.run([sys.executable, "bin/assets.py", str(tmp_path)], cwd=REPOSITORY, check=True)
+    built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    assert len(built) == 2
+    changed = [name for name, content in built.items() if content != (assets.RESULTS / name).read_bytes()]
+    assert not changed, "Run bin/assets.py."

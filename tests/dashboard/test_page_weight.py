@@ -1,0 +1,78 @@
+"""Every page with collected static files in Chromium: small, and smaller when it is opened again."""
+
+import re
+
+import pytest
+from django.test.testcases import LiveServerThread
+from playwright.sync_api import Response
+
+from tests.conftest import make_account
+from tests.dashboard.browser import Visit, sign_in
+from tests.dashboard.conftest import make_email
+from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
+from tests.dashboard.routes import paths_of
+from tests.dashboard.scenario import fill_workspace
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+# Its 1 MB script draws the whole reference; docs/figures.md has its weight.
+DOCUMENTATION = ("/docs/", "/docs/errors", "/docs/webhooks")
+
+
+@pytest.fixture
+def server(collected):
+    """Serve the application alone, so that WhiteNoise answers the requests for static files."""
+    thread = LiveServerThread("127.0.0.1", static_handler=lambda application: application)
+    thread.start()
+    thread.is_ready.wait()
+    if thread.error:
+        raise thread.error
+    yield f"http://127.0.0.1:{thread.port}"
+    thread.terminate()
+
+
+@pytest.fixture
+def visit(browser, server):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    yield Visit(context, server)
+    context.close()
+
+
+def test_every_page_is_small(visit):
+    account = make_account("alice", plan="pro")
+    for number in range(60):
+        make_email(account.workspace, subject=f"Your receipt for the order {number}")
+    paths = [*paths_of(fill_workspace(account)).values(), *DOCUMENTATION]
+    sign_in(visit, account.owner.email)
+    weights = {path: weigh(visit.page, visit.base_url + path) for path in paths}
+
+    assert {path: one for path, one in weights.items() if one.first > FIRST_VISIT or one.repeat > REPEAT_VISIT} == {}
+    # An empty result would also be small.
+    assert min(one.first for one in weights.values()) > 20_000
+    assert not visit.complaints
+
+
+def test_static_files_are_hashed_compressed_and_kept_for_ever(visit):
+    responses: list[Response] = []
+    visit.page.on("response", lambda response: responses.append(response))  # noqa: PLW0108 - playwright marks it
+    sign_in(visit, make_account("alice").owner.email)
+    files = {one.url: one.all_headers() for one in responses if "/static/" in one.url}
+
+    assert len(files) > 10
+    for url, headers in files.items():
+        assert re.search(r"\.[0-9a-f]{12}\.\w+$", url), url
+        assert headers["cache-control"] == "max-age=315360000, public, immutable", url
+        assert headers.get("content-encoding") == "gzip" or not url.endswith((".css", ".js")), url
+    assert len([url for url in files if url.endswith(".woff2")]) == 2
+    assert not visit.complaints
+
+
+def test_scripts_of_few_pages_are_loaded_only_there(visit):
+    account = make_account("alice")
+    sign_in(visit, account.owner.email)
+    scripts = {}
+    for path in ("emails/", "usage/", "templates/add/"):
+        page = visit.go(f"/dashboard/{path}")
+        scripts[path] = page.evaluate("[...document.scripts].map((script) => script.src).join(' ')")
+
+    assert ["chart" in names for names in scripts.values()] == [False, True, False]
+    assert ["editor" in names for names in scripts.values()] == [False, False, True]
