@@ -77,13 +77,14 @@ RANGE_COUNTS = """
     SELECT key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
 """
+# first and last: SQL of dates.
 DAILY_COUNTS = """
     SELECT day, key, count AS n FROM analytics_tallyday
-     WHERE workspace_id = %(workspace)s AND day > (now() AT TIME ZONE 'UTC')::date - %(days)s
+     WHERE workspace_id = %(workspace)s AND day BETWEEN {first} AND {last}
     UNION ALL
     SELECT (hour AT TIME ZONE 'UTC')::date, key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s
-       AND hour >= ((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)::timestamp AT TIME ZONE 'UTC'
+       AND hour >= ({first})::timestamp AT TIME ZONE 'UTC' AND hour < ({last} + 1)::timestamp AT TIME ZONE 'UTC'
 """
 FOLD_BATCH_SIZE = 50_000
 

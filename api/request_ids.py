@@ -51,5 +51,13 @@ def _write_log(request: HttpRequest, response: HttpResponseBase, *, seconds: flo
         "milliseconds": round(seconds * 1000, 1),
     }
     log.info("request", extra={"data": data})
-    if match and match.url_name and match.route.startswith("v1/"):
-        latency.observe(match.url_name, status=response.status_code, seconds=seconds)
+    if operation := _operation(request):
+        latency.observe(operation, status=response.status_code, seconds=seconds)
+
+
+def _operation(request: HttpRequest) -> str | None:
+    """Return the name of an operation of an API: that of its route, or the one set by a compatibility endpoint."""
+    match = request.resolver_match
+    if match and match.route.startswith("v1/"):
+        return match.url_name
+    return getattr(request, "operation", None)

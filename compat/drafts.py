@@ -15,7 +15,7 @@ from api.exception_handler import to_problem
 from api.fields import EntriesField, TextField
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
-from emails.api.fields import MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeaderField
+from emails.api.fields import MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeaderField, HeadersField
 from emails.api.inputs import SendInput
 from emails.models import Entrance
 
@@ -97,10 +97,19 @@ def valid_field(name: str, value: Any) -> Any:
 
 
 def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | None:
-    """Return the headers without those that Postrider sets, which a provider's users may send. Raises InvalidFields."""
+    """Return the headers without those that Postrider sets, which a provider's users may send.
+
+    Raises InvalidFields for too many headers, and for one that is given twice.
+    """
     if len(headers) > MAX_GIVEN_HEADERS:
         raise invalid_field("headers", f"At most {MAX_GIVEN_HEADERS} headers are allowed.", code="max_length")
-    kept = {name: value for name, value in headers if not _is_reserved(name)}
+    kept: dict[str, Any] = {}
+    for name, value in headers:
+        if name in kept:
+            # In other letters, the validation of `/v1` finds it.
+            raise invalid_field(f"headers.{name}", str(HeadersField.default_error_messages["duplicate_header"]))
+        if not _is_reserved(name):
+            kept[name] = value
     return kept or None
 
 

@@ -18,6 +18,8 @@ from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceViewSet
 
 R = TypeVar("R", bound=Model)
+# The largest total that a list counts, so that its cost does not grow with the table.
+MAX_COUNTED = 10_000
 
 
 class AnyJSONParser(StrictJSONParser):
@@ -28,21 +30,33 @@ class AnyJSONParser(StrictJSONParser):
 
 
 class DialectViewSet(WorkspaceViewSet[R]):
-    """A viewset of one dialect. render_error: DRF's exception handler. id_prefix: of the ids in paths."""
+    """A viewset of one dialect.
+
+    provider: the name of the dialect. render_error: DRF's exception handler. id_prefix: of the ids in paths.
+    """
 
     parser_classes = (AnyJSONParser,)
     permission_classes = (HasScope,)
     filter_backends = ()
     # OPTIONS is 405: DRF would describe a serializer.
     metadata_class = None
+    provider: ClassVar[str]
     render_error: ClassVar[Any]
     id_prefix: ClassVar[str] = ""
 
     def get_exception_handler(self) -> Any:
         return type(self).render_error
 
+    @property
+    def operation(self) -> str:
+        """The label of the latency metric: the dialect and the names of viewset and action, `postmark-email-send`."""
+        name = type(self).__name__.lower().removeprefix(self.provider).removesuffix("viewset")
+        return f"{self.provider}-{name}-{self.action or 'other'}".replace("_", "-")
+
     # PostgreSQL cannot compare a text with NUL, which the parser refuses in bodies.
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Django's request object, which api.request_ids reads.
+        request._request.operation = self.operation  # type: ignore[attr-defined]  # noqa: SLF001
         super().initial(request, *args, **kwargs)
         if any("\0" in text for text in (request.path_info, *request.query_params.dict().values())):
             raise NotFound("Not found: the URL contains a NUL character.")
@@ -101,6 +115,11 @@ class AbsentEndpointMixin:
 def dialect_response(stored: StoredResponse, body: Any, *, status: int = 200) -> Response:
     """Return the response to accepted emails, with the headers of a replay."""
     return Response(body, status=status, headers=stored.headers)
+
+
+def bounded_count(rows: QuerySet[R]) -> int:
+    """Return the number of rows, at most MAX_COUNTED."""
+    return rows.order_by()[:MAX_COUNTED].count()
 
 
 def cursor_page(rows: QuerySet[R], *, after: R | None, before: R | None, limit: int) -> tuple[list[R], bool]:

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from delivery.message.compose import Placement
 from emails.states import EmailStatus
-from lib.model_fields import IdField
+from lib.model_fields import IdField, IdNumber
 from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from webhooks.models import WebhookDelivery
@@ -271,6 +271,8 @@ class Event(models.Model):
             models.Index(fields=["email", "number"], name="event_timeline"),
             # For the filter of the email list. The other kinds are so frequent that an index would not help.
             models.Index(fields=["kind", "email"], condition=Q(kind__in=RARE_EVENTS), name="event_rare"),
+            # For the numbers of bounces (compat.postmark.bounces).
+            models.Index(IdNumber("id"), condition=Q(kind__in=RARE_EVENTS), name="event_bounce_number"),
         ]
         ordering = ["number"]
 

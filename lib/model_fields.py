@@ -1,4 +1,4 @@
-"""Model field of every public id."""
+"""Model field of every public id, and the number that stands for an id in other APIs."""
 
 import functools
 import uuid
@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     StringField = models.Field[str, str]
 else:
     StringField = models.Field
+
+
+# The largest integer that JavaScript represents exactly, with all smaller ones.
+SAFE_INTEGER = (1 << 53) - 1
+
+
+class IdNumber(models.Func):
+    """An id as a number for clients that parse numbers: its last 53 bits, all of them random."""
+
+    template = f"((('x' || right(replace((%(expressions)s)::text, '-', ''), 14))::bit(56)::bigint) & {SAFE_INTEGER})"
+    arity = 1
+    output_field = models.BigIntegerField()
 
 
 class IdField(StringField):

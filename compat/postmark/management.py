@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import NotFound
 from compat.drafts import as_objects
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
@@ -17,6 +18,7 @@ from suppressions.services import delete_suppressions, suppress_addresses
 from templates_app.models import Template
 from templates_app.services import create_template, delete_template, find_template, update_template
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
+from webhooks.formats.postmark import STREAM
 
 MAX_SUPPRESSIONS = 50
 MAX_DUMPED = 10_000
@@ -87,6 +89,20 @@ class PostmarkServerViewSet(PostmarkViewSet[Template]):
 
     def retrieve(self, request: Request) -> Response:
         return Response(resources.server_resource(self.workspace))
+
+
+class PostmarkStreamViewSet(PostmarkViewSet[Template]):
+    """The only message stream."""
+
+    queryset = Template.objects.none()
+
+    def list(self, request: Request) -> Response:
+        return Response({"MessageStreams": [resources.stream_resource(self.workspace)], "TotalCount": 1})
+
+    def retrieve(self, request: Request, stream: str) -> Response:
+        if stream != STREAM:
+            raise NotFound("Not found: a workspace has one stream, outbound.")
+        return Response(resources.stream_resource(self.workspace))
 
 
 def _address(value: Any) -> Address:

@@ -1,21 +1,52 @@
 """Requests of Postmark's API: emails with and without templates, and the page of a list. null means absent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.db.models import Q, QuerySet
+from rest_framework import serializers
 from rest_framework.request import Request
 
+from api.fields import DateTimeBoundField
 from compat.drafts import MAX_GIVEN_HEADERS, NativeBody, as_object, as_objects, build_draft, custom_headers, texts
 from compat.errors import invalid_field
+from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
 from emails.api.attachments import MAX_FILES
 from emails.api.fields import MAX_RECIPIENTS
+from emails.api.search import filter_by_text
 from emails.errors import TooManyRecipients
-from lib.email_addresses import InvalidAddress, parse_recipient, split_address_list
+from emails.models import Email
+from emails.states import EmailStatus
+from lib.email_addresses import InvalidAddress, normalize_search, parse_recipient, split_address_list
+from lib.ids import InvalidId, from_any_spelling, to_uuid
 
 MAX_BATCH = 500
 MAX_COUNT = 500
 ADDRESS_LIST_LENGTH = 100_000
+# The newest emails, among which a tag or a sender is searched: reading them takes about 0.1 s.
+MAX_SEARCHED = 100_000
+# Statuses of messages, in any case; an unknown one has no messages.
+QUEUED = (EmailStatus.QUEUED, EmailStatus.SCHEDULED)
+STATUS_FILTERS: dict[str, Q] = {
+    "queued": Q(status__in=QUEUED),
+    "sent": ~Q(status__in=QUEUED),
+    "processed": ~Q(status__in=QUEUED),
+}
+FILTERS: dict[str, Callable[[QuerySet[Email], Any], QuerySet[Email]]] = {
+    "recipient": lambda emails, text: filter_by_text(emails, normalize_search(text)),
+    "subject": lambda emails, text: filter_by_text(emails, normalize_search(text)),
+    "tag": lambda emails, tag: emails.filter(tags__contains=[tag]),
+    "fromemail": lambda emails, text: emails.filter(sender__icontains=text),
+    "status": lambda emails, status: emails.filter(STATUS_FILTERS.get(status.lower(), Q(pk__in=()))),
+    "fromdate": lambda emails, start: emails.filter(created_at__gte=start),
+    "todate": lambda emails, end: emails.filter(created_at__lte=end),
+    "messageid": lambda emails, text: emails.filter(pk__in=_ids(text)),
+}
+# The same filter of bounces.
+FILTER_NAMES = {"emailfilter": "recipient"}
+UNINDEXED = frozenset({"tag", "fromemail"})
+DATE_FILTERS = {"fromdate": DateTimeBoundField(is_end=False), "todate": DateTimeBoundField(is_end=True)}
 TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly": False}
 
 
@@ -42,7 +73,37 @@ def read_slice(request: Request) -> slice:
     count, offset = (_number(request, name) for name in ("count", "offset"))
     if not 1 <= count <= MAX_COUNT:
         raise invalid_field("count", f"The count must be between 1 and {MAX_COUNT}.")
+    if count + offset > MAX_COUNTED:
+        raise invalid_field("offset", f"Count and offset together must not exceed {MAX_COUNTED:,}.")
     return slice(offset, offset + count)
+
+
+def read_filters(request: Request) -> dict[str, Any]:
+    """Return the filters of a list of messages or bounces by their names in lower case. Raises ValidationError."""
+    given = {name.lower(): text for name, text in request.query_params.dict().items() if text}
+    filters: dict[str, Any] = {FILTER_NAMES.get(name, name): text for name, text in given.items()}
+    for name, field in DATE_FILTERS.items():
+        if name in filters:
+            filters[name] = read_date(filters[name], field, name=name)
+    return {name: value for name, value in filters.items() if name in FILTERS}
+
+
+def read_date(text: str, field: DateTimeBoundField, *, name: str) -> Any:
+    """Return a date or a time in UTC. Raises ValidationError."""
+    try:
+        return field.run_validation(text)
+    except serializers.ValidationError as error:
+        raise serializers.ValidationError({name: error.detail}) from error
+
+
+def filter_emails(emails: QuerySet[Email], filters: Mapping[str, Any]) -> QuerySet[Email]:
+    """Filter emails; those without an index are searched among the newest MAX_SEARCHED."""
+    if filters.keys() & UNINDEXED:
+        newest = emails.order_by("-created_at", "-id").values("id")[:MAX_SEARCHED]
+        emails = emails.filter(id__in=newest)
+    for name, value in filters.items():
+        emails = FILTERS[name](emails, value)
+    return emails
 
 
 def _fields(body: dict[str, Any]) -> NativeBody:
@@ -123,3 +184,13 @@ def _number(request: Request, name: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6:
         raise invalid_field(name, "This must be a number.")
     return int(text)
+
+
+def _ids(text: str) -> list[str]:
+    """Return the id in a text; an empty list for any other text."""
+    email_id = from_any_spelling(text)
+    try:
+        to_uuid(email_id)
+    except InvalidId:
+        return []
+    return [email_id]

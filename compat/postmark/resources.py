@@ -1,18 +1,19 @@
 """Resources of Postmark's API, from rows and stored results."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Event
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
-from lib.email_addresses import parse_recipient
+from lib.email_addresses import normalize_address, parse_recipient
 from lib.ids import to_uuid, uuid_text
+from lib.model_fields import SAFE_INTEGER
 from suppressions.models import Suppression
 from templates_app.models import Template
-from webhooks.formats.postmark import SAFE_INTEGER, STREAM, bounce_type
+from webhooks.formats.postmark import COMPLAINT, STREAM, event_bounce_type
 from workspaces.models import Workspace
 
 Resource = dict[str, Any]
@@ -87,28 +88,66 @@ def details_resource(email: Email) -> Resource:
     }
 
 
-def bounce_resource(recipient: Recipient) -> Resource:
-    email = recipient.email
-    name, code = bounce_type(recipient.reason or "")
+def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
+    """Return a bounce. suppressed: normalized addresses."""
+    email, payload = event.email, event.payload
+    name, code = event_bounce_type(event.kind, payload.get("reason") or "")
+    message = payload.get("message") or ""
     return {
         "RecordType": "Bounce",
-        "ID": number_of(recipient.id),
+        "ID": number_of(event.id, prefix="evt_"),
         "Type": name,
         "TypeCode": code,
         "Name": name,
         "Tag": email.tags[0] if email.tags else None,
         "MessageID": uuid_text(email.id),
         "ServerID": 0,
-        "Description": recipient.error_message or "",
-        "Details": recipient.error_message or "",
-        "Email": recipient.address,
+        "Description": message,
+        "Details": message,
+        "Email": payload.get("to", ""),
         "From": email.sender,
-        "BouncedAt": format_datetime(recipient.bounced_at or email.created_at),
+        "BouncedAt": format_datetime(event.created_at),
         "DumpAvailable": False,
-        "Inactive": name == "HardBounce",
-        "CanActivate": True,
+        "Inactive": normalize_address(payload.get("to", "")) in suppressed,
+        "CanActivate": name != COMPLAINT,
         "Subject": email.subject,
         "MessageStream": STREAM,
+    }
+
+
+def tracking_resource(event: Event, email: Email) -> Resource:
+    """Return an open or a click; the program and the place of a recipient are not recorded."""
+    unknown = {"Name": "", "Company": "", "Family": ""}
+    is_click = event.kind == Event.EventKind.CLICKED
+    return {
+        "RecordType": "Click" if is_click else "Open",
+        "Client": unknown,
+        "OS": unknown,
+        "Platform": "Unknown",
+        "UserAgent": "",
+        "Geo": {},
+        "MessageID": uuid_text(email.id),
+        "MessageStream": STREAM,
+        "ReceivedAt": format_datetime(event.created_at),
+        "Tag": email.tags[0] if email.tags else "",
+        "Recipient": event.payload.get("to", ""),
+        **({"OriginalLink": event.payload.get("url"), "ClickLocation": "HTML"} if is_click else {"ReadSeconds": 0}),
+    }
+
+
+def stream_resource(workspace: Workspace) -> Resource:
+    """Return the only stream."""
+    return {
+        "ID": STREAM,
+        "ServerID": number_of(workspace.id, prefix="ws_"),
+        "Name": "Transactional",
+        "Description": "The emails of the workspace",
+        "MessageStreamType": "Transactional",
+        "CreatedAt": format_datetime(workspace.created_at),
+        "UpdatedAt": None,
+        "ArchivedAt": None,
+        "ExpectedPurgeDate": None,
+        "SubscriptionManagementConfiguration": {"UnsubscribeHandlingType": "Postmark"},
     }
 
 

@@ -5,15 +5,19 @@ from typing import Any
 
 from django.urls import URLPattern, re_path
 
+from compat.postmark.bounces import PostmarkBounceViewSet
 from compat.postmark.management import (
     PostmarkServerViewSet,
+    PostmarkStreamViewSet,
     PostmarkSuppressionViewSet,
     PostmarkTemplateViewSet,
 )
-from compat.postmark.views import PostmarkBounceViewSet, PostmarkEmailViewSet, PostmarkMessageViewSet
+from compat.postmark.stats import PostmarkStatsViewSet
+from compat.postmark.views import PostmarkEmailViewSet, PostmarkMessageViewSet
+from compat.postmark.webhooks import PostmarkWebhookViewSet
 
 SUPPRESSIONS = "message-streams/:stream/suppressions"
-ONE_TEMPLATE: Any = {"get": "retrieve", "put": "update", "delete": "destroy"}
+ONE_OBJECT: Any = {"get": "retrieve", "put": "update", "delete": "destroy"}
 
 
 def postmark_path(route: str, view: Callable[..., Any]) -> URLPattern:
@@ -35,14 +39,29 @@ urlpatterns = [
     postmark_path("email/batchWithTemplates", PostmarkEmailViewSet.as_view({"post": "batch_templates"})),
     postmark_path("messages/outbound", PostmarkMessageViewSet.as_view({"get": "list"})),
     postmark_path("messages/outbound/:pk/details", PostmarkMessageViewSet.as_view({"get": "details"})),
+    postmark_path("messages/outbound/opens/:pk", PostmarkMessageViewSet.as_view({"get": "opens"})),
+    postmark_path("messages/outbound/clicks/:pk", PostmarkMessageViewSet.as_view({"get": "clicks"})),
     postmark_path("bounces", PostmarkBounceViewSet.as_view({"get": "list"})),
+    postmark_path("bounces/tags", PostmarkBounceViewSet.as_view({"get": "tags"})),
+    postmark_path("bounces/:number", PostmarkBounceViewSet.as_view({"get": "retrieve"})),
+    postmark_path("bounces/:number/dump", PostmarkBounceViewSet.as_view({"get": "dump"})),
+    postmark_path("bounces/:number/activate", PostmarkBounceViewSet.as_view({"put": "activate"})),
     postmark_path("deliverystats", PostmarkBounceViewSet.as_view({"get": "delivery_stats"})),
     postmark_path("templates", PostmarkTemplateViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("templates/validate", PostmarkTemplateViewSet.as_view({"post": "validate"})),
-    postmark_path("templates/:reference", PostmarkTemplateViewSet.as_view(ONE_TEMPLATE)),
+    postmark_path("templates/:reference", PostmarkTemplateViewSet.as_view(ONE_OBJECT)),
     postmark_path(f"{SUPPRESSIONS}/dump", PostmarkSuppressionViewSet.as_view({"get": "dump"})),
     postmark_path(SUPPRESSIONS, PostmarkSuppressionViewSet.as_view({"post": "create"})),
     postmark_path(f"{SUPPRESSIONS}/delete", PostmarkSuppressionViewSet.as_view({"post": "delete"})),
+    postmark_path("message-streams", PostmarkStreamViewSet.as_view({"get": "list", "post": "absent"})),
+    postmark_path("message-streams/:stream", PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "absent"})),
     postmark_path("server", PostmarkServerViewSet.as_view({"get": "retrieve", "put": "absent"})),
+    postmark_path("webhooks", PostmarkWebhookViewSet.as_view({"get": "list", "post": "create"})),
+    postmark_path("webhooks/:number", PostmarkWebhookViewSet.as_view(ONE_OBJECT)),
+    postmark_path("stats/outbound", PostmarkStatsViewSet.as_view({"get": "overview"})),
+    *(
+        postmark_path(f"stats/outbound/{name}", PostmarkStatsViewSet.as_view({"get": name}))
+        for name in ("sends", "bounces", "spam", "opens", "clicks")
+    ),
     re_path("", PostmarkEmailViewSet.as_view(dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent"))),
 ]

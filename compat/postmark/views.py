@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,28 +11,18 @@ from api.parser import MAX_BODY_BYTES
 from compat.drafts import as_list, read_drafts
 from compat.postmark import requests, resources
 from compat.postmark.errors import render_error
-from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R
+from compat.postmark.tokens import TEST_TOKEN, PostmarkTestView, PostmarkTokenAuthentication, given_token
+from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R, bounded_count
 from emails.accept.drafts import Draft
 from emails.accept.idempotency import StoredResponse, find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
-from emails.api.search import filter_by_text
-from emails.models import Email, Recipient
+from emails.api.pagination import count_by_status
+from emails.models import Email, Event
 from emails.states import EmailStatus
-from suppressions.models import Suppression
-from workspaces.api.authentication import ApiKeyAuthentication
 
 OPERATION = "postmark"
-TOKEN_HEADERS = ("HTTP_X_POSTMARK_SERVER_TOKEN", "HTTP_X_POSTMARK_ACCOUNT_TOKEN")
 Reader = Callable[[Any], Draft]
-
-
-class PostmarkTokenAuthentication(ApiKeyAuthentication):
-    """The API key in either of Postmark's headers."""
-
-    def authorization(self, request: Request) -> str:
-        token = next((request.META[name] for name in TOKEN_HEADERS if request.META.get(name)), "")
-        return f"Bearer {token}" if token else ""
 
 
 class PostmarkViewSet(AbsentEndpointMixin, DialectViewSet[R]):
@@ -47,6 +36,11 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
     sending_actions = frozenset({"send", "batch", "send_template", "batch_templates"})
     accepting_actions = sending_actions
     body_bytes: ClassVar = dict.fromkeys(sending_actions, MAX_BODY_BYTES)
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if given_token(request.META) == TEST_TOKEN and self.action_map.get("post") in self.sending_actions:
+            return PostmarkTestView.as_view()(request)
+        return super().dispatch(request, *args, **kwargs)
 
     def send(self, request: Request) -> Response:
         return self._accept_one(requests.read_email)
@@ -84,38 +78,25 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
 
 class PostmarkMessageViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.all()
-    sending_actions = frozenset({"list", "details"})
+    sending_actions = frozenset({"list", "details", "opens", "clicks"})
 
     def list(self, request: Request) -> Response:
-        page = requests.read_slice(request)
-        rows = self._filtered(request.query_params.dict()).defer("template_data")
-        messages = [resources.message_resource(email) for email in rows[page]]
-        return Response({"TotalCount": rows.order_by().count(), "Messages": messages})
-
-    def _filtered(self, query: dict[str, str]) -> QuerySet[Email]:
-        rows = self.get_queryset()
-        for name in ("recipient", "subject"):
-            rows = filter_by_text(rows, query[name].casefold()) if query.get(name) else rows
-        return rows.filter(tags__contains=[query["tag"]]) if query.get("tag") else rows
+        page, query = requests.read_slice(request), requests.read_filters(request)
+        rows = requests.filter_emails(self.get_queryset(), query).defer("template_data")
+        total = bounded_count(rows) if query else count_by_status(self.workspace, statuses=EmailStatus.values)
+        return Response({"TotalCount": total, "Messages": [resources.message_resource(email) for email in rows[page]]})
 
     def details(self, request: Request, pk: str) -> Response:
         return Response(resources.details_resource(self.find(pk)))
 
+    def opens(self, request: Request, pk: str) -> Response:
+        return self._events(pk, kind=Event.EventKind.OPENED, name="Opens")
 
-class PostmarkBounceViewSet(PostmarkViewSet[Email]):
-    """Bounces of emails that no recipient received."""
+    def clicks(self, request: Request, pk: str) -> Response:
+        return self._events(pk, kind=Event.EventKind.CLICKED, name="Clicks")
 
-    queryset = Email.objects.filter(status=EmailStatus.BOUNCED)
-
-    def list(self, request: Request) -> Response:
-        emails = self.get_queryset()
-        page = list(emails.values_list("id", flat=True)[requests.read_slice(request)])
-        rows = Recipient.objects.filter(email__in=page, state=EmailStatus.BOUNCED).select_related("email")
-        rows = rows.defer("email__template_data", "email__metadata")
-        bounces = [resources.bounce_resource(row) for row in rows.order_by("-bounced_at", "-id")]
-        return Response({"TotalCount": emails.order_by().count(), "Bounces": bounces})
-
-    def delivery_stats(self, request: Request) -> Response:
-        count = self.get_queryset().order_by().count()
-        inactive = Suppression.objects.filter(workspace=self.workspace).count()
-        return Response({"InactiveMails": inactive, "Bounces": [{"Name": "All", "Count": count}]})
+    def _events(self, pk: str, *, kind: Event.EventKind, name: str) -> Response:
+        email, page = self.find(pk), requests.read_slice(self.request)
+        events = email.events.filter(kind=kind)
+        found = [resources.tracking_resource(event, email) for event in events[page]]
+        return Response({"TotalCount": bounded_count(events), name: found})

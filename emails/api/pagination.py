@@ -1,5 +1,6 @@
 """Pagination of the email list: exact totals, from the counters where possible."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
@@ -10,6 +11,12 @@ from analytics import counters
 from api.pagination import PagePagination
 from emails.models import Email
 from emails.states import EmailStatus
+from workspaces.models import Workspace
+
+
+def count_by_status(workspace: Workspace, *, statuses: Collection[str]) -> int:
+    """Return the exact number of a workspace's emails with one of the statuses, in constant time."""
+    return counters.total(workspace.id, keys=[f"status.{status}" for status in statuses])
 
 
 class EmailPagination(PagePagination):
@@ -23,8 +30,7 @@ class EmailPagination(PagePagination):
         if any(values[name] for name in ("event", "tag", "from", "to")):
             self.total = queryset.order_by().count()
         else:
-            keys = [f"status.{status}" for status in values["status"] or EmailStatus.values]
-            self.total = counters.total(view.workspace.id, keys=keys)
+            self.total = count_by_status(view.workspace, statuses=values["status"] or EmailStatus.values)
         return list(queryset[self.slice]) if self.start < self.total else []
 
     def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:

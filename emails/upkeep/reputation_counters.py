@@ -11,6 +11,7 @@ from enum import StrEnum
 from django.conf import settings
 
 from analytics import counters
+from analytics.services import COMPLAINED_KEY
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 
@@ -20,7 +21,7 @@ class ReputationCounter(StrEnum):
 
     SENT = "rated.sent"
     BOUNCED = "rated.bounced"
-    COMPLAINED = "rated.complained"
+    COMPLAINED = COMPLAINED_KEY
 
 
 def classify_outcome(outcome: DeliveryOutcome) -> Iterator[ReputationCounter]:

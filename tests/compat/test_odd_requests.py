@@ -77,6 +77,7 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("postmark", "DELETE", "/templates/hello"): {},
     ("postmark", "POST", "/message-streams/outbound/suppressions"): SUPPRESSIONS,
     ("postmark", "POST", "/message-streams/outbound/suppressions/delete"): SUPPRESSIONS,
+    ("postmark", "POST", "/webhooks"): {"Url": "https://a.example/", "Triggers": {"Open": {"Enabled": True}}},
     ("sendgrid", "POST", "/v3/mail/send"): SENDGRID,
     ("sendgrid", "DELETE", "/v3/suppression/bounces/ada@example.com"): {},
 }
@@ -86,6 +87,8 @@ READS = [
     ("resend", "/suppressions"), ("resend", "/suppressions/:odd"), ("resend", "/webhooks"),
     ("resend", "/webhooks/:odd"), ("resend", "/webhooks/:odd/events"), ("resend", "/webhooks/x/events/:odd"),
     ("postmark", "/messages/outbound"), ("postmark", "/messages/outbound/:odd/details"), ("postmark", "/bounces"),
+    ("postmark", "/bounces/:odd"), ("postmark", "/webhooks/:odd"), ("postmark", "/stats/outbound/sends"),
+    ("postmark", "/messages/outbound/opens/:odd"), ("postmark", "/message-streams/:odd"),
     ("postmark", "/deliverystats"), ("postmark", "/templates"), ("postmark", "/templates/:odd"),
     ("postmark", "/message-streams/:odd/suppressions/dump"), ("postmark", "/server"),
     ("sendgrid", "/v3/scopes"), ("sendgrid", "/v3/templates"), ("sendgrid", "/v3/templates/:odd"),
@@ -93,7 +96,7 @@ READS = [
 ]  # fmt: skip
 PARAMETERS = (
     "limit", "after", "before", "count", "offset", "recipient", "subject", "tag", "EmailAddress", "fromdate", "status",
-    "origin", "generations", "page_size",
+    "origin", "generations", "page_size", "messageID", "todate",
 )  # fmt: skip
 ODD_TEXTS = (
     "%00", "a%00b", "%ff", "%ed%a0%80", "9" * 5000, "0000010000000", "-1", "1.5", "%F0%9F%98%80", "a" * 3000, "%25_",

@@ -2,11 +2,12 @@
 
 import re
 import uuid
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emails.models import Attachment, Email, Recipient
-from emails.states import EmailStatus
+from emails.events.timeline import NewEvent, add_events
+from emails.models import Attachment, Email, Event, Recipient
 from suppressions.services import suppress_addresses
 from templates_app.services import TemplateContent, create_template
 from tests.compat.conftest import Dialect
@@ -106,6 +107,8 @@ class TestErrors:
             ({"TrackLinks": "Some"}, (422, 300)),
             ({"Attachments": [{"Name": "a", "Content": "%"}]}, (422, 300)),
             ({"Headers": [{"Name": "X A", "Value": "1"}]}, (422, 300)),
+            ({"Headers": [{"Name": "X-A", "Value": "1"}, {"Name": "X-A", "Value": "2"}]}, (422, 300)),
+            ({"Headers": [{"Name": "X-A", "Value": "1"}, {"Name": "x-a", "Value": "1"}]}, (422, 300)),
             ({"Metadata": []}, (422, 300)),
         ],
     )
@@ -135,6 +138,33 @@ class TestErrors:
         sent = Dialect("postmark", make_key(bob.workspace)).post("/email", mail(From="b@bob.example")).json()
         for given in (sent["MessageID"], "x", str(uuid.uuid4())):
             assert error(postmark.get(f"/messages/outbound/{given}/details")) == (404, 404)
+
+
+class TestTestToken:
+    @pytest.fixture
+    def tester(self, db):
+        return Dialect("postmark", "POSTMARK_API_TEST")
+
+    def test_emails_are_validated_and_not_sent(self, tester):
+        body = tester.post("/email", mail()).json()
+        assert (body["ErrorCode"], body["Message"], body["To"]) == (0, "Test job accepted", "ada@example.com")
+        assert str(uuid.UUID(body["MessageID"])) == body["MessageID"]
+        assert error(tester.post("/email", mail(To="nobody"))) == (422, 300)
+        results = tester.post("/email/batch", [mail(), mail(To="nobody"), 7]).json()
+        assert [result["ErrorCode"] for result in results] == [0, 300, 300]
+        templated = {"From": "hi@alice.example", "To": "ada@example.com", "TemplateAlias": "a", "TemplateModel": {}}
+        assert tester.post("/email/withTemplate", templated).json()["ErrorCode"] == 0
+        assert tester.post("/email/batchWithTemplates", {"Messages": [templated]}).json()[0]["ErrorCode"] == 0
+        assert not Email.objects.exists()
+
+    def test_it_is_no_key_of_other_endpoints(self, tester):
+        for path in ("/server", "/messages/outbound", "/templates"):
+            assert error(tester.get(path)) == (401, 10)
+
+    def test_its_requests_are_limited(self, tester, settings):
+        settings.RATE_LIMIT = (50, 100)
+        statuses = {tester.post("/email", mail()).status_code for _ in range(25)}
+        assert statuses == {200, 429}
 
 
 class TestInactive:
@@ -206,22 +236,54 @@ class TestReading:
         body = postmark.get("/messages/outbound?count=10&offset=0&recipient=bob@example.com").json()
         assert [message["Recipients"] for message in body["Messages"]] == [["bob@example.com"]]
         assert postmark.get("/messages/outbound?count=10&offset=0&tag=a").json()["TotalCount"] == 1
-        assert error(postmark.get("/messages/outbound?count=501&offset=0")) == (422, 300)
+        for query in ("count=501&offset=0", "count=1&offset=10000", "count=1&fromdate=soon"):
+            assert error(postmark.get(f"/messages/outbound?{query}")) == (422, 300)
 
-    def test_bounces_are_listed_and_counted(self, postmark):
-        postmark.post("/email/batch", [mail(), mail()])
-        bounced = Email.objects.first()
-        Email.objects.filter(id=bounced.id).update(status=EmailStatus.BOUNCED)
-        Recipient.objects.filter(email=bounced).update(
-            state=EmailStatus.BOUNCED, reason="unknown_user", error_message="550 no such user"
-        )
-        body = postmark.get("/bounces?count=10&offset=0").json()
-        assert body["TotalCount"] == 1
-        (bounce,) = body["Bounces"]
-        assert (bounce["Type"], bounce["TypeCode"], bounce["Email"]) == ("HardBounce", 1, "ada@example.com")
-        assert bounce["Details"] == "550 no such user"
-        stats = postmark.get("/deliverystats").json()
-        assert stats == {"InactiveMails": 0, "Bounces": [{"Name": "All", "Count": 1}]}
+    @pytest.mark.parametrize(
+        ("query", "total"),
+        [
+            ("tag=a&fromDate=2020-01-01", 2),
+            ("toDate=2020-01-01", 0),
+            ("status=queued", 3),
+            ("status=sent", 0),
+            ("status=none", 0),
+            ("fromemail=hi@alice", 3),
+            ("fromemail=bob", 0),
+            ("subject=HI", 3),
+            ("messageid=x", 0),
+        ],
+    )
+    def test_messages_are_filtered(self, postmark, query, total):
+        postmark.post("/email/batch", [mail(Tag="a"), mail(Tag="b"), mail(Tag="a")])
+        assert postmark.get(f"/messages/outbound?count=10&offset=0&{query}").json()["TotalCount"] == total
+
+    def test_a_tag_is_searched_among_the_newest_and_counted_to_a_limit(self, postmark, monkeypatch):
+        postmark.post("/email/batch", [mail(Tag="old")])
+        Email.objects.update(created_at=datetime.now(UTC) - timedelta(hours=1))
+        postmark.post("/email/batch", [mail(Tag="a")] * 4)
+        monkeypatch.setattr("compat.postmark.requests.MAX_SEARCHED", 4)
+        monkeypatch.setattr("compat.views.MAX_COUNTED", 3)
+        assert postmark.get("/messages/outbound?count=10&offset=0&tag=old").json()["TotalCount"] == 0
+        body = postmark.get("/messages/outbound?count=10&offset=0&tag=a").json()
+        assert (body["TotalCount"], len(body["Messages"])) == (3, 4)
+        assert postmark.get("/messages/outbound?count=1&offset=0").json()["TotalCount"] == 5
+
+    def test_opens_and_clicks_of_a_message_are_listed(self, postmark):
+        sent = postmark.post("/email", mail(Tag="a")).json()
+        recipient = Recipient.objects.get()
+        details = {"url": "https://alice.example/"}
+        for kind in (Event.EventKind.OPENED, Event.EventKind.CLICKED):
+            add_events([NewEvent(kind, recipient.email_id, recipient.id, recipient.address, details)])
+        page = "?count=10&offset=0"
+        opens = postmark.get(f"/messages/outbound/opens/{sent['MessageID']}{page}").json()
+        assert (opens["TotalCount"], opens["Opens"][0]["Recipient"]) == (1, "ada@example.com")
+        (click,) = postmark.get(f"/messages/outbound/clicks/{sent['MessageID']}{page}").json()["Clicks"]
+        assert (click["OriginalLink"], click["Tag"], click["RecordType"]) == (details["url"], "a", "Click")
+
+    def test_there_is_one_stream(self, postmark):
+        (stream,) = postmark.get("/message-streams").json()["MessageStreams"]
+        assert postmark.get("/message-streams/outbound").json() == stream
+        assert error(postmark.get("/message-streams/broadcasts")) == (404, 404)
 
 
 def test_a_dialect_at_the_root_is_chosen_by_path_and_header(key, settings):

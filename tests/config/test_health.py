@@ -153,6 +153,20 @@ class TestMetrics:
             send(api)
         assert metrics()[key] == before + 3
 
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "operation"),
+        [
+            ("get", "/compat/resend/emails", "2xx", "resend-email-list"),
+            ("post", "/compat/sendgrid/v3/mail/send", "4xx", "sendgrid-mail-send"),
+            ("put", "/compat/sendgrid/v3/mail/send", "4xx", "sendgrid-mail-other"),
+        ],
+    )
+    def test_requests_to_compatibility_endpoints_are_timed_too(self, api, method, path, status, operation):
+        key = ("postrider_request_seconds_count", status, operation)
+        before = metrics().get(key, 0)
+        getattr(api.client, method)(path, headers=api.headers)
+        assert metrics()[key] == before + 1
+
     def test_no_label_contains_a_workspace_or_an_address(self, api, alice):
         send(api, to="ada@example.com")
         deliver(OK)

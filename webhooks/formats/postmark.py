@@ -4,8 +4,8 @@ from typing import Any
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from lib.ids import to_uuid, uuid_text
+from lib.model_fields import SAFE_INTEGER
 
-SAFE_INTEGER = (1 << 53) - 1
 STREAM = "outbound"
 # Types and codes of bounces that are neither the recipient's fault nor a block.
 BOUNCE_TYPES: dict[str, tuple[str, int]] = {
@@ -16,6 +16,9 @@ BOUNCE_TYPES: dict[str, tuple[str, int]] = {
     FailureReason.VIRUS: ("VirusNotification", 8192),
     "recipient_suppressed": ("ManuallyDeactivated", 100002),
 }
+COMPLAINT = "SpamComplaint"
+# Types and codes of events whose reason does not matter.
+EVENT_BOUNCE_TYPES = {"complained": (COMPLAINT, 100001), "deferred": ("Transient", 2)}
 # The record type of an event and the name of its time.
 RECORDS = {
     "sent": ("Sent", "ReceivedAt"),
@@ -23,15 +26,17 @@ RECORDS = {
     "bounced": ("Bounce", "BouncedAt"),
     "failed": ("Bounce", "BouncedAt"),
     "deferred": ("Bounce", "BouncedAt"),
-    "complained": ("SpamComplaint", "BouncedAt"),
+    "complained": (COMPLAINT, "BouncedAt"),
     "opened": ("Open", "ReceivedAt"),
     "clicked": ("Click", "ReceivedAt"),
     "unsubscribed": ("SubscriptionChange", "ChangedAt"),
 }
 
 
-def bounce_type(reason: str) -> tuple[str, int]:
-    """Return Postmark's type and code of a bounce with a reason."""
+def event_bounce_type(kind: str, reason: str) -> tuple[str, int]:
+    """Return Postmark's type and code of an event with a reason."""
+    if kind in EVENT_BOUNCE_TYPES:
+        return EVENT_BOUNCE_TYPES[kind]
     return BOUNCE_TYPES.get(reason, ("HardBounce", 1) if reason in RECIPIENT_FAULTS else ("Blocked", 100006))
 
 
@@ -62,7 +67,7 @@ UNSUBSCRIBED = {"SuppressSending": True, "SuppressionReason": "ManualSuppression
 
 
 def _bounce(event: dict[str, Any]) -> dict[str, Any]:
-    name, code = _type_of(event)
+    name, code = event_bounce_type(event["event"], event["data"].get("reason") or "")
     return {
         "ID": to_uuid(event["id"], prefix="evt_").int & SAFE_INTEGER,
         "Type": name,
@@ -70,14 +75,6 @@ def _bounce(event: dict[str, Any]) -> dict[str, Any]:
         "Name": name,
         "Description": event["data"].get("message") or "",
         "DumpAvailable": False,
-        "Inactive": name in {"HardBounce", "SpamComplaint"},
-        "CanActivate": name != "SpamComplaint",
+        "Inactive": name in {"HardBounce", COMPLAINT},
+        "CanActivate": name != COMPLAINT,
     }
-
-
-def _type_of(event: dict[str, Any]) -> tuple[str, int]:
-    if event["event"] == "complained":
-        return "SpamComplaint", 100001
-    if event["event"] == "deferred":
-        return "Transient", 2
-    return bounce_type(event["data"].get("reason") or "")

@@ -8,6 +8,14 @@ const client = new postmark.ServerClient(key, options);
 const From = "Demo <hello@demo.example>";
 const simple = (To, extra = {}) => ({ From, To, Subject: "Hello", TextBody: "It works", ...extra });
 
+async function until(find) {
+  for (const limit = Date.now() + 60_000; Date.now() < limit; await new Promise((done) => setTimeout(done, 200))) {
+    const found = await find();
+    if (found) return found;
+  }
+  return assert.fail("not within 60 s");
+}
+
 async function fails(call, type, code) {
   const error = await call.then(() => assert.fail("no error"), (reason) => reason);
   assert.equal(error.name, type, String(error));
@@ -69,6 +77,40 @@ const valid = await client.validateTemplate({ Subject: "{{#if}", HtmlBody: "<p>{
 assert.deepEqual([valid.AllContentIsValid, valid.HtmlBody.RenderedContent], [false, "<p>Ada</p>"]);
 await client.deleteTemplate(alias);
 await fails(client.getTemplate(alias), "ApiInputError", 1101);
+
+for (const call of [client.getMessageOpensForSingleMessage, client.getMessageClicksForSingleMessage]) {
+  assert.equal((await call.call(client, sent.MessageID)).TotalCount, 0);
+}
+assert.equal((await client.getMessageStreams()).MessageStreams[0].ID, "outbound");
+assert.equal((await client.getMessageStream("outbound")).MessageStreamType, "Transactional");
+await fails(client.createMessageStream({ ID: "a", Name: "A", MessageStreamType: "Transactional" }), "UnknownError", 501);
+
+const address = `bounced+${run}@simulator.test`;
+const bouncing = await client.sendEmail(simple(address));
+const bounce = await until(async () => (await client.getBounces({ messageID: bouncing.MessageID })).Bounces[0]);
+assert.deepEqual([bounce.Type, bounce.Email, bounce.Inactive], ["HardBounce", address, true]);
+assert.equal((await client.getBounce(bounce.ID)).MessageID, bouncing.MessageID);
+assert.equal((await client.getBounceDump(bounce.ID)).Body, "");
+assert.equal((await client.activateBounce(bounce.ID)).Bounce.Inactive, false);
+
+const Url = `https://hooks.example.com/${run}`;
+const webhook = await client.createWebhook({ Url, Triggers: { Open: { Enabled: true }, Bounce: { Enabled: true } } });
+assert.ok((await client.getWebhooks()).Webhooks.some((one) => one.ID === webhook.ID));
+await client.editWebhook(webhook.ID, { Triggers: { Click: { Enabled: true } } });
+assert.equal((await client.getWebhook(webhook.ID)).Triggers.Click.Enabled, true);
+await client.deleteWebhook(webhook.ID);
+await fails(client.getWebhook(webhook.ID), "UnknownError", 404);
+
+assert.ok((await client.getOutboundOverview()).Sent > 0);
+const days = ["getSentCounts", "getBounceCounts", "getSpamComplaintsCounts", "getEmailOpenCounts", "getClickCounts"];
+for (const name of days) assert.equal((await client[name]()).Days.length, 30, name);
+await fails(client.getTrackedEmailCounts(), "UnknownError", 501);
+
+const tester = new postmark.ServerClient("POSTMARK_API_TEST", options);
+assert.equal((await tester.sendEmail(simple("ada@example.com"))).Message, "Test job accepted");
+await fails(tester.sendEmail(simple("nobody")), "InvalidEmailRequestError", 300);
+const twice = { Headers: [{ Name: "X-A", Value: "1" }, { Name: "X-A", Value: "2" }] };
+await fails(client.sendEmail(simple("ada@example.com", twice)), "InvalidEmailRequestError", 300);
 
 assert.ok("InactiveMails" in (await client.getDeliveryStatistics()));
 assert.ok((await client.getBounces()).TotalCount >= 0);

@@ -22,6 +22,11 @@ batch = client.emails.send_batch(
 )
 assert [one["ErrorCode"] for one in batch] == [0, 0], batch
 assert client.messages.outbound.get(sent["MessageID"]).Subject == "Hi"
+assert client.stats.overview()["Sent"] >= 3
+assert len(client.stats.sends(fromdate="2026-01-01", todate="2026-01-31")["Days"]) == 31
+assert client.bounces.deliverystats["Bounces"][0]["Name"] == "All"
+assert client.bounces.all(count=1) is not None
+assert isinstance(client.bounces.tags, list)
 try:
     client.emails.send(From="hi@elsewhere.example", To="a@example.com", Subject="Hi", TextBody="Hi")
 except ClientError as error:

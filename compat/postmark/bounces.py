@@ -1,0 +1,95 @@
+"""Postmark's API: bounces. A bounce is an event of the timeline with the number that its webhook has."""
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.errors import NotFound
+from compat.errors import invalid_field
+from compat.postmark import requests, resources
+from compat.postmark.views import PostmarkViewSet
+from compat.views import bounded_count
+from emails.api.pagination import count_by_status
+from emails.models import Email, Event
+from emails.states import EmailStatus
+from lib.model_fields import IdNumber
+from suppressions.models import Suppression
+from suppressions.services import delete_suppressions, find_suppressed
+from workspaces.models import Workspace
+
+# The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
+BOUNCE_EVENTS = (
+    Event.EventKind.BOUNCED,
+    Event.EventKind.FAILED,
+    Event.EventKind.DEFERRED,
+    Event.EventKind.COMPLAINED,
+)
+# The newest bounced emails, whose tags are listed.
+MAX_TAGGED = 1000
+
+
+class PostmarkBounceViewSet(PostmarkViewSet[Email]):
+    """Bounces. The list has those of emails that no recipient received."""
+
+    queryset = Email.objects.all()
+
+    def list(self, request: Request) -> Response:
+        page, query = requests.read_slice(request), requests.read_filters(request)
+        emails = requests.filter_emails(self._bounced(), query)
+        ids = list(emails.values_list("id", flat=True)[page])
+        events = self._events().filter(kind=Event.EventKind.BOUNCED, email__in=ids)
+        total = bounded_count(emails) if query else self._count()
+        return Response({"TotalCount": total, "Bounces": _resources(self.workspace, events.order_by("-number"))})
+
+    def retrieve(self, request: Request, number: str) -> Response:
+        return Response(self._resource(self._find(number)))
+
+    def dump(self, request: Request, number: str) -> Response:
+        # Postmark's answer for a bounce whose source is not stored.
+        self._find(number)
+        return Response({"Body": ""})
+
+    def activate(self, request: Request, number: str) -> Response:
+        event = self._find(number)
+        if event.kind == Event.EventKind.COMPLAINED:
+            raise invalid_field("ID", "A recipient that complained cannot be activated.")
+        delete_suppressions(self.workspace, addresses=[event.payload["to"]])
+        return Response({"Message": "OK", "Bounce": self._resource(event)})
+
+    def tags(self, request: Request) -> Response:
+        newest = self._bounced().values_list("tags", flat=True)[:MAX_TAGGED]
+        return Response(sorted({tags[0] for tags in newest if tags}))
+
+    def delivery_stats(self, request: Request) -> Response:
+        inactive = bounded_count(Suppression.objects.filter(workspace=self.workspace))
+        return Response({"InactiveMails": inactive, "Bounces": [{"Name": "All", "Count": self._count()}]})
+
+    def _bounced(self) -> QuerySet[Email]:
+        return self.get_queryset().filter(status=EmailStatus.BOUNCED)
+
+    def _count(self) -> int:
+        return count_by_status(self.workspace, statuses=[EmailStatus.BOUNCED])
+
+    def _events(self) -> QuerySet[Event]:
+        return Event.objects.select_related("email").defer("email__template_data", "email__metadata")
+
+    def _find(self, number: str) -> Event:
+        """Return the workspace's bounce with a number. Raises NotFound."""
+        numbered = self._events().annotate(id_number=IdNumber("id"))
+        value = int(number) if number.isascii() and number.isdigit() and len(number) <= len(str(1 << 53)) else -1
+        found = numbered.filter(id_number=value, kind__in=BOUNCE_EVENTS, email__in=self.get_queryset()).first()
+        if found is None or "to" not in found.payload:
+            raise NotFound("Not found in this workspace.")
+        return found
+
+    def _resource(self, event: Event) -> resources.Resource:
+        (resource,) = _resources(self.workspace, [event])
+        return resource
+
+
+def _resources(workspace: Workspace, events: Iterable[Event]) -> list[resources.Resource]:
+    found = list(events)
+    suppressed = find_suppressed(workspace.id, {event.payload.get("to", "") for event in found})
+    return [resources.bounce_resource(event, suppressed=suppressed) for event in found]

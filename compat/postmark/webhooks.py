@@ -1,0 +1,102 @@
+"""Postmark's API: webhooks, which are the workspace's endpoints with the format `postmark`."""
+
+from collections.abc import Collection
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.errors import NotFound
+from compat.drafts import as_object
+from compat.errors import invalid_field
+from compat.postmark.resources import Resource, number_of
+from compat.postmark.views import PostmarkViewSet
+from webhooks.event_types import EVENT_TYPES
+from webhooks.formats.postmark import STREAM
+from webhooks.models import Webhook
+from webhooks.serializers import WebhookChanges, WebhookInput
+from webhooks.services import create_webhook, delete_webhook, update_webhook
+
+# The events of each trigger.
+TRIGGERS = {
+    "Open": frozenset({"opened"}),
+    "Click": frozenset({"clicked"}),
+    "Delivery": frozenset({"delivered"}),
+    "Bounce": frozenset({"bounced", "failed", "deferred"}),
+    "SpamComplaint": frozenset({"complained"}),
+    "SubscriptionChange": frozenset({"unsubscribed"}),
+}
+TRIGGER_OPTIONS = {
+    "Open": {"PostFirstOpenOnly": True},
+    "Bounce": {"IncludeContent": False},
+    "SpamComplaint": {"IncludeContent": False},
+}
+# Ignoring them would leave a receiver without the authentication that it expects.
+UNSUPPORTED = ("HttpAuth", "HttpHeaders")
+
+
+class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
+    queryset = Webhook.objects.filter(format=Webhook.Format.POSTMARK)
+
+    def list(self, request: Request) -> Response:
+        return Response({"Webhooks": [webhook_resource(webhook) for webhook in self.get_queryset()]})
+
+    def create(self, request: Request) -> Response:
+        native = {"events": read_events(self.body, current=()), "format": Webhook.Format.POSTMARK}
+        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native | _url(self.body)))
+        return Response(webhook_resource(webhook))
+
+    def retrieve(self, request: Request, number: str) -> Response:
+        return Response(webhook_resource(self._find(number)))
+
+    def update(self, request: Request, number: str) -> Response:
+        webhook = self._find(number)
+        native = {"events": read_events(self.body, current=webhook.events)} | _url(self.body)
+        return Response(webhook_resource(update_webhook(webhook, changes=WebhookChanges().run_validation(native))))
+
+    def destroy(self, request: Request, number: str) -> Response:
+        delete_webhook(self._find(number))
+        return Response({"ErrorCode": 0, "Message": f"Webhook {number} removed."})
+
+    def _find(self, number: str) -> Webhook:
+        """Return the endpoint with a number, of the few in a workspace. Raises NotFound."""
+        for webhook in self.get_queryset():
+            if str(_number(webhook)) == number:
+                return webhook
+        raise NotFound("Not found in this workspace.")
+
+
+def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
+    """Return the events after a request: the current ones, and changes by the triggers given. Raises InvalidFields."""
+    for name in UNSUPPORTED:
+        if body.get(name):
+            raise invalid_field(name, "This is not supported; verify the signature of the request instead.")
+    events = set(current)
+    for name, given in as_object(body.get("Triggers"), "Triggers").items():
+        change = (
+            events.update if as_object(given, f"Triggers.{name}").get("Enabled") is True else events.difference_update
+        )
+        change(TRIGGERS.get(name, frozenset()))
+    return [event for event in EVENT_TYPES if event in events]
+
+
+def webhook_resource(webhook: Webhook) -> Resource:
+    return {
+        "ID": _number(webhook),
+        "Url": webhook.url,
+        "MessageStream": STREAM,
+        "HttpAuth": None,
+        "HttpHeaders": [],
+        "Triggers": {
+            name: {"Enabled": events <= set(webhook.events), **TRIGGER_OPTIONS.get(name, {})}
+            for name, events in TRIGGERS.items()
+        },
+    }
+
+
+def _number(webhook: Webhook) -> int:
+    return number_of(webhook.id, prefix="wh_")
+
+
+def _url(body: dict[str, Any]) -> dict[str, Any]:
+    return {"url": body["Url"]} if body.get("Url") is not None else {}

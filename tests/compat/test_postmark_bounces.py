@@ -1,0 +1,93 @@
+"""Bounces in Postmark's API: the list, single bounces by the number of the webhook, and their activation."""
+
+import pytest
+
+from compat.postmark.resources import number_of
+from emails.events.reports import ReportedEvent, record_reports
+from emails.models import Email, Event, Recipient
+from emails.states import EmailStatus
+from suppressions.models import Suppression
+from tests.compat.conftest import Dialect
+from tests.compat.test_postmark import error, mail
+from tests.conftest import make_key
+from webhooks.formats.postmark import postmark_payload
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "count=10&offset=0"
+DETAILS = {"code": 550, "enhancedCode": "5.1.1", "message": "550 no such user", "reason": "unknown_user"}
+
+
+def report(kind: Event.EventKind, **options) -> Event:
+    """Record an event of the only recipient, as a report of its mail host."""
+    recipient = Recipient.objects.get()
+    record_reports([ReportedEvent(recipient.id, kind, **options)])
+    return Event.objects.get(kind=kind)
+
+
+@pytest.fixture
+def bounced(postmark) -> Event:
+    postmark.post("/email", mail(Tag="welcome"))
+    return report(Event.EventKind.BOUNCED, details=DETAILS, is_recipient_fault=True)
+
+
+def test_bounces_are_listed_and_counted(postmark, bounced):
+    body = postmark.get(f"/bounces?{PAGE}").json()
+    assert body["TotalCount"] == 1
+    (bounce,) = body["Bounces"]
+    assert (bounce["Type"], bounce["TypeCode"], bounce["Email"]) == ("HardBounce", 1, "ada@example.com")
+    assert (bounce["Details"], bounce["Tag"], bounce["Inactive"]) == ("550 no such user", "welcome", True)
+    stats = postmark.get("/deliverystats").json()
+    assert stats == {"InactiveMails": 1, "Bounces": [{"Name": "All", "Count": 1}]}
+    assert postmark.get("/bounces/tags").json() == ["welcome"]
+
+
+@pytest.mark.parametrize(
+    ("query", "total"),
+    [("messageID=%s", 1), ("messageID=x", 0), ("tag=welcome", 1), ("emailFilter=ada", 1), ("emailFilter=bob", 0),
+     ("fromdate=2020-01-01", 1), ("todate=2020-01-01", 0)],
+)  # fmt: skip
+def test_bounces_are_filtered(postmark, bounced, query, total):
+    message_id = postmark.get("/bounces").json()["Bounces"][0]["MessageID"]
+    body = postmark.get(f"/bounces?{PAGE}&{query.replace('%s', message_id)}").json()
+    assert (body["TotalCount"], len(body["Bounces"])) == (total, total)
+
+
+def test_a_bounce_is_found_by_the_number_that_its_webhook_has(postmark, bounced):
+    data = {"to": "ada@example.com", "emailId": bounced.email_id, "from": "", "subject": "", "tags": [], "metadata": {}}
+    event = {"id": bounced.id, "event": "bounced", "createdAt": "", "data": data | DETAILS}
+    number = postmark_payload(event)["ID"]
+    bounce = postmark.get(f"/bounces/{number}").json()
+    assert (bounce["ID"], bounce["Email"], bounce["CanActivate"]) == (number, "ada@example.com", True)
+    assert postmark.get(f"/bounces/{number}/dump").json() == {"Body": ""}
+
+
+def test_activating_a_bounce_deletes_the_suppression(postmark, bounced):
+    assert postmark.post("/email", mail()).status_code == 422
+    answer = postmark.call("PUT", f"/bounces/{number_of(bounced.id, prefix='evt_')}/activate").json()
+    assert (answer["Message"], answer["Bounce"]["Inactive"]) == ("OK", False)
+    assert not Suppression.objects.exists()
+    assert postmark.post("/email", mail()).status_code == 200
+
+
+def test_a_complaint_is_a_bounce_that_cannot_be_activated(postmark):
+    postmark.post("/email", mail())
+    complaint = number_of(report(Event.EventKind.COMPLAINED).id, prefix="evt_")
+    assert postmark.get(f"/bounces/{complaint}").json()["Type"] == "SpamComplaint"
+    assert error(postmark.call("PUT", f"/bounces/{complaint}/activate")) == (422, 300)
+    assert Suppression.objects.exists()
+
+
+def test_a_foreign_or_unknown_bounce_is_not_found(postmark, bounced, bob, alice):
+    number = number_of(bounced.id, prefix="evt_")
+    stranger = Dialect("postmark", make_key(bob.workspace))
+    reader = Dialect("postmark", make_key(alice.workspace, "read_only"))
+    for path in ("", "/dump"):
+        assert error(stranger.get(f"/bounces/{number}{path}")) == (404, 404)
+        assert reader.get(f"/bounces/{number}{path}").status_code == 200
+    assert error(stranger.call("PUT", f"/bounces/{number}/activate")) == (404, 404)
+    assert error(reader.call("PUT", f"/bounces/{number}/activate")) == (401, 10)
+    for unknown in ("1", "x", "9" * 17):
+        assert error(postmark.get(f"/bounces/{unknown}")) == (404, 404)
+    assert Email.objects.get().status == EmailStatus.BOUNCED
+    assert Suppression.objects.exists()

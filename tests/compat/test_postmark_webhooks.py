@@ -1,0 +1,71 @@
+"""Webhooks in Postmark's API: endpoints with the format `postmark`."""
+
+import pytest
+
+from compat.postmark.resources import number_of
+from tests.compat.conftest import Dialect
+from tests.compat.test_postmark import error
+from tests.conftest import make_key
+from webhooks.models import Webhook
+from webhooks.services import create_webhook
+
+pytestmark = pytest.mark.django_db
+
+URL = "https://hooks.example.com/postmark"
+
+
+def triggers(**enabled: bool) -> dict:
+    return {"Url": URL, "Triggers": {name: {"Enabled": value} for name, value in enabled.items()}}
+
+
+def test_a_webhook_is_created_listed_changed_and_deleted(postmark):
+    created = postmark.post("/webhooks", {"MessageStream": "outbound", **triggers(Open=True, Bounce=True, Click=False)})
+    body = created.json()
+    assert (body["Url"], body["MessageStream"]) == (URL, "outbound")
+    assert [name for name, trigger in body["Triggers"].items() if trigger["Enabled"]] == ["Open", "Bounce"]
+    row = Webhook.objects.get()
+    assert (row.format, set(row.events)) == ("postmark", {"opened", "bounced", "failed", "deferred"})
+    path = f"/webhooks/{body['ID']}"
+    assert postmark.get(path).json() == body
+    assert postmark.get("/webhooks?MessageStream=outbound").json() == {"Webhooks": [body]}
+    changes = triggers(Open=False, Delivery=True) | {"Url": f"{URL}/2"}
+    changed = postmark.call("PUT", path, changes).json()
+    assert changed["Url"] == f"{URL}/2"
+    assert [name for name, one in changed["Triggers"].items() if one["Enabled"]] == ["Delivery", "Bounce"]
+    assert postmark.call("DELETE", path).json()["ErrorCode"] == 0
+    assert error(postmark.call("DELETE", path)) == (404, 404)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        triggers(),
+        triggers(Open=False),
+        triggers(Open=True) | {"Url": None},
+        triggers(Open=True) | {"Url": "ftp://hooks.example.com/"},
+        triggers(Open=True) | {"HttpAuth": {"Username": "a", "Password": "b"}},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "a", "Value": "b"}]},
+        {"Url": URL, "Triggers": {"Open": True}},
+    ],
+)
+def test_an_invalid_webhook_is_refused(postmark, body):
+    assert error(postmark.post("/webhooks", body)) == (422, 300)
+    assert not Webhook.objects.exists()
+
+
+def test_endpoints_of_other_formats_and_workspaces_are_not_found(postmark, alice, bob):
+    standard, _ = create_webhook(alice.workspace, url=URL, events=["opened"])
+    foreign, _ = create_webhook(bob.workspace, url=URL, events=["opened"], format="postmark")
+    assert postmark.get("/webhooks").json() == {"Webhooks": []}
+    for webhook in (standard, foreign):
+        path = f"/webhooks/{number_of(webhook.id, prefix='wh_')}"
+        for method in ("GET", "PUT", "DELETE"):
+            assert error(postmark.call(method, path, {})) == (404, 404)
+    assert Webhook.objects.count() == 2
+
+
+def test_webhooks_need_a_key_with_full_access(alice, key):
+    reader = Dialect("postmark", make_key(alice.workspace, "read_only"))
+    assert reader.get("/webhooks").status_code == 200
+    assert error(reader.post("/webhooks", triggers(Open=True))) == (401, 10)
+    assert error(Dialect("postmark", make_key(alice.workspace, "sending_access")).get("/webhooks")) == (401, 10)
