@@ -90,8 +90,13 @@ def as_objects(value: Any, field: str, *, at_most: int) -> list[dict[str, Any]]:
 
 def valid_field(name: str, value: Any) -> Any:
     """Return the validated value of one field of an email. Raises ValidationError."""
+    return validate_field(SEND.fields[name], value, name=name)
+
+
+def validate_field(field: "serializers.Field[Any, Any, Any, Any]", value: Any, *, name: str) -> Any:
+    """Return the validated value of a field with the name that the dialect has for it. Raises ValidationError."""
     try:
-        return SEND.fields[name].run_validation(value)
+        return field.run_validation(value)
     except serializers.ValidationError as error:
         raise serializers.ValidationError({name: error.detail}) from error
 
@@ -106,7 +111,7 @@ def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | Non
     kept: dict[str, Any] = {}
     for name, value in headers:
         if name in kept:
-            # In other letters, the validation of `/v1` finds it.
+            # One in another case is found by the validation of `/v1`.
             raise invalid_field(f"headers.{name}", str(HeadersField.default_error_messages["duplicate_header"]))
         if not _is_reserved(name):
             kept[name] = value

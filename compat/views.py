@@ -12,7 +12,7 @@ from api.parser import MAX_BODY_BYTES, StrictJSONParser, parse_json
 from compat.drafts import as_object
 from compat.errors import endpoint_absent
 from emails.accept.idempotency import StoredResponse
-from lib.ids import from_any_spelling
+from lib.ids import from_any_spelling, id_number
 from workspaces.account_status import refuse_suspended
 from workspaces.api.scopes import HasScope
 from workspaces.api.viewsets import WorkspaceViewSet
@@ -76,6 +76,13 @@ class DialectViewSet(WorkspaceViewSet[R]):
     def find(self, text: str) -> R:
         """Return the workspace's object with an id in either spelling. Raises NotFound."""
         return find_row(self.get_queryset(), pk=from_any_spelling(text, prefix=self.id_prefix))
+
+    def find_number(self, number: str) -> R:
+        """Return the workspace's object whose id has a number, among at most MAX_COUNTED objects. Raises NotFound."""
+        for object_id in self.get_queryset().order_by().values_list("pk", flat=True)[:MAX_COUNTED]:
+            if str(id_number(object_id, prefix=self.id_prefix)) == number:
+                return self.find(object_id)
+        raise NotFound(NOT_FOUND_DETAIL)
 
 
 def find_row(rows: QuerySet[R], **lookup: Any) -> R:

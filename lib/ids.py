@@ -12,6 +12,8 @@ import uuid
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LENGTH = 22
+# The largest integer that JavaScript represents exactly, with all smaller ones.
+SAFE_INTEGER = (1 << 53) - 1
 CACHE_SIZE = 8192
 # Two digits at a time: dividing a long number is the expensive part.
 _PAIRS = [high + low for high in ALPHABET for low in ALPHABET]
@@ -61,6 +63,11 @@ def from_uuid(value: uuid.UUID, *, prefix: str = "") -> str:
 def uuid_text(text: str, *, prefix: str = "") -> str:
     """Return an id as a UUID: the spelling of the compatibility endpoints."""
     return str(to_uuid(text, prefix=prefix))
+
+
+def id_number(text: str, *, prefix: str = "") -> int:
+    """Return an id as a number, for clients that parse numbers: the last 53 of its 96 random bits."""
+    return to_uuid(text, prefix=prefix).int & SAFE_INTEGER
 
 
 def from_any_spelling(text: str, *, prefix: str = "") -> str:

@@ -14,14 +14,12 @@ else:
     StringField = models.Field
 
 
-# The largest integer that JavaScript represents exactly, with all smaller ones.
-SAFE_INTEGER = (1 << 53) - 1
-
-
 class IdNumber(models.Func):
-    """An id as a number for clients that parse numbers: its last 53 bits, all of them random."""
+    """The result of `lib.ids.id_number` in SQL."""
 
-    template = f"((('x' || right(replace((%(expressions)s)::text, '-', ''), 14))::bit(56)::bigint) & {SAFE_INTEGER})"
+    template = (
+        f"((('x' || right(replace((%(expressions)s)::text, '-', ''), 14))::bit(56)::bigint) & {ids.SAFE_INTEGER})"
+    )
     arity = 1
     output_field = models.BigIntegerField()
 

@@ -4,11 +4,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from api.fields import DateTimeBoundField
-from compat.drafts import MAX_GIVEN_HEADERS, NativeBody, as_object, as_objects, build_draft, custom_headers, texts
+from compat.drafts import (
+    MAX_GIVEN_HEADERS,
+    NativeBody,
+    as_object,
+    as_objects,
+    build_draft,
+    custom_headers,
+    texts,
+    validate_field,
+)
 from compat.errors import invalid_field
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
@@ -84,16 +92,8 @@ def read_filters(request: Request) -> dict[str, Any]:
     filters: dict[str, Any] = {FILTER_NAMES.get(name, name): text for name, text in given.items()}
     for name, field in DATE_FILTERS.items():
         if name in filters:
-            filters[name] = read_date(filters[name], field, name=name)
+            filters[name] = validate_field(field, filters[name], name=name)
     return {name: value for name, value in filters.items() if name in FILTERS}
-
-
-def read_date(text: str, field: DateTimeBoundField, *, name: str) -> Any:
-    """Return a date or a time in UTC. Raises ValidationError."""
-    try:
-        return field.run_validation(text)
-    except serializers.ValidationError as error:
-        raise serializers.ValidationError({name: error.detail}) from error
 
 
 def filter_emails(emails: QuerySet[Email], filters: Mapping[str, Any]) -> QuerySet[Email]:

@@ -9,8 +9,7 @@ from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
 from lib.email_addresses import normalize_address, parse_recipient
-from lib.ids import to_uuid, uuid_text
-from lib.model_fields import SAFE_INTEGER
+from lib.ids import id_number, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.formats.postmark import COMPLAINT, STREAM, event_bounce_type
@@ -33,11 +32,6 @@ SUPPRESSION_REASONS = {
     Suppression.Reason.UNSUBSCRIBE: ("ManualSuppression", "Recipient"),
     Suppression.Reason.MANUAL: ("ManualSuppression", "Customer"),
 }
-
-
-def number_of(text: str, *, prefix: str = "") -> int:
-    """Return an id as a number that JavaScript represents exactly: the last 53 of its 96 random bits."""
-    return to_uuid(text, prefix=prefix).int & SAFE_INTEGER
 
 
 def sent_resource(request: Mapping[str, Any], result: Mapping[str, Any]) -> Resource:
@@ -95,7 +89,7 @@ def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
     message = payload.get("message") or ""
     return {
         "RecordType": "Bounce",
-        "ID": number_of(event.id, prefix="evt_"),
+        "ID": id_number(event.id, prefix="evt_"),
         "Type": name,
         "TypeCode": code,
         "Name": name,
@@ -139,7 +133,7 @@ def stream_resource(workspace: Workspace) -> Resource:
     """Return the only stream."""
     return {
         "ID": STREAM,
-        "ServerID": number_of(workspace.id, prefix="ws_"),
+        "ServerID": id_number(workspace.id, prefix="ws_"),
         "Name": "Transactional",
         "Description": "The emails of the workspace",
         "MessageStreamType": "Transactional",
@@ -164,12 +158,12 @@ def suppression_resource(suppression: Suppression) -> Resource:
 def template_ids(workspace: Workspace) -> dict[str, str]:
     """Return the ids of the workspace's templates, at most 1,000, by their numbers as text."""
     ids = workspace.templates.order_by().values_list("id", flat=True)
-    return {str(number_of(template_id, prefix="tpl_")): template_id for template_id in ids}
+    return {str(id_number(template_id, prefix="tpl_")): template_id for template_id in ids}
 
 
 def template_item(template: Template) -> Resource:
     return {
-        "TemplateId": number_of(template.id, prefix="tpl_"),
+        "TemplateId": id_number(template.id, prefix="tpl_"),
         "Name": template.name,
         "Alias": template.alias,
         "Active": True,
@@ -185,7 +179,7 @@ def template_resource(template: Template) -> Resource:
 
 
 def server_resource(workspace: Workspace) -> Resource:
-    return {"ID": number_of(workspace.id, prefix="ws_"), "Name": workspace.name, "ApiTokens": [], "Color": "Blue",
+    return {"ID": id_number(workspace.id, prefix="ws_"), "Name": workspace.name, "ApiTokens": [], "Color": "Blue",
             "SmtpApiActivated": False, "RawEmailEnabled": False, "DeliveryType": "Live", "TrackOpens": True,
             "TrackLinks": "HtmlAndText"}  # fmt: skip
 

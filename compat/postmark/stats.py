@@ -8,8 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.services import DailyVolume, read_dates
+from compat.drafts import validate_field
 from compat.errors import endpoint_absent, invalid_field
-from compat.postmark.requests import DATE_FILTERS, read_date
+from compat.postmark.requests import DATE_FILTERS
 from compat.postmark.views import PostmarkViewSet
 from emails.models import Email
 
@@ -80,4 +81,4 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
 
 
 def _date(query: dict[str, str], name: str) -> date | None:
-    return read_date(query[name], DATE_FILTERS[name], name=name).date() if name in query else None
+    return validate_field(DATE_FILTERS[name], query[name], name=name).date() if name in query else None

@@ -3,22 +3,18 @@
 from typing import Any
 
 from compat.drafts import as_object
+from compat.templates import with_html
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import TemplateContent, preview_draft
 
 FIELDS = {"Name": "name", "Alias": "alias", "Subject": "subject", "HtmlBody": "htmlContent", "TextBody": "textContent"}
-# The HTML of a template that has text only: a template of Postrider always has HTML.
-TEXT_ONLY_HTML = "<!-- text only -->"
 SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 
 
 def read_template(body: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of create_template. Raises ValidationError."""
-    native = {"htmlContent": "", **_native(body)}
-    if not native["htmlContent"] and native.get("textContent"):
-        native["htmlContent"] = TEXT_ONLY_HTML
-    return new_template(TemplateInput().run_validation(native))
+    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **_native(body)})))
 
 
 def read_changes(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NotFound
 from compat.drafts import as_object
 from compat.errors import invalid_field
-from compat.postmark.resources import Resource, number_of
+from compat.postmark.resources import Resource
 from compat.postmark.views import PostmarkViewSet
+from lib.ids import id_number
 from webhooks.event_types import EVENT_TYPES
 from webhooks.formats.postmark import STREAM
 from webhooks.models import Webhook
@@ -37,6 +37,7 @@ UNSUPPORTED = ("HttpAuth", "HttpHeaders")
 
 class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
     queryset = Webhook.objects.filter(format=Webhook.Format.POSTMARK)
+    id_prefix = "wh_"
 
     def list(self, request: Request) -> Response:
         return Response({"Webhooks": [webhook_resource(webhook) for webhook in self.get_queryset()]})
@@ -47,23 +48,16 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
         return Response(webhook_resource(webhook))
 
     def retrieve(self, request: Request, number: str) -> Response:
-        return Response(webhook_resource(self._find(number)))
+        return Response(webhook_resource(self.find_number(number)))
 
     def update(self, request: Request, number: str) -> Response:
-        webhook = self._find(number)
+        webhook = self.find_number(number)
         native = {"events": read_events(self.body, current=webhook.events)} | _url(self.body)
         return Response(webhook_resource(update_webhook(webhook, changes=WebhookChanges().run_validation(native))))
 
     def destroy(self, request: Request, number: str) -> Response:
-        delete_webhook(self._find(number))
+        delete_webhook(self.find_number(number))
         return Response({"ErrorCode": 0, "Message": f"Webhook {number} removed."})
-
-    def _find(self, number: str) -> Webhook:
-        """Return the endpoint with a number, of the few in a workspace. Raises NotFound."""
-        for webhook in self.get_queryset():
-            if str(_number(webhook)) == number:
-                return webhook
-        raise NotFound("Not found in this workspace.")
 
 
 def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
@@ -82,7 +76,7 @@ def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
 
 def webhook_resource(webhook: Webhook) -> Resource:
     return {
-        "ID": _number(webhook),
+        "ID": id_number(webhook.id, prefix="wh_"),
         "Url": webhook.url,
         "MessageStream": STREAM,
         "HttpAuth": None,
@@ -92,10 +86,6 @@ def webhook_resource(webhook: Webhook) -> Resource:
             for name, events in TRIGGERS.items()
         },
     }
-
-
-def _number(webhook: Webhook) -> int:
-    return number_of(webhook.id, prefix="wh_")
 
 
 def _url(body: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ STATUSES = {
     "template_not_found": 400,
     "missing_template_variables": 400,
     "template_output_too_large": 400,
+    "template_syntax_error": 400,
     "attachments_too_large": 413,
     "domain_not_registered": 403,
     "domain_not_verified": 403,
@@ -39,7 +40,8 @@ MESSAGES = {
 # Fields of an email that are the same for all personalizations.
 WIRE_NAMES = {"html": "content", "text": "content", "replyTo": "reply_to", "tags": "categories",
               "metadata": "custom_args", "scheduledFor": "send_at", "templateId": "template_id",
-              "templateData": "dynamic_template_data"}  # fmt: skip
+              "templateData": "dynamic_template_data", "htmlContent": "html_content",
+              "textContent": "plain_content"}  # fmt: skip
 OF_PERSONALIZATION = frozenset({"to", "cc", "bcc"})
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from rest_framework.request import Request
+
 from api.errors import PayloadTooLarge, Problem
 from compat.drafts import (
     NativeBody,
@@ -18,6 +20,7 @@ from compat.drafts import (
     valid_field,
 )
 from compat.errors import invalid_field
+from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
 from emails.api.attachments import MAX_FILES
 from emails.api.fields import MAX_RECIPIENTS
@@ -38,6 +41,9 @@ LINEAR_SEARCH = 30_000
 KEY_UNIT = 16
 MAX_SUBSTITUTED = 20 * 1024 * 1024
 MAX_SUBSTITUTIONS = 10_000
+MAX_LISTED = 500
+# Of a Unix timestamp in seconds.
+MAX_DIGITS = 11
 # A content for the validation of a personalization, which has none.
 PLACEHOLDER = "-"
 
@@ -193,3 +199,25 @@ def _time(value: Any) -> str | None:
         raise invalid_field("scheduledFor", "send_at must be a Unix timestamp in seconds.")
     time = datetime.fromtimestamp(value, UTC)
     return time.isoformat() if time > datetime.now(UTC) else None
+
+
+def read_slice(request: Request) -> slice:
+    """Return the rows that `limit` and `offset` ask for. Raises InvalidFields."""
+    limit, offset = _number(request, "limit", MAX_LISTED), _number(request, "offset", 0)
+    if not 1 <= limit <= MAX_LISTED or offset > MAX_COUNTED:
+        raise invalid_field("limit", f"The limit is 1 to {MAX_LISTED}, the offset at most {MAX_COUNTED:,}.")
+    return slice(offset, offset + limit)
+
+
+def read_times(request: Request) -> dict[str, datetime]:
+    """Return the bounds `start_time` and `end_time` by their lookups. Raises InvalidFields."""
+    names = {"gte": "start_time", "lte": "end_time"}
+    given = {lookup: name for lookup, name in names.items() if request.query_params.get(name)}
+    return {lookup: datetime.fromtimestamp(_number(request, name, 0), UTC) for lookup, name in given.items()}
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name) or str(default)
+    if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
+        raise invalid_field(name, "This must be a number.")
+    return int(text)

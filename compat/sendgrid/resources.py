@@ -1,29 +1,40 @@
 """Resources of SendGrid's API, from rows and stored results."""
 
+from collections import Counter
 from typing import Any
 
 from compat.sendgrid.requests import TEMPLATE_PREFIX
+from domains.models import SENDING_STATUSES, Domain
+from domains.records import DnsRecord, list_records
 from emails.accept.idempotency import StoredResponse
 from lib.datetimes import format_datetime
-from lib.ids import uuid_text
+from lib.ids import id_number, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
 from workspaces.models import ApiKey
 
 Resource = dict[str, Any]
+RECORD_NAMES = {"DKIM": "dkim", "SPF": "subdomain_spf", "DMARC": "dmarc", "ReturnPath": "mail_server"}
+SENDING_SCOPES = frozenset({"mail.send", "templates.read", "templates.versions.read", "whitelabel.read"})
+READING_SCOPES = frozenset(
+    {
+        "asm.suppressions.global.read", "stats.read", "suppression.read", "templates.read", "templates.versions.read",
+        "user.webhooks.event.settings.read", "whitelabel.read",
+    }
+)  # fmt: skip
+WRITING_SCOPES = frozenset(
+    {
+        "asm.suppressions.global.create", "asm.suppressions.global.delete", "suppression.create", "suppression.delete",
+        "templates.create", "templates.delete", "templates.update", "templates.versions.activate.create",
+        "templates.versions.create", "templates.versions.delete", "templates.versions.update",
+        "user.webhooks.event.settings.update", "user.webhooks.event.test.create", "whitelabel.create",
+        "whitelabel.delete", "whitelabel.update",
+    }
+)  # fmt: skip
 SCOPES = {
-    ApiKey.Scope.SENDING_ACCESS: ["mail.send", "templates.read"],
-    ApiKey.Scope.READ_ONLY: ["suppression.read", "templates.read"],
-    ApiKey.Scope.FULL_ACCESS: ["mail.send", "suppression.create", "suppression.delete", "suppression.read",
-                               "templates.read"],
-}  # fmt: skip
-# The reason of the suppressions in each list.
-LISTS = {
-    "bounces": Suppression.Reason.BOUNCE,
-    "spam_reports": Suppression.Reason.COMPLAINT,
-    "unsubscribes": Suppression.Reason.UNSUBSCRIBE,
-    "blocks": None,
-    "invalid_emails": None,
+    ApiKey.Scope.SENDING_ACCESS: SENDING_SCOPES,
+    ApiKey.Scope.READ_ONLY: READING_SCOPES,
+    ApiKey.Scope.FULL_ACCESS: SENDING_SCOPES | READING_SCOPES | WRITING_SCOPES,
 }
 
 
@@ -42,8 +53,62 @@ def suppression_resource(suppression: Suppression) -> Resource:
 
 
 def template_item(template: Template) -> Resource:
-    version = {
-        "id": uuid_text(template.version_id, prefix="tplv_"),
+    """Return a template in a list, without its content."""
+    return {
+        "id": _template_id(template),
+        "name": template.name,
+        "generation": "dynamic",
+        "updated_at": format_datetime(template.updated_at),
+        "versions": [] if is_empty(template) else [_version_item(template)],
+    }
+
+
+def template_resource(template: Template) -> Resource:
+    versions = [] if is_empty(template) else [version_resource(template)]
+    return {**template_item(template), "versions": versions}
+
+
+def version_resource(template: Template) -> Resource:
+    content = {"html_content": template.version.html, "plain_content": template.version.text}
+    return {**_version_item(template), **content}
+
+
+def version_id(template: Template) -> str:
+    return uuid_text(template.id, prefix="tpl_")
+
+
+def is_empty(template: Template) -> bool:
+    """Return whether a template has no version yet: only one that was created here has no subject."""
+    return not template.version.subject
+
+
+def domain_resource(domain: Domain) -> Resource:
+    return {
+        "id": id_number(domain.id, prefix="dom_"),
+        "user_id": id_number(domain.workspace_id, prefix="ws_"),
+        "subdomain": "",
+        "domain": domain.name,
+        "username": "",
+        "ips": [],
+        "custom_spf": False,
+        "default": False,
+        "legacy": False,
+        "automatic_security": False,
+        "valid": domain.status in SENDING_STATUSES,
+        "dns": {name: _record(record) for name, record in _records(domain)},
+    }
+
+
+def validation_resource(domain: Domain) -> Resource:
+    """Return the result of the last check of a domain."""
+    results = {name: {"valid": _is_valid(record), "reason": record.error} for name, record in _records(domain)}
+    valid = domain.status in SENDING_STATUSES
+    return {"id": id_number(domain.id, prefix="dom_"), "valid": valid, "validation_results": results}
+
+
+def _version_item(template: Template) -> Resource:
+    return {
+        "id": version_id(template),
         "template_id": _template_id(template),
         "active": 1,
         "name": template.name,
@@ -51,20 +116,26 @@ def template_item(template: Template) -> Resource:
         "updated_at": format_datetime(template.updated_at),
         "editor": "code",
     }
-    return {
-        "id": _template_id(template),
-        "name": template.name,
-        "generation": "dynamic",
-        "updated_at": format_datetime(template.updated_at),
-        "versions": [version],
-    }
 
 
-def template_resource(template: Template) -> Resource:
-    resource = template_item(template)
-    content = {"html_content": template.version.html, "plain_content": template.version.text}
-    return {**resource, "versions": [resource["versions"][0] | content]}
+def _records(domain: Domain) -> list[tuple[str, DnsRecord]]:
+    """Return the DNS records of a domain by SendGrid's names, of which a rotated key has one with a number."""
+    numbers: Counter[str] = Counter()
+    named = []
+    for record in list_records(domain):
+        name = RECORD_NAMES[record.record]
+        numbers[name] += 1
+        named.append((name if numbers[name] == 1 else f"{name}{numbers[name]}", record))
+    return named
+
+
+def _record(record: DnsRecord) -> Resource:
+    return {"valid": _is_valid(record), "type": record.type.lower(), "host": record.fqdn, "data": record.value}
+
+
+def _is_valid(record: DnsRecord) -> bool:
+    return record.status == Domain.DomainStatus.VERIFIED
 
 
 def _template_id(template: Template) -> str:
-    return f"{TEMPLATE_PREFIX}{uuid_text(template.id, prefix='tpl_')}"
+    return f"{TEMPLATE_PREFIX}{version_id(template)}"

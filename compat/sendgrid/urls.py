@@ -2,18 +2,59 @@
 
 from django.urls import path, re_path
 
-from compat.sendgrid.views import SendGridMailViewSet, SendGridSuppressionViewSet, SendGridTemplateViewSet
+from compat.sendgrid.domains import SendGridDomainViewSet
+from compat.sendgrid.event_webhook import SendGridEventWebhookViewSet
+from compat.sendgrid.stats import SendGridStatsViewSet
+from compat.sendgrid.suppressions import LISTS, SendGridSuppressionViewSet
+from compat.sendgrid.templates import SendGridTemplateViewSet
+from compat.sendgrid.views import SendGridMailViewSet
 
-LIST = "v3/suppression/(?P<name>bounces|blocks|spam_reports|unsubscribes|invalid_emails)"
+LIST = f"v3/suppression/(?P<name>{'|'.join(LISTS)})"
+ADDRESS = "(?P<address>[^/]+)"
+UNSUBSCRIBES = {"name": "unsubscribes"}
+TEMPLATE = "v3/templates/<str:reference>"
+VERSION = f"{TEMPLATE}/versions/<str:version>"
+DOMAINS = "v3/whitelabel/domains"
+EVENT_WEBHOOK = "v3/user/webhooks/event"
 
 urlpatterns = [
     path("v3/mail/send", SendGridMailViewSet.as_view({"post": "send"})),
     path("v3/scopes", SendGridMailViewSet.as_view({"get": "scopes"})),
-    re_path(f"^{LIST}$", SendGridSuppressionViewSet.as_view({"get": "list", "delete": "absent"})),
+    path("v3/stats", SendGridStatsViewSet.as_view({"get": "list"})),
+    re_path(f"^{LIST}$", SendGridSuppressionViewSet.as_view({"get": "list", "delete": "clear"})),
+    re_path(f"^{LIST}/{ADDRESS}$", SendGridSuppressionViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v3/asm/suppressions/global", SendGridSuppressionViewSet.as_view({"post": "create_global"}), UNSUBSCRIBES),
     re_path(
-        f"^{LIST}/(?P<address>[^/]+)$", SendGridSuppressionViewSet.as_view({"get": "retrieve", "delete": "destroy"})
+        f"^v3/asm/suppressions/global/{ADDRESS}$",
+        SendGridSuppressionViewSet.as_view({"get": "retrieve_global", "delete": "destroy"}),
+        UNSUBSCRIBES,
     ),
-    path("v3/templates", SendGridTemplateViewSet.as_view({"get": "list", "post": "absent"})),
-    path("v3/templates/<str:reference>", SendGridTemplateViewSet.as_view({"get": "retrieve", "patch": "absent"})),
+    path("v3/templates", SendGridTemplateViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        TEMPLATE,
+        SendGridTemplateViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path(f"{TEMPLATE}/versions", SendGridTemplateViewSet.as_view({"post": "create_version"})),
+    path(
+        VERSION,
+        SendGridTemplateViewSet.as_view(
+            {"get": "retrieve_version", "patch": "update_version", "delete": "destroy_version"}
+        ),
+    ),
+    path(f"{VERSION}/activate", SendGridTemplateViewSet.as_view({"post": "activate"})),
+    path(DOMAINS, SendGridDomainViewSet.as_view({"get": "list", "post": "create"})),
+    path(f"{DOMAINS}/default", SendGridDomainViewSet.as_view({"get": "absent"})),
+    path(f"{DOMAINS}/subuser", SendGridDomainViewSet.as_view({"get": "absent", "delete": "absent"})),
+    path(
+        f"{DOMAINS}/<str:number>",
+        SendGridDomainViewSet.as_view({"get": "retrieve", "delete": "destroy", "patch": "absent"}),
+    ),
+    path(f"{DOMAINS}/<str:number>/validate", SendGridDomainViewSet.as_view({"post": "verify"})),
+    path(f"{EVENT_WEBHOOK}/settings", SendGridEventWebhookViewSet.as_view({"get": "retrieve", "patch": "update"})),
+    path(
+        f"{EVENT_WEBHOOK}/settings/signed",
+        SendGridEventWebhookViewSet.as_view({"get": "retrieve_key", "patch": "update_key"}),
+    ),
+    path(f"{EVENT_WEBHOOK}/test", SendGridEventWebhookViewSet.as_view({"post": "test"})),
     re_path("", SendGridMailViewSet.as_view(dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent"))),
 ]

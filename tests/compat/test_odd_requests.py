@@ -53,6 +53,7 @@ RESEND_TEMPLATE = {
     "name": "a", "alias": "a", "subject": "a", "html": "{{A}}", "text": "a",
     "variables": [{"key": "A", "type": "string", "fallback_value": "a"}],
 }  # fmt: skip
+VERSION = {"subject": "a", "html_content": "a", "plain_content": "a", "active": 1}
 SUPPRESSIONS = {"Suppressions": [{"EmailAddress": "ada@example.com"}]}
 # The body of each operation that has one.
 BODIES: dict[tuple[str, str, str], Any] = {
@@ -80,6 +81,16 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("postmark", "POST", "/webhooks"): {"Url": "https://a.example/", "Triggers": {"Open": {"Enabled": True}}},
     ("sendgrid", "POST", "/v3/mail/send"): SENDGRID,
     ("sendgrid", "DELETE", "/v3/suppression/bounces/ada@example.com"): {},
+    ("sendgrid", "DELETE", "/v3/suppression/bounces"): {"delete_all": False, "emails": ["ada@example.com"]},
+    ("sendgrid", "POST", "/v3/asm/suppressions/global"): {"recipient_emails": ["ada@example.com"]},
+    ("sendgrid", "POST", "/v3/templates"): {"name": "a", "generation": "dynamic"},
+    ("sendgrid", "POST", "/v3/templates/d-hello/versions"): VERSION,
+    ("sendgrid", "POST", "/v3/whitelabel/domains"): {"domain": "no domain"},
+    ("sendgrid", "PATCH", "/v3/user/webhooks/event/settings"): {
+        "enabled": True,
+        "url": "https://a.example/",
+        "open": True,
+    },
 }
 READS = [
     ("resend", "/emails"), ("resend", "/emails/:odd"), ("resend", "/emails/:odd/attachments"),
@@ -92,11 +103,14 @@ READS = [
     ("postmark", "/deliverystats"), ("postmark", "/templates"), ("postmark", "/templates/:odd"),
     ("postmark", "/message-streams/:odd/suppressions/dump"), ("postmark", "/server"),
     ("sendgrid", "/v3/scopes"), ("sendgrid", "/v3/templates"), ("sendgrid", "/v3/templates/:odd"),
+    ("sendgrid", "/v3/templates/:odd/versions/:odd"), ("sendgrid", "/v3/whitelabel/domains"), ("sendgrid", "/v3/stats"),
+    ("sendgrid", "/v3/whitelabel/domains/:odd"), ("sendgrid", "/v3/asm/suppressions/global/:odd"),
     ("sendgrid", "/v3/suppression/bounces"), ("sendgrid", "/v3/suppression/bounces/:odd"),
 ]  # fmt: skip
 PARAMETERS = (
     "limit", "after", "before", "count", "offset", "recipient", "subject", "tag", "EmailAddress", "fromdate", "status",
-    "origin", "generations", "page_size", "messageID", "todate",
+    "origin", "generations", "page_size", "messageID", "todate", "start_time", "start_date",
+    "domain",
 )  # fmt: skip
 ODD_TEXTS = (
     "%00", "a%00b", "%ff", "%ed%a0%80", "9" * 5000, "0000010000000", "-1", "1.5", "%F0%9F%98%80", "a" * 3000, "%25_",

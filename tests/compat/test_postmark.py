@@ -211,9 +211,9 @@ class TestTemplates:
         return {"From": "hi@alice.example", "To": "ada@example.com", **fields}
 
     def test_a_template_is_found_by_alias_and_by_number(self, postmark, template):
-        from compat.postmark.resources import number_of
+        from lib.ids import id_number
 
-        number = number_of(template.id, prefix="tpl_")
+        number = id_number(template.id, prefix="tpl_")
         for fields in ({"TemplateAlias": "hello"}, {"TemplateId": number}):
             assert postmark.post("/email/withTemplate", self.body(**fields)).json()["ErrorCode"] == 0
         assert set(Email.objects.values_list("subject", "template_id")) == {("Hi Ada", template.id)}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compat.postmark.resources import number_of
 from emails.events.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, Recipient
 from emails.states import EmailStatus
+from lib.ids import id_number
 from suppressions.models import Suppression
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail
@@ -64,7 +64,7 @@ def test_a_bounce_is_found_by_the_number_that_its_webhook_has(postmark, bounced)
 
 def test_activating_a_bounce_deletes_the_suppression(postmark, bounced):
     assert postmark.post("/email", mail()).status_code == 422
-    answer = postmark.call("PUT", f"/bounces/{number_of(bounced.id, prefix='evt_')}/activate").json()
+    answer = postmark.call("PUT", f"/bounces/{id_number(bounced.id, prefix='evt_')}/activate").json()
     assert (answer["Message"], answer["Bounce"]["Inactive"]) == ("OK", False)
     assert not Suppression.objects.exists()
     assert postmark.post("/email", mail()).status_code == 200
@@ -72,14 +72,14 @@ def test_activating_a_bounce_deletes_the_suppression(postmark, bounced):
 
 def test_a_complaint_is_a_bounce_that_cannot_be_activated(postmark):
     postmark.post("/email", mail())
-    complaint = number_of(report(Event.EventKind.COMPLAINED).id, prefix="evt_")
+    complaint = id_number(report(Event.EventKind.COMPLAINED).id, prefix="evt_")
     assert postmark.get(f"/bounces/{complaint}").json()["Type"] == "SpamComplaint"
     assert error(postmark.call("PUT", f"/bounces/{complaint}/activate")) == (422, 300)
     assert Suppression.objects.exists()
 
 
 def test_a_foreign_or_unknown_bounce_is_not_found(postmark, bounced, bob, alice):
-    number = number_of(bounced.id, prefix="evt_")
+    number = id_number(bounced.id, prefix="evt_")
     stranger = Dialect("postmark", make_key(bob.workspace))
     reader = Dialect("postmark", make_key(alice.workspace, "read_only"))
     for path in ("", "/dump"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.postmark.resources import number_of
+from lib.ids import id_number
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error
 from tests.conftest import make_key
@@ -58,7 +58,7 @@ def test_endpoints_of_other_formats_and_workspaces_are_not_found(postmark, alice
     foreign, _ = create_webhook(bob.workspace, url=URL, events=["opened"], format="postmark")
     assert postmark.get("/webhooks").json() == {"Webhooks": []}
     for webhook in (standard, foreign):
-        path = f"/webhooks/{number_of(webhook.id, prefix='wh_')}"
+        path = f"/webhooks/{id_number(webhook.id, prefix='wh_')}"
         for method in ("GET", "PUT", "DELETE"):
             assert error(postmark.call(method, path, {})) == (404, 404)
     assert Webhook.objects.count() == 2

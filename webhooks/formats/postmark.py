@@ -3,8 +3,7 @@
 from typing import Any
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
-from lib.ids import to_uuid, uuid_text
-from lib.model_fields import SAFE_INTEGER
+from lib.ids import id_number, uuid_text
 
 STREAM = "outbound"
 # Types and codes of bounces that are neither the recipient's fault nor a block.
@@ -69,7 +68,7 @@ UNSUBSCRIBED = {"SuppressSending": True, "SuppressionReason": "ManualSuppression
 def _bounce(event: dict[str, Any]) -> dict[str, Any]:
     name, code = event_bounce_type(event["event"], event["data"].get("reason") or "")
     return {
-        "ID": to_uuid(event["id"], prefix="evt_").int & SAFE_INTEGER,
+        "ID": id_number(event["id"], prefix="evt_"),
         "Type": name,
         "TypeCode": code,
         "Name": name,

@@ -99,7 +99,7 @@ assert.ok((await client.getWebhooks()).Webhooks.some((one) => one.ID === webhook
 await client.editWebhook(webhook.ID, { Triggers: { Click: { Enabled: true } } });
 assert.equal((await client.getWebhook(webhook.ID)).Triggers.Click.Enabled, true);
 await client.deleteWebhook(webhook.ID);
-await fails(client.getWebhook(webhook.ID), "UnknownError", 404);
+await fails(client.getWebhook(webhook.ID), "PostmarkError", 404);
 
 assert.ok((await client.getOutboundOverview()).Sent > 0);
 const days = ["getSentCounts", "getBounceCounts", "getSpamComplaintsCounts", "getEmailOpenCounts", "getClickCounts"];

@@ -1,5 +1,6 @@
 // SendGrid's Node libraries against the compatibility endpoint. Environment: URL, KEY, RUN.
 const assert = require("node:assert/strict");
+const { EventWebhook } = require("@sendgrid/eventwebhook");
 const sgMail = require("@sendgrid/mail");
 
 const { URL: base, KEY: key, RUN: run } = process.env;
@@ -52,6 +53,35 @@ async function fails(call, code, field) {
   await fails(sgMail.send({ ...simple("ada@example.com"), from: "hi@elsewhere.example" }), 403, "from");
   const [, scopes] = await sgMail.client.request({ method: "GET", url: "/v3/scopes" });
   assert.ok(scopes.scopes.includes("mail.send"));
+
+  const call = async (method, url, body, qs) => (await sgMail.client.request({ method, url: `/v3${url}`, body, qs }))[1];
+  const template = await call("POST", "/templates", { name: `T ${run}`, generation: "dynamic" });
+  const version = { name: "v1", subject: "Hey {{name}}", html_content: "<p>{{name}}</p>" };
+  const { id } = await call("POST", `/templates/${template.id}/versions`, version);
+  await call("PATCH", `/templates/${template.id}/versions/${id}`, { subject: "Hello {{name}}" });
+  assert.equal((await call("GET", `/templates/${template.id}`)).versions[0].subject, "Hello {{name}}");
+  await sgMail.send({ from, to: `sg-new-${run}@example.com`, templateId: template.id, dynamicTemplateData: { name: "Ada" } });
+  await call("DELETE", `/templates/${template.id}`);
+
+  const gone = `sg-gone-${run}@example.com`;
+  await call("POST", "/asm/suppressions/global", { recipient_emails: [gone] });
+  assert.equal((await call("GET", `/asm/suppressions/global/${gone}`)).recipient_email, gone);
+  assert.ok((await call("GET", "/suppression/unsubscribes", undefined, { limit: 500 })).some((one) => one.email === gone));
+  await call("DELETE", `/asm/suppressions/global/${gone}`);
+  await call("DELETE", "/suppression/bounces", { emails: [gone] });
+
+  const [domain] = await call("GET", "/whitelabel/domains");
+  assert.equal((await call("GET", `/whitelabel/domains/${domain.id}`)).domain, domain.domain);
+  const url = `https://hooks.example.com/sg-${run}`;
+  const settings = await call("PATCH", "/user/webhooks/event/settings", { enabled: true, url, delivered: true, open: true });
+  assert.deepEqual([settings.url, settings.open, settings.click], [url, true, false]);
+  const { public_key } = await call("GET", "/user/webhooks/event/settings/signed");
+  assert.ok(new EventWebhook().convertPublicKeyToECDSA(public_key));
+  await call("PATCH", "/user/webhooks/event/settings", { enabled: false });
+  const start_date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  assert.ok((await call("GET", "/stats", undefined, { start_date })).some((day) => day.stats[0].metrics.requests > 0));
+  await fails(call("GET", "/asm/groups"), 501, null);
+
   sgMail.setApiKey("SG.wrong");
   sgMail.client.setDefaultRequest("baseUrl", `${base}/compat/sendgrid`);
   await fails(sgMail.send(simple("ada@example.com")), 401, null);

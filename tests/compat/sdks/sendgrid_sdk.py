@@ -1,6 +1,7 @@
 """SendGrid's Python library against the compatibility endpoint. Environment: URL, KEY, RUN."""
 
 import base64
+import json
 import os
 
 from python_http_client.exceptions import BadRequestsError, UnauthorizedError
@@ -23,7 +24,17 @@ response = client.send(message)
 assert (response.status_code, response.body) == (202, b""), response
 assert response.headers["X-Message-Id"]
 assert client.send(mail(["a@example.com", "b@example.com"], is_multiple=True)).status_code == 202
-assert client.client.suppression.bounces.get().status_code == 200
+api = client.client
+assert api.suppression.bounces.get(query_params={"limit": 1}).status_code == 200
+template = json.loads(api.templates.post({"name": f"py {RUN}", "generation": "dynamic"}).body)
+version = {"subject": "Hi", "html_content": "<p>Hi</p>"}
+assert api.templates._(template["id"]).versions.post(version).status_code == 201
+assert api.templates._(template["id"]).delete().status_code == 204
+address = f"sgpy-gone-{RUN}@example.com"
+assert api.asm.suppressions._("global").post({"recipient_emails": [address]}).status_code == 201
+assert api.asm.suppressions._("global")._(address).delete().status_code == 204
+assert json.loads(api.whitelabel.domains.get().body)[0]["dns"]["dkim"]["type"] == "txt"
+assert api.user.webhooks.event.settings.get().status_code == 200
 
 for error_type, given, api in (
     (BadRequestsError, mail("ada@com"), client),

@@ -21,6 +21,7 @@ def test_the_node_libraries(node_scripts, stack):
         assert files["logo.png"]["Content-ID"] == "<logo>"
         assert "Hello in text" in message.get_body(("plain",)).get_content()
     assert received(stack, f"sg-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
+    assert received(stack, f"sg-new-{RUN}@example.com")["Subject"] == "Hello Ada"
     assert received(stack, f"sg-sub-{RUN}@example.com")["Subject"] == "Hi Ada"
     # Each recipient of sendMultiple sees only one address.
     assert received(stack, f"sg-many1-{RUN}@example.com")["To"] == f"sg-many1-{RUN}@example.com"

@@ -1,0 +1,97 @@
+"""SendGrid's API: settings of the event webhook, the workspace's oldest endpoint with the format `sendgrid`."""
+
+from typing import Any
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.errors import NotFound
+from compat.errors import invalid_field
+from compat.sendgrid.resources import Resource
+from compat.sendgrid.views import SendGridViewSet
+from webhooks.formats.sendgrid import verification_key
+from webhooks.models import Webhook
+from webhooks.serializers import WebhookChanges, WebhookInput
+from webhooks.services import create_webhook, send_test, update_webhook
+
+# The event of each setting.
+EVENTS = {
+    "processed": "sent",
+    "delivered": "delivered",
+    "bounce": "bounced",
+    "dropped": "failed",
+    "deferred": "deferred",
+    "open": "opened",
+    "click": "clicked",
+    "unsubscribe": "unsubscribed",
+    "spam_report": "complained",
+}
+# Events of unsubscribe groups, which do not exist here.
+ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe")
+
+
+class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
+    queryset = Webhook.objects.filter(format=Webhook.Format.SENDGRID)
+
+    def retrieve(self, request: Request) -> Response:
+        return Response(settings_resource(self._webhook()))
+
+    def update(self, request: Request) -> Response:
+        webhook = self._webhook()
+        return Response(settings_resource(self._change(webhook) if webhook else self._create()))
+
+    def retrieve_key(self, request: Request) -> Response:
+        secret = self._existing().secrets.valid().first()
+        return Response({"public_key": verification_key(secret.secret()) if secret else ""})
+
+    def update_key(self, request: Request) -> Response:
+        if self.body.get("enabled") is False:
+            raise invalid_field("enabled", "Events are always signed.")
+        return self.retrieve_key(request)
+
+    def test(self, request: Request) -> Response:
+        webhook = self._existing()
+        if self.body.get("url") not in (None, "", webhook.url):
+            raise invalid_field("url", "The test is sent to the URL of the settings.")
+        send_test(webhook)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _webhook(self) -> Webhook | None:
+        return self.get_queryset().order_by("created_at", "id").first()
+
+    def _existing(self) -> Webhook:
+        webhook = self._webhook()
+        if webhook is None:
+            raise NotFound("There is no event webhook. Set its URL first.")
+        return webhook
+
+    def _create(self) -> Webhook:
+        given = {"url": self.body.get("url"), "events": self._events([]), "format": Webhook.Format.SENDGRID}
+        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(given))
+        return webhook if self._is_active(default=True) else update_webhook(webhook, changes={"active": False})
+
+    def _change(self, webhook: Webhook) -> Webhook:
+        given = {
+            "url": self.body.get("url") or webhook.url,
+            "events": self._events(webhook.events),
+            "active": self._is_active(default=webhook.active),
+        }
+        return update_webhook(webhook, changes=WebhookChanges().run_validation(given))
+
+    def _events(self, current: list[str]) -> list[str]:
+        """Return the events after the request, whose settings may be a part of all."""
+        return [event for name, event in EVENTS.items() if self.body.get(name, event in current) is True]
+
+    def _is_active(self, *, default: bool) -> Any:
+        return self.body.get("enabled", default)
+
+
+def settings_resource(webhook: Webhook | None) -> Resource:
+    events = webhook.events if webhook else []
+    return {
+        "enabled": bool(webhook and webhook.active),
+        "url": webhook.url if webhook else "",
+        **{name: event in events for name, event in EVENTS.items()},
+        **dict.fromkeys(ABSENT_EVENTS, False),
+    }

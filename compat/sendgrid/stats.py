@@ -1,0 +1,50 @@
+"""SendGrid's API: statistics by day, from the counters. Each email counts once, and days are in UTC."""
+
+from datetime import UTC, date, datetime
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.services import DailyVolume, read_dates
+from compat.errors import endpoint_absent, invalid_field
+from compat.sendgrid.resources import Resource
+from compat.sendgrid.views import SendGridViewSet
+from emails.models import Email
+
+MAX_DAYS = 366
+
+
+class SendGridStatsViewSet(SendGridViewSet[Email]):
+    queryset = Email.objects.none()
+
+    def list(self, request: Request) -> Response:
+        if request.query_params.get("aggregated_by", "day") != "day":
+            raise endpoint_absent("Statistics are available by day only.")
+        first = _date(request, "start_date")
+        last = _date(request, "end_date") if "end_date" in request.query_params else datetime.now(UTC).date()
+        if not 0 <= (last - first).days < MAX_DAYS:
+            raise invalid_field("start_date", f"The range must have 1 to {MAX_DAYS} days.")
+        return Response([day_resource(day) for day in read_dates(self.workspace, first=first, last=last)])
+
+
+def day_resource(day: DailyVolume) -> Resource:
+    reached = day.reached
+    metrics = {
+        "requests": day.total,
+        "processed": day.total,
+        "delivered": reached["delivered"],
+        "bounces": reached["bounced"],
+        "opens": reached["opened"],
+        "unique_opens": reached["opened"],
+        "clicks": reached["clicked"],
+        "unique_clicks": reached["clicked"],
+        "spam_reports": day.complained,
+    }
+    return {"date": day.date.isoformat(), "stats": [{"metrics": metrics}]}
+
+
+def _date(request: Request, name: str) -> date:
+    try:
+        return date.fromisoformat(request.query_params.get(name, ""))
+    except ValueError as error:
+        raise invalid_field(name, "This must be a date, such as 2026-11-21.") from error
