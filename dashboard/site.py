@@ -15,9 +15,12 @@ from dashboard.auth.email_confirmation import confirm_email, resend_confirmation
 from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
 from dashboard.auth.signup import sign_up
+from dashboard.pages.onboarding import send_test_email
 from dashboard.pages.overview import overview
 from dashboard.pages.usage import usage
 from dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
+from dashboard.ui.guides import guide_url
+from dashboard.ui.navigation import shortcuts
 
 
 class DashboardSite(TwoFactorSite):
@@ -45,6 +48,7 @@ class DashboardSite(TwoFactorSite):
             path("password/", self.admin_view(self.password_change), name="password_change"),
             path("password/done/", self.admin_view(self.password_change_done), name="password_change_done"),
             path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
+            path("test-email/", self.admin_view(send_test_email), name="send_test_email"),
             path("usage/", self.admin_view(self.usage), name="usage"),
             path("search/", self.admin_view(self.search), name="search"),
             path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
@@ -60,6 +64,8 @@ class DashboardSite(TwoFactorSite):
         return {
             **super().each_context(request),
             "is_signup_open": settings.SIGNUP == "open",
+            "guide": guide_url(request),
+            "shortcuts": shortcuts(request),
             "is_unconfirmed": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
         }
 

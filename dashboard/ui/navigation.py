@@ -17,34 +17,39 @@ PRODUCT = "Postrider"
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    inbox = (
-        [_item(_("Inbox"), "inbox", "inbox_caughtmail_changelist")] if settings.DELIVERY_TRANSPORT == "inbox" else []
-    )
+    inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
     return [
         {
             "items": [
                 {
-                    **_item(_("Overview"), "space_dashboard", "index"),
+                    **_item(_("Overview"), "space_dashboard", "index", key="o"),
                     "active": request.path == reverse("dashboard:index"),
                 },
-                _item(_("Emails"), "mail", "emails_email_changelist"),
-                *inbox,
+                _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
+                *([inbox] if settings.DELIVERY_TRANSPORT == "inbox" else []),
             ]
         },
         {
             "title": _("Set up"),
             "separator": True,
             "items": [
-                _item(_("Templates"), "draft", "templates_app_template_changelist"),
-                _item(_("Domains"), "dns", "domains_domain_changelist"),
-                _item(_("Webhooks"), "webhook", "webhooks_webhook_changelist"),
-                _item(_("Suppressions"), "block", "suppressions_suppression_changelist"),
-                _item(_("API keys"), "key", "workspaces_apikey_changelist"),
-                _item(_("Usage"), "data_usage", "usage"),
+                _item(_("Templates"), "draft", "templates_app_template_changelist", key="t"),
+                _item(_("Domains"), "dns", "domains_domain_changelist", key="d"),
+                _item(_("Webhooks"), "webhook", "webhooks_webhook_changelist", key="w"),
+                _item(_("Suppressions"), "block", "suppressions_suppression_changelist", key="s"),
+                _item(_("API keys"), "key", "workspaces_apikey_changelist", key="k"),
+                _item(_("Usage"), "data_usage", "usage", key="u"),
             ],
         },
         {"title": _("Workspace"), "separator": True, "items": _workspace_items(request)},
     ]
+
+
+def shortcuts(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the links of the sidebar, each with its letter; none without a workspace."""
+    if not workspaces_of(request):
+        return []
+    return [item for section in sidebar(request) for item in section["items"]]
 
 
 # Title → the models under it, as admin URLs name them, with their icons.
@@ -95,7 +100,7 @@ def _models_for(request: HttpRequest) -> dict[str, dict[str, Any]]:
 
 
 def account_links(request: HttpRequest) -> list[dict[str, Any]]:
-    return _account_items("dashboard")
+    return [*_account_items("dashboard"), {"title": _("Keyboard shortcuts"), "link": "#shortcuts"}]
 
 
 def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
@@ -110,8 +115,8 @@ def _account_items(site: str) -> list[dict[str, Any]]:
 
 
 def _workspace_items(request: HttpRequest) -> list[dict[str, Any]]:
-    members = _item(_("Members"), "group", "workspaces_membership_changelist")
-    audit = _item(_("Audit log"), "history", "workspaces_auditentry_changelist")
+    members = _item(_("Members"), "group", "workspaces_membership_changelist", key="m")
+    audit = _item(_("Audit log"), "history", "workspaces_auditentry_changelist", key="a")
     return [members, audit] if is_owner(request) else [members]
 
 
@@ -141,5 +146,6 @@ def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
     ]
 
 
-def _item(title: str, icon: str, name: str) -> dict[str, Any]:
-    return {"title": title, "icon": icon, "link": reverse_lazy(f"dashboard:{name}")}
+def _item(title: str, icon: str, name: str, *, key: str) -> dict[str, Any]:
+    """Return a link of the sidebar. key: the letter that opens it after "g"."""
+    return {"title": title, "icon": icon, "link": reverse_lazy(f"dashboard:{name}"), "key": key}

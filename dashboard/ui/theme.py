@@ -35,6 +35,10 @@ def copy_script(request: HttpRequest) -> str:
     return static("dashboard/copy.js")
 
 
+def shortcuts_script(request: HttpRequest) -> str:
+    return static("dashboard/shortcuts.js")
+
+
 def names_script(request: HttpRequest) -> str:
     return static("dashboard/names.js")
 
@@ -71,6 +75,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.ui.navigation.workspace_menu",
+    "SCRIPTS": [*SHARED["SCRIPTS"], shortcuts_script],
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.account_links"},
     "LOGIN": {"form": "dashboard.auth.signin.SignInForm", "image": landscape},

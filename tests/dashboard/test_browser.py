@@ -22,7 +22,7 @@ def test_a_new_user_signs_up_and_reads_email(visit):
     page.get_by_label("Workspace").fill("Analytical Engines")
     visit.keep_screenshot("sign-up")
     page.get_by_role("button", name="Create account").click()
-    expect(page.get_by_role("heading", name="Send your first email in three steps")).to_be_visible()
+    expect(page.get_by_role("heading", name="Send your first email in four steps")).to_be_visible()
     visit.keep_screenshot("overview-empty")
 
     page.get_by_role("link", name="Create an API key").click()

@@ -99,7 +99,7 @@ def test_from_signing_up_to_reading_the_first_email(visit, live_server):
     page.get_by_label("Domain").fill("lovelace.example")
     page.get_by_role("button", name="Add domain").click()
     visit.go("/dashboard/")
-    expect(page.locator(".pr-steps .pr-done")).to_have_count(2)
+    expect(page.locator(".pr-steps .pr-done")).to_have_count(3)
 
     sent = send_with_curl(live_server.url, page.locator("#curl").inner_text(), key)
     visit.go(f"/dashboard/emails/{sent['id']}/")
@@ -112,7 +112,7 @@ def test_from_signing_up_to_reading_the_first_email(visit, live_server):
     expect(page.locator(".pr-timeline")).to_contain_text("Delivered")
     expect(page.frame_locator("iframe").get_by_role("heading", name="It works")).to_be_visible()
     visit.go("/dashboard/")
-    expect(page.get_by_role("heading", name="Send your first email in three steps")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Send your first email in four steps")).to_have_count(0)
     expect(page.locator(".pr-of-delivered")).to_contain_text("100.0%")
     assert not visit.complaints
 

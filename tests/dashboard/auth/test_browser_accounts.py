@@ -85,7 +85,7 @@ def test_two_factor_authentication_is_turned_on_and_required(visit, phone):
     phone.keep_screenshot("code-phone")
     phone.page.get_by_label("Code").fill(code_at(begin_enrolment(alice.owner), step=int(time.time()) // 30 + 1))
     phone.page.keyboard.press("Enter")
-    expect(phone.page.get_by_role("heading", name="Send your first email in three steps")).to_be_visible()
+    expect(phone.page.get_by_role("heading", name="Send your first email in four steps")).to_be_visible()
     phone.go("/dashboard/security/")
     phone.keep_screenshot("security-phone")
     assert not visit.complaints

@@ -108,7 +108,7 @@ class TestOverview:
     def test_an_empty_workspace_shows_the_onboarding_steps(self, owner):
         page = owner.get("/dashboard/").content.decode()
 
-        assert "in three steps" in page
+        assert "in four steps" in page
         assert "curl http" in page
 
     def test_shows_quota_and_latest(self, owner, alice):

@@ -1,0 +1,164 @@
+"""Onboarding: the steps from a new workspace to its first email, with their state, and the test email."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from api.errors import Problem
+from dashboard.ui.confirm import problem_message
+from dashboard.ui.current_workspace import current_workspace
+from domains.models import SENDING_STATUSES, Domain
+from emails.accept.drafts import Draft
+from emails.accept.services import send_email
+from emails.models import Entrance
+from lib.email_addresses import Address, InvalidAddress, parse_recipient
+from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.models import User, Workspace
+
+# The key is a variable, because it cannot be shown again.
+AUTHORIZATION = '-H "Authorization: Bearer $POSTRIDER_KEY"'
+JSON_BODY = '-H "Content-Type: application/json"'
+EXAMPLE_DOMAIN = "your-domain.example"
+
+
+@dataclass(frozen=True)
+class OnboardingStep:
+    """A step to a workspace's first email. name: also the id of its snippet, a shell command."""
+
+    name: str
+    title: str
+    text: str
+    url: str
+    snippet: str
+    is_done: bool
+
+
+@dataclass(frozen=True)
+class Onboarding:
+    steps: tuple[OnboardingStep, ...]
+
+    @property
+    def current(self) -> OnboardingStep | None:
+        """The first step that is not done; None when the workspace is set up."""
+        return next((step for step in self.steps if not step.is_done), None)
+
+
+def read_onboarding(workspace: Workspace, *, has_sent: bool) -> Onboarding:
+    """Return the steps with their state, read from the workspace's keys, domains and emails."""
+    domains = sending_domains(workspace)
+    steps = (_key_step(workspace), _domain_step(domains), _dns_step(domains), _email_step(domains, is_done=has_sent))
+    return Onboarding(steps)
+
+
+def sending_domains(workspace: Workspace) -> list[Domain]:
+    """Return the workspace's domains, those that can send first, then the oldest first."""
+    domains = workspace.domains.only("id", "name", "status").order_by("created_at")
+    return sorted(domains, key=lambda domain: domain.status not in SENDING_STATUSES)
+
+
+def example_curl(domains: Sequence[Domain]) -> str:
+    """Return a shell command that sends an email."""
+    body = {
+        "from": f"Hello <hello@{_first_name(domains)}>",
+        "to": "ada@example.com",
+        "subject": "Hello from Postrider",
+        "html": "<h1>It works</h1>",
+    }
+    return _curl("/emails/send", AUTHORIZATION, JSON_BODY, f"-d {shlex.quote(json.dumps(body, indent=2))}")
+
+
+@require_POST
+def send_test_email(request: HttpRequest) -> HttpResponse:
+    """Send a test email from the workspace's first domain to the signed-in user; it counts towards the quota."""
+    assert isinstance(request.user, User)
+    try:
+        email_id = _send_test(current_workspace(request), to=request.user.email)
+    except (Problem, InvalidAddress) as error:
+        messages.error(request, problem_message(error) if isinstance(error, Problem) else str(error))
+        return redirect("dashboard:index")
+    messages.success(request, _("A test email to %(address)s was accepted.") % {"address": request.user.email})
+    return redirect("dashboard:emails_email_change", email_id)
+
+
+def _send_test(workspace: Workspace, *, to: str) -> str:
+    """Return the id of the accepted email. Raises the errors of send_email, and InvalidAddress."""
+    refuse_suspended(workspace)
+    refuse_unconfirmed(workspace)
+    name = _first_name(sending_domains(workspace))
+    draft = Draft(
+        sender=Address("Postrider", f"test@{name}"),
+        to=(parse_recipient(to),),
+        subject=_("Test email from %(domain)s") % {"domain": name},
+        html=render_to_string("dashboard/overview/test_email.html", {"workspace": workspace, "domain": name}),
+        tags=("test",),
+        entrance=Entrance.DASHBOARD,
+    )
+    return str(send_email(workspace, draft=draft, key=None).body["id"])
+
+
+def _key_step(workspace: Workspace) -> OnboardingStep:
+    return OnboardingStep(
+        "key",
+        _("Create an API key"),
+        _("Your application sends it with every request."),
+        reverse("dashboard:workspaces_apikey_add"),
+        f"export POSTRIDER_KEY=pr_…\n{_curl('/me', AUTHORIZATION)}",
+        is_done=workspace.api_keys.filter(revoked_at=None).exists(),
+    )
+
+
+def _domain_step(domains: Sequence[Domain]) -> OnboardingStep:
+    body = shlex.quote(json.dumps({"name": EXAMPLE_DOMAIN}))
+    return OnboardingStep(
+        "domain",
+        _("Add a domain"),
+        _("The domain you send from."),
+        reverse("dashboard:domains_domain_add"),
+        _curl("/domains", AUTHORIZATION, JSON_BODY, f"-d {body}"),
+        is_done=bool(domains),
+    )
+
+
+def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
+    """Return the step of the DNS records, which nothing needs while emails stay in the built-in inbox."""
+    is_inbox = settings.DELIVERY_TRANSPORT == "inbox"
+    page = "dashboard:domains_domain_change" if domains else "dashboard:domains_domain_add"
+    return OnboardingStep(
+        "dns",
+        _("Verify its DNS records"),
+        _("Not needed here: all emails stay in the built-in inbox.")
+        if is_inbox
+        else _("They prove that the domain is yours and sign your emails."),
+        reverse(page, args=[domains[0].id] if domains else []),
+        _curl(f"/domains/{domains[0].id if domains else 'dom_…'}/verify", "-X POST", AUTHORIZATION),
+        is_done=is_inbox or any(domain.status in SENDING_STATUSES for domain in domains),
+    )
+
+
+def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
+    return OnboardingStep(
+        "curl",
+        _("Send your first email"),
+        _("With a command, or as a test email to your own address."),
+        "#curl",
+        example_curl(domains),
+        is_done=is_done,
+    )
+
+
+def _first_name(domains: Sequence[Domain]) -> str:
+    return domains[0].name if domains else EXAMPLE_DOMAIN
+
+
+def _curl(path: str, *arguments: str) -> str:
+    return " \\\n  ".join([f"curl {settings.PUBLIC_URL}/v1{path}", *arguments])

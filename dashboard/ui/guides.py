@@ -1,0 +1,29 @@
+"""Guides: the page of the documentation that each page of the dashboard links to."""
+
+from django.http import HttpRequest
+
+from dashboard.documentation.pages import URL
+
+# URL name of a page, without the action of a section's page → page of the documentation.
+GUIDES = {
+    "index": "",
+    "usage": "specification#plans-and-quota",
+    "security": "security",
+    "emails_email": "specification#sending-an-email",
+    "inbox_caughtmail": "specification#delivery",
+    "templates_app_template": "specification#templates",
+    "domains_domain": "domains",
+    "webhooks_webhook": "webhooks",
+    "webhooks_webhookdelivery": "webhooks#retries",
+    "suppressions_suppression": "specification#suppressions",
+    "workspaces_apikey": "specification#authentication",
+    "workspaces_membership": "specification#dashboard",
+    "workspaces_auditentry": "specification#dashboard",
+}
+
+
+def guide_url(request: HttpRequest) -> str:
+    """Return the URL of the requested page's guide; empty for a page without one."""
+    name = (request.resolver_match and request.resolver_match.url_name) or ""
+    page = GUIDES.get(name, GUIDES.get(name.rpartition("_")[0]))
+    return "" if page is None else f"{URL}{page}"

@@ -1,0 +1,130 @@
+import re
+
+import pytest
+
+from dashboard.ui.guides import GUIDES
+from emails.models import Email, Entrance
+from tests.conftest import make_domain, make_key
+from tests.dashboard.conftest import make_email, signed_in
+from tests.dashboard.test_scoping import ROUTES
+
+
+def onboarding(client):
+    return client.get("/dashboard/").context["onboarding"]
+
+
+def done(client) -> list[str]:
+    return [step.name for step in onboarding(client).steps if step.is_done]
+
+
+class TestSteps:
+    def test_their_state_is_read_from_the_data(self, owner, alice, settings):
+        settings.DELIVERY_TRANSPORT = "smtp"
+        assert done(owner) == []
+
+        make_key(alice.workspace)
+        assert done(owner) == ["key"]
+        domain = make_domain(alice.workspace, "alice.example")
+        assert done(owner) == ["key", "domain"]
+        domain.status = "verified"
+        domain.save()
+        assert (done(owner), onboarding(owner).current.name) == (["key", "domain", "dns"], "curl")
+        make_email(alice.workspace)
+        assert onboarding(owner).current is None
+
+    def test_a_revoked_key_is_not_a_key(self, owner, alice):
+        make_key(alice.workspace)
+        alice.workspace.api_keys.update(revoked_at="2026-11-01T00:00:00Z")
+
+        assert "key" not in done(owner)
+
+    def test_nothing_needs_dns_while_emails_stay_in_the_inbox(self, owner):
+        assert "dns" in done(owner)
+        assert "Not needed here" in owner.get("/dashboard/").content.decode()
+
+    def test_the_domain_that_can_send_is_in_the_command(self, owner, alice):
+        make_domain(alice.workspace, "first.example")
+        second = make_domain(alice.workspace, "second.example")
+        assert "@first.example" in owner.get("/dashboard/").context["curl"]
+
+        second.status = "verified"
+        second.save()
+
+        assert "@second.example" in owner.get("/dashboard/").context["curl"]
+
+
+class TestTestEmail:
+    def test_is_sent_to_the_signed_in_user(self, owner, alice):
+        make_domain(alice.workspace, "alice.example")
+
+        response = owner.post("/dashboard/test-email/")
+
+        email = Email.objects.get()
+        assert response.url == f"/dashboard/emails/{email.id}/"
+        assert (email.sender, email.to) == ("Postrider <test@alice.example>", [alice.owner.email])
+        assert (email.workspace, email.entrance, email.tags) == (alice.workspace, Entrance.DASHBOARD, ["test"])
+        assert "the workspace alice with the domain alice.example" in email.content.html
+
+    def test_needs_a_domain(self, owner):
+        response = owner.post("/dashboard/test-email/", follow=True)
+
+        assert "is not registered in this workspace" in response.content.decode()
+        assert not Email.objects.exists()
+
+    def test_needs_a_verified_domain_if_the_policy_requires_one(self, owner, alice, settings):
+        settings.SENDING_DOMAIN_POLICY = "verified"
+        make_domain(alice.workspace, "alice.example")
+
+        assert "is not verified" in owner.post("/dashboard/test-email/", follow=True).content.decode()
+        assert not Email.objects.exists()
+
+    @pytest.mark.parametrize("change", [{"suspended_at": "2026-11-01T00:00:00Z"}, {"is_proven": False}])
+    def test_is_refused_for_a_workspace_that_cannot_send(self, owner, alice, change):
+        make_domain(alice.workspace, "alice.example")
+        type(alice.workspace).objects.update(**change)
+
+        assert owner.post("/dashboard/test-email/").url == "/dashboard/"
+        assert not Email.objects.exists()
+
+    def test_is_refused_to_an_address_that_cannot_receive_email(self, alice):
+        make_domain(alice.workspace, "alice.example")
+        alice.owner.email = "root@localhost"
+        alice.owner.save()
+
+        assert (
+            "not an email address"
+            in signed_in(alice.owner).post("/dashboard/test-email/", follow=True).content.decode()
+        )
+
+    def test_following_a_link_sends_nothing(self, owner, alice):
+        make_domain(alice.workspace, "alice.example")
+
+        assert owner.get("/dashboard/test-email/").status_code == 405
+        assert not Email.objects.exists()
+
+
+@pytest.mark.parametrize("page", sorted(set(GUIDES.values())))
+def test_every_guide_is_served(client, page):
+    name, _, anchor = page.partition("#")
+
+    response = client.get(f"/docs/{name}")
+
+    assert response.status_code == 200
+    assert not anchor or f'id="{anchor}"' in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ROUTES if name.endswith("_changelist") or name in {"index", "usage"}]
+)
+def test_every_section_links_to_its_guide_and_lists_the_shortcuts(owner, name):
+    page = owner.get(ROUTES[name]).content.decode()
+
+    assert re.search(r'<a class="pr-toggle" href="/docs/[^"]*" title="Guide">', page)
+    letters = re.findall(r'data-key="(.)"', page)
+    assert len(set(letters)) == len(letters) > 10
+
+
+def test_a_member_has_no_shortcut_to_the_audit_log(alice):
+    alice.workspace.memberships.update(role="member")
+
+    assert 'data-key="a"' not in signed_in(alice.owner).get("/dashboard/").content.decode()
