@@ -167,7 +167,7 @@ class WebhookDelivery(models.Model):
     is_test = models.BooleanField(default=False)
     status = models.CharField(max_length=16, choices=WebhookDeliveryStatus.choices)
     attempt_count = models.PositiveIntegerField(default=0)
-    # The last 20 attempts, in the API's format.
+    # The last 20 attempts, in the API's format, with the request's headers for the dashboard (docs/decisions/0136).
     attempts = models.JSONField(default=list)
     status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last response")
     error = models.CharField(max_length=32, blank=True, default="", help_text="of the last attempt")

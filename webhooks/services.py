@@ -38,6 +38,21 @@ VALUES (%(delivery)s, %(webhook)s, {Stage.READY}, now(), now() + %(window)s, 0, 
     WHERE webhooks_pending.stage = {Stage.WAITING}
 """  # noqa: S608 - constants
 
+REPLAY_AT_ONCE = 1_000
+# A delivery that is being replayed already has a queue entry.
+REPLAY_FAILED = f"""
+WITH failed AS (
+    SELECT id, webhook_id FROM webhooks_webhookdelivery WHERE webhook_id = %(webhook)s AND status = 'exhausted'
+     ORDER BY created_at, id LIMIT %(limit)s
+), entry AS (
+    INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
+    SELECT id, webhook_id, {Stage.READY}, now(), now() + %(window)s, 0, 0, true FROM failed ORDER BY id
+        ON CONFLICT DO NOTHING
+    RETURNING delivery_id
+)
+UPDATE webhooks_webhookdelivery d SET status = 'pending' FROM entry WHERE d.id = entry.delivery_id RETURNING d.id
+"""  # noqa: S608 - constants
+
 
 def create_webhook(
     workspace: Workspace,
@@ -138,6 +153,15 @@ def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
     WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDeliveryStatus.PENDING)
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery.id)
+
+
+@transaction.atomic
+def replay_failed(webhook: Webhook) -> int:
+    """Post the exhausted deliveries of an endpoint again, oldest first, at most REPLAY_AT_ONCE; return their number."""
+    values = {"webhook": to_uuid(webhook.id, prefix="wh_"), "window": WINDOW, "limit": REPLAY_AT_ONCE}
+    replayed = len(run(REPLAY_FAILED, values))
+    transaction.on_commit(lambda: wakeup.notify("webhooks"))
+    return replayed
 
 
 def _not_found() -> NotFound:

@@ -3,21 +3,26 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dashboard.ui.confirm import try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
-from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
+from emails.models import Email
 from lib.datetimes import parse_datetime
 from lib.worker.stages import Stage
 from webhooks.models import PendingDelivery, WebhookDelivery
+from webhooks.sending.post import HEADERS
 from webhooks.services import replay_delivery
 
 
@@ -51,6 +56,7 @@ class DeliverySection(ScopedAdmin):
             webhook=delivery.webhook,
             body=_format_json(delivery.event.body),
             attempts=[_describe_attempt(attempt) for attempt in reversed(delivery.attempts)],
+            email_id=_find_email(request, delivery),
             next_at=pending.due_at if pending else None,
             tone=DELIVERY_TONES[delivery.status],
             replay_url=self.url("replay", delivery.id),
@@ -63,11 +69,34 @@ class DeliverySection(ScopedAdmin):
         return redirect(self.url("change", delivery.id))
 
 
+def retry_progress(delivery: WebhookDelivery) -> str:
+    """Return the progress of a delivery that waits for its next attempt; empty for any other."""
+    pending: PendingDelivery | None = getattr(delivery, "pending", None)
+    if pending is None or not pending.attempts or delivery.next_attempt_at is None:
+        return ""
+    next_at = date_format(timezone.localtime(delivery.next_attempt_at), "H:i")
+    values = {"made": pending.attempts, "all": len(settings.WEBHOOK_RETRY_SECONDS) + 1, "next": next_at}
+    return _("Retrying, %(made)s of %(all)s, next %(next)s") % values
+
+
 def _describe_attempt(attempt: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored attempt with its time parsed and its error as a message."""
-    error = attempt.get("error")
-    attempted_at = parse_datetime(str(attempt.get("at", "")))
-    return {**attempt, "attempted_at": attempted_at, "error_message": str(WEBHOOK_ERRORS.get(str(error), error or ""))}
+    """Return a stored attempt with its time parsed, its error as a message and the headers of its request."""
+    error, headers = attempt.get("error"), attempt.get("headers")
+    return {
+        **attempt,
+        "attempted_at": parse_datetime(str(attempt.get("at", ""))),
+        "error_message": str(WEBHOOK_ERRORS.get(str(error), error or "")),
+        "headers": "\n".join(f"{name}: {value}" for name, value in {**HEADERS, **headers}.items()) if headers else "",
+    }
+
+
+def _find_email(request: HttpRequest, delivery: WebhookDelivery) -> str | None:
+    """Return the id of the event's email in the workspace; None for a test, and if retention has deleted it."""
+    emails = rows_in_workspace(current_workspace(request), Email.objects.values_list("id", flat=True))
+    try:
+        return str(emails.get(id=json.loads(delivery.event.body)["data"]["emailId"]))
+    except (Email.DoesNotExist, ValueError, KeyError, TypeError):
+        return None
 
 
 def _format_json(body: str) -> str:

@@ -8,9 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from dashboard.documentation.samples import read_samples
+from dashboard.pages.deliveries import retry_progress
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
@@ -18,9 +20,18 @@ from dashboard.ui.labels import DELIVERY_TONES
 from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.scoping import ScopedAdmin
 from webhooks.event_types import EVENT_TYPES
+from webhooks.health import read_health
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
-from webhooks.services import create_webhook, delete_webhook, rotate_secret, send_test, update_webhook
+from webhooks.services import (
+    REPLAY_AT_ONCE,
+    create_webhook,
+    delete_webhook,
+    replay_failed,
+    rotate_secret,
+    send_test,
+    update_webhook,
+)
 
 EVENT_LABELS = {
     "sent": gettext_lazy("Sent: accepted by the receiving server"),
@@ -80,6 +91,7 @@ class WebhookSection(ScopedAdmin):
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/edit/", "edit", self.edit_view),
             self.post_route("<str:object_id>/test/", "test", self.test_view),
+            self.route("<str:object_id>/replay/", "replay_failed", self.replay_failed_view),
             self.post_route("<str:object_id>/enable/", "enable", self.enable_view),
             self.route("<str:object_id>/disable/", "disable", self.disable_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
@@ -109,11 +121,13 @@ class WebhookSection(ScopedAdmin):
             title=webhook.url,
             webhook=webhook,
             listing=_deliveries(request, webhook),
+            health=read_health(webhook),
             statuses=WebhookDeliveryStatus.values,
             status_filter=request.GET.get("status", ""),
             tones=DELIVERY_TONES,
             urls={
-                name: self.url(name, webhook.id) for name in ("edit", "test", "enable", "disable", "rotate", "delete")
+                name: self.url(name, webhook.id)
+                for name in ("edit", "test", "replay_failed", "enable", "disable", "rotate", "delete")
             },
         )
 
@@ -133,6 +147,19 @@ class WebhookSection(ScopedAdmin):
         webhook = self.find(request, object_id)
         if try_action(request, lambda: send_test(webhook)):
             messages.success(request, _("Test event queued. Its delivery is at the top of the list."))
+        return redirect(self.url("change", webhook.id))
+
+    def replay_failed_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        webhook = self.find(request, object_id)
+        if request.method != "POST":
+            lead = _("Every event whose attempts have all failed will be sent again, the oldest %(count)s first.")
+            confirmation = Confirmation(
+                lead % {"count": REPLAY_AT_ONCE}, _("Resend"), self.url("change", webhook.id), about=webhook.url
+            )
+            return self.confirm(request, _("Resend failed events"), confirmation)
+        count = replay_failed(webhook)
+        text = ngettext("%(count)s event will be sent again.", "%(count)s events will be sent again.", count)
+        messages.success(request, text % {"count": count})
         return redirect(self.url("change", webhook.id))
 
     def enable_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -183,11 +210,21 @@ class WebhookSection(ScopedAdmin):
     def _secret_page(self, request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
         # The secret appears in this response only: never in a session, message or log.
         next_url = self.url("change", webhook.id)
-        return self.page(request, "dashboard/webhooks/secret.html", title=webhook.url, secret=secret, next_url=next_url)
+        return self.page(
+            request,
+            "dashboard/webhooks/secret.html",
+            title=webhook.url,
+            secret=secret,
+            next_url=next_url,
+            samples=read_samples("webhooks", section="Verify signatures"),
+        )
 
 
 def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:
     """Return a page of the webhook's deliveries, without the responses, which may have 4 kB per attempt."""
     rows = WebhookDelivery.objects.filter(webhook=webhook).select_related("pending").defer("attempts")
     status = request.GET.get("status", "")
-    return list_page(request, rows.filter(status=status) if status in WebhookDeliveryStatus.values else rows)
+    listing = list_page(request, rows.filter(status=status) if status in WebhookDeliveryStatus.values else rows)
+    for delivery in listing.rows:
+        delivery.progress = retry_progress(delivery)
+    return listing

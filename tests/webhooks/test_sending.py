@@ -59,6 +59,8 @@ def test_an_event_is_posted_once_and_its_success_recorded(alice, endpoint, recei
     (attempt,) = delivery.attempts
     assert (attempt["statusCode"], attempt["error"], attempt["answer"]) == (200, None, "ok")
     assert attempt["durationMs"] >= 0
+    assert attempt["headers"] == {name: request.header(name) for name in attempt["headers"]}
+    assert {"webhook-id", "webhook-timestamp", "webhook-signature", "x-service-signature"} == set(attempt["headers"])
     assert not PendingDelivery.objects.exists()
 
 

@@ -5,7 +5,7 @@ finds another fence on its rows and changes nothing.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -45,8 +45,9 @@ UPDATE webhooks_webhookdelivery d
        attempts = {ATTEMPT_LOG} || jsonb_build_object(
            'at', to_char((now() - make_interval(secs => v.seconds)) AT TIME ZONE 'UTC', '{WIRE_TIME}'),
            'durationMs', round(v.seconds * 1000), 'statusCode', v.status_code, 'error', nullif(v.error, ''),
-           'answer', v.answer)
-  FROM json_to_recordset(%s) AS v (id uuid, status text, status_code smallint, error text, seconds float, answer text)
+           'answer', v.answer, 'headers', v.headers)
+  FROM json_to_recordset(%s) AS v (id uuid, status text, status_code smallint, error text, seconds float, answer text,
+                                   headers json)
  WHERE d.id = v.id
 """  # noqa: S608 - constants
 # Only endpoints whose health changes are updated, so that a busy endpoint is not a hot row.
@@ -71,8 +72,11 @@ RETURNING w.id, w.active AND w.failing_since < now() - %(patience)s
 
 @dataclass(frozen=True)
 class AttemptResult:
+    """An attempt to record. headers: those of the request that differ between attempts; None if none was made."""
+
     claim: WebhookClaim
     attempt: PostAttempt
+    headers: Mapping[str, str] | None = None
 
     @property
     def is_success(self) -> bool:
@@ -127,6 +131,7 @@ def _row(result: AttemptResult, waiting: set[UUID]) -> dict[str, Any]:
         "error": attempt.error,
         "seconds": attempt.seconds,
         "answer": attempt.answer,
+        "headers": result.headers,
     }
 
 

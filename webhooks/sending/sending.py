@@ -90,9 +90,10 @@ class WebhookQueueWork:
         if not job.keys:
             return AttemptResult(job.claim, internal_failure("secret_unreadable"))
         failpoint("webhooks.before_post")
-        attempt = await self._poster.post(job.url, body=job.body, headers=job.headers())
+        headers = job.headers()
+        attempt = await self._poster.post(job.url, body=job.body, headers=headers)
         failpoint("webhooks.after_post")
-        return AttemptResult(job.claim, attempt)
+        return AttemptResult(job.claim, attempt, headers)
 
     def crash_result(self, job: PostJob, error: BaseException) -> AttemptResult:
         return AttemptResult(job.claim, internal_failure("internal_error"))

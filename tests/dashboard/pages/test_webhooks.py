@@ -1,8 +1,13 @@
+import html
+import json
+from datetime import UTC, datetime
+
 import pytest
 
-from tests.dashboard.conftest import signed_in
-from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
-from webhooks.services import create_webhook, send_test, update_webhook
+from lib.worker.stages import Stage
+from tests.dashboard.conftest import make_email, signed_in
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent, WebhookSecret
+from webhooks.services import create_webhook, replay_failed, send_test, update_webhook
 
 
 @pytest.fixture(autouse=True)
@@ -150,3 +155,100 @@ def test_a_delivery_of_another_workspace_is_not_replayed(webhook, bob):
 
     delivery.refresh_from_db()
     assert delivery.status == "exhausted"
+
+
+def exhaust(*deliveries: WebhookDelivery) -> None:
+    """Record a last failed attempt that took 120 ms."""
+    ids = [delivery.id for delivery in deliveries]
+    PendingDelivery.objects.filter(delivery__in=ids).delete()
+    attempt = {"at": "2026-11-21T06:20:00.000Z", "durationMs": 120, "statusCode": 503, "error": "status"}
+    WebhookDelivery.objects.filter(id__in=ids).update(
+        status="exhausted", error="status", attempt_count=9, attempts=[attempt]
+    )
+
+
+def test_a_failing_webhook_is_shown_as_failing_since(owner, webhook):
+    Webhook.objects.update(failing_since=datetime(2026, 11, 3, 10, 0, tzinfo=UTC))
+
+    for path in ("/dashboard/webhooks/", f"/dashboard/webhooks/{webhook.id}/"):
+        assert "failing since 3 Nov, 10:00" in owner.get(path).content.decode()
+
+
+def test_the_progress_of_retries_is_shown(owner, webhook):
+    delivery = send_test(webhook)
+    due_at = datetime(2026, 11, 22, 10, 51, tzinfo=UTC)
+    PendingDelivery.objects.update(attempts=4, stage=Stage.WAITING, due_at=due_at)
+    assert "Retrying, 4 of 9, next 10:51" in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+
+    PendingDelivery.objects.update(stage=Stage.LEASED)
+    page = owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+
+    assert "Retrying" not in page
+    assert delivery.id in page
+
+
+def test_the_health_of_the_newest_deliveries_is_shown(owner, webhook):
+    assert "Newest deliveries" not in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+    good, bad, _ = (send_test(webhook) for _ in range(3))
+    exhaust(good, bad)
+    WebhookDelivery.objects.filter(id=good.id).update(status="succeeded", error="")
+
+    page = owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+
+    assert "Newest deliveries (2): 50.0 % succeeded" in page
+    assert "median 120 ms, 95th percentile 120 ms" in page
+
+
+def test_all_failed_events_are_sent_again(owner, webhook, alice):
+    other, _ = create_webhook(alice.workspace, url="https://other.example/", events=["sent"])
+    failed, discarded, elsewhere = send_test(webhook), send_test(webhook), send_test(other)
+    exhaust(failed, elsewhere)
+    PendingDelivery.objects.filter(delivery=discarded).delete()
+    WebhookDelivery.objects.filter(id=discarded.id).update(status="discarded")
+    path = f"/dashboard/webhooks/{webhook.id}/replay/"
+    assert path in owner.get(f"/dashboard/webhooks/{webhook.id}/?status=exhausted").content.decode()
+    assert "will be sent again" in owner.get(path).content.decode()
+    assert not PendingDelivery.objects.exists()
+
+    page = owner.post(path, follow=True).content.decode()
+
+    assert "1 event will be sent again." in page
+    statuses = dict(WebhookDelivery.objects.values_list("id", "status"))
+    assert statuses == {failed.id: "pending", discarded.id: "discarded", elsewhere.id: "exhausted"}
+    entry = PendingDelivery.objects.get()
+    assert (entry.delivery_id, entry.stage, entry.attempts) == (failed.id, Stage.READY, 0)
+    assert "0 events will be sent again." in owner.post(path, follow=True).content.decode()
+
+
+def test_the_oldest_failed_events_are_sent_again_first(webhook, monkeypatch):
+    monkeypatch.setattr("webhooks.services.REPLAY_AT_ONCE", 2)
+    deliveries = [send_test(webhook) for _ in range(3)]
+    exhaust(*deliveries)
+    for minutes, delivery in enumerate(deliveries):
+        at = datetime(2026, 11, 22, 10, minutes, tzinfo=UTC)
+        WebhookDelivery.objects.filter(id=delivery.id).update(created_at=at)
+
+    assert [replay_failed(webhook), replay_failed(webhook), replay_failed(webhook)] == [2, 1, 0]
+    assert PendingDelivery.objects.filter(delivery=deliveries[2]).exists()
+
+
+def test_a_delivery_links_to_its_email(owner, webhook, alice, bob):
+    mine, foreign = make_email(alice.workspace), make_email(bob.workspace)
+    delivery = send_test(webhook)
+    page = f"/dashboard/deliveries/{delivery.id}/"
+    assert owner.get(page).context["email_id"] is None
+
+    for email, shown in ((mine, mine.id), (foreign, None)):
+        WebhookEvent.objects.update(body=json.dumps({"data": {"emailId": email.id}}))
+        assert owner.get(page).context["email_id"] == shown
+    for body in ("not JSON", "[]", '{"data": {"emailId": 1}}', '{"data": {"emailId": "nothing-like-an-id"}}'):
+        WebhookEvent.objects.update(body=body)
+        assert owner.get(page).context["email_id"] is None
+
+
+def test_the_verification_code_is_beside_the_secret(owner):
+    page = add(owner)
+
+    assert [one.language for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
+    for text in ("def is_genuine(body: bytes", "timingSafeEqual", "hash_hmac", "hmac.New", "OpenSSL::HMAC"):
+        assert text in html.unescape(page.content.decode())
