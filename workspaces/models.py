@@ -233,6 +233,8 @@ class ApiKey(models.Model):
     secret_hash = models.CharField(max_length=100, editable=False)
     last_four = models.CharField(max_length=4, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Empty for a key that no member created.
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

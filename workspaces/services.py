@@ -33,15 +33,23 @@ def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = Tru
 
 @transaction.atomic
 def issue_api_key(
-    workspace: Workspace, *, name: str, scope: str, expires_at: datetime | None = None
+    workspace: Workspace,
+    *,
+    name: str,
+    scope: str,
+    expires_at: datetime | None = None,
+    created_by: User | None = None,
 ) -> tuple[ApiKey, KeySecret]:
-    """Create an API key; return it with its secret, which is not stored. Raises PlanLimitReached at 100 keys."""
+    """Create an API key; return it with its secret, which is not stored. Raises PlanLimitReached at 100 keys.
+
+    created_by: a member of the workspace, shown to the others.
+    """
     Workspace.objects.select_for_update().get(id=workspace.id)
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
             f"A workspace can have at most {MAX_KEYS} API keys. Revoke one first.", resource="apiKeys", limit=MAX_KEYS
         )
-    key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at)
+    key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at, created_by=created_by)
     secret = new_secret(key.id)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)

@@ -1,5 +1,6 @@
 """API keys: create, show once, revoke."""
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -14,13 +15,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from dashboard.pages.onboarding import sending_domain_name
 from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.key_samples import key_samples
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached
-from workspaces.models import ApiKey, Workspace
+from workspaces.models import ApiKey, User, Workspace
 from workspaces.services import issue_api_key, revoke_api_key
+
+CUSTOM = "custom"
 
 
 class KeyForm(forms.Form):
@@ -41,23 +46,39 @@ class KeyForm(forms.Form):
         ],
         widget=UnfoldAdminSelectWidget,
     )
-    expires_at = forms.DateTimeField(
+    lifetime = forms.ChoiceField(
         label=gettext_lazy("Expires"),
         required=False,
+        choices=[
+            ("", gettext_lazy("Never")),
+            ("30", gettext_lazy("In 30 days")),
+            ("90", gettext_lazy("In 90 days")),
+            ("365", gettext_lazy("In a year")),
+            (CUSTOM, gettext_lazy("At a time of your choice")),
+        ],
+        widget=UnfoldAdminSelectWidget,
+    )
+    expires_at = forms.DateTimeField(
+        label=gettext_lazy("Time"),
+        required=False,
         widget=UnfoldAdminTextInputWidget({"type": "datetime-local"}),
-        help_text=gettext_lazy("In UTC. Leave empty for a key that does not expire."),
+        help_text=gettext_lazy("In UTC."),
     )
 
     def clean_expires_at(self) -> Any:
+        lifetime = self.cleaned_data.get("lifetime")
+        if lifetime != CUSTOM:
+            return timezone.now() + timedelta(days=int(lifetime)) if lifetime else None
         expires_at = self.cleaned_data["expires_at"]
-        if expires_at and expires_at <= timezone.now():
+        if not expires_at or expires_at <= timezone.now():
             raise forms.ValidationError(_("Choose a time in the future."))
         return expires_at
 
-    def issue(self, workspace: Workspace) -> tuple[ApiKey, KeySecret] | None:
+    def issue(self, workspace: Workspace, *, by: User) -> tuple[ApiKey, KeySecret] | None:
         """Return the new key; None, with a form error, if the limit is reached."""
+        values = {name: self.cleaned_data[name] for name in ("name", "scope", "expires_at")}
         try:
-            return issue_api_key(workspace, **self.cleaned_data)
+            return issue_api_key(workspace, created_by=by, **values)
         except PlanLimitReached as problem:
             self.add_error(None, problem.detail)
             return None
@@ -74,7 +95,7 @@ class KeySection(ScopedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))
-        return keys
+        return keys.select_related("created_by")
 
     def routes(self) -> list[URLPattern]:
         return [
@@ -84,14 +105,24 @@ class KeySection(ScopedAdmin):
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         form = KeyForm(request.POST or None)
-        issued = form.issue(current_workspace(request)) if form.is_valid() else None
+        workspace = current_workspace(request)
+        assert isinstance(request.user, User)
+        issued = form.issue(workspace, by=request.user) if form.is_valid() else None
         if issued is None:
             return self.page(request, "dashboard/keys/new.html", title=_("Create API key"), form=form)
         key, secret = issued
         self.log_addition(request, key, "Issued.")
         # The secret appears in this response only: never in a session, message or log.
-        smtp = smtp_settings() if key.scope != ApiKey.Scope.READ_ONLY else None
-        return self.page(request, "dashboard/keys/created.html", title=key.name, key=key, secret=secret.text, smtp=smtp)
+        may_send = key.scope != ApiKey.Scope.READ_ONLY
+        return self.page(
+            request,
+            "dashboard/keys/created.html",
+            title=key.name,
+            key=key,
+            secret=secret.text,
+            samples=key_samples(secret.text, domain=sending_domain_name(workspace), may_send=may_send),
+            smtp=smtp_settings() if may_send else None,
+        )
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)

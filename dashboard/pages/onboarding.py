@@ -66,6 +66,11 @@ def sending_domains(workspace: Workspace) -> list[Domain]:
     return sorted(domains, key=lambda domain: domain.status not in SENDING_STATUSES)
 
 
+def sending_domain_name(workspace: Workspace) -> str:
+    """Return the name of the first domain of sending_domains, or that of an example."""
+    return _first_name(sending_domains(workspace))
+
+
 def example_curl(domains: Sequence[Domain]) -> str:
     """Return a shell command that sends an email."""
     body = {
@@ -94,7 +99,7 @@ def _send_test(workspace: Workspace, *, to: str) -> str:
     """Return the id of the accepted email. Raises the errors of send_email, and InvalidAddress."""
     refuse_suspended(workspace)
     refuse_unconfirmed(workspace)
-    name = _first_name(sending_domains(workspace))
+    name = sending_domain_name(workspace)
     draft = Draft(
         sender=Address("Postrider", f"test@{name}"),
         to=(parse_recipient(to),),

@@ -11,7 +11,7 @@ from workspaces.api import authentication
 from workspaces.models import ApiKey
 
 KEY = re.compile(r"pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}")
-FORM = {"name": "Shop", "scope": "sending_access", "expires_at": ""}
+FORM = {"name": "Shop", "scope": "sending_access", "lifetime": "", "expires_at": ""}
 
 
 def create(owner, **fields: str):
@@ -46,9 +46,50 @@ def test_is_stored_nowhere(owner):
 def test_may_expire(owner):
     expires_at = datetime.now(UTC) + timedelta(days=30)
 
-    create(owner, expires_at=expires_at.strftime("%Y-%m-%dT%H:%M"))
+    create(owner, lifetime="custom", expires_at=expires_at.strftime("%Y-%m-%dT%H:%M"))
 
     assert ApiKey.objects.get().expires_at == expires_at.replace(second=0, microsecond=0)
+
+
+def test_expires_after_a_chosen_number_of_days(owner):
+    before = datetime.now(UTC)
+
+    create(owner, lifetime="90")
+
+    assert before <= ApiKey.objects.get().expires_at - timedelta(days=90) <= datetime.now(UTC)
+
+
+def test_a_time_without_its_choice_is_ignored(owner):
+    create(owner, expires_at="2030-01-01T00:00")
+
+    assert ApiKey.objects.get().expires_at is None
+
+
+def test_its_creator_is_shown(owner, alice):
+    create(owner)
+    make_key(alice.workspace)
+
+    assert owner.get("/dashboard/keys/").content.decode().count(f"<bdi>{alice.owner.email}</bdi>") == 1
+    assert dict(ApiKey.objects.values_list("name", "created_by")) == {"Shop": alice.owner.pk, "test": None}
+
+
+def test_a_key_outlives_the_account_of_its_creator(owner, alice):
+    create(owner)
+
+    alice.owner.delete()
+
+    assert ApiKey.objects.get().created_by is None
+
+
+def test_a_key_that_only_reads_has_a_sample_that_reads(owner):
+    samples = create(owner, scope="read_only").context["samples"]
+
+    assert [one.language for one in samples] == ["curl"]
+    assert (
+        "/v1/emails \
+"
+        in samples[0].code
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,8 +98,10 @@ def test_may_expire(owner):
         {"name": ""},
         {"name": "x" * 101},
         {"scope": "everything"},
-        {"expires_at": "2020-01-01T00:00"},
-        {"expires_at": "soon"},
+        {"lifetime": "custom", "expires_at": "2020-01-01T00:00"},
+        {"lifetime": "custom", "expires_at": ""},
+        {"lifetime": "custom", "expires_at": "soon"},
+        {"lifetime": "31"},
     ],
 )
 def test_refuses_invalid_values(owner, fields):
