@@ -8,28 +8,32 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_addresses
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
-from dashboard.ui.listing import list_page
+from dashboard.ui.listing import PER_PAGE, list_page
 from dashboard.ui.scoping import ScopedAdmin
 from emails.api.export import safe_cell
 from lib.datetimes import format_datetime
+from lib.ids import InvalidId
 from suppressions.filters import MAX_SEARCH_LENGTH
 from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.serializers import MAX_ADDRESSES, SuppressionInput
-from suppressions.services import delete_suppression, suppress_addresses
+from suppressions.services import delete_suppression, delete_suppressions, suppress_addresses
 from workspaces.models import Workspace
 
 SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
+REMOVAL = gettext_lazy(
+    "Emails to a removed address will be sent again. Remove it only if the recipient wants your emails."
+)
 EXPORT_ROWS = 100_000
 PAGE_ROWS = 1_000
 
@@ -80,6 +84,7 @@ class SuppressionSection(ScopedAdmin):
             self.route("add/", "add", self.add_view),
             self.route("import/", "import", self.import_view),
             self.route("export/", "export", self.export_view),
+            self.post_route("remove/", "remove", self.remove_selected_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
@@ -94,7 +99,8 @@ class SuppressionSection(ScopedAdmin):
             reasons=Suppression.Reason.values,
             query={"reason": reason, "search": search},
             tones=SUPPRESSION_TONES,
-            urls={name: self.url(name) for name in ("add", "import", "export")},
+            urls={name: self.url(name) for name in ("add", "import", "export", "remove")},
+            emails_url=reverse("dashboard:emails_email_changelist"),
         )
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
@@ -123,14 +129,32 @@ class SuppressionSection(ScopedAdmin):
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suppression = self.find(request, object_id)
         if request.method != "POST":
-            lead = _("Emails to this address will be sent again. Remove it only if the recipient wants your emails.")
-            confirmation = Confirmation(
-                lead, _("Remove"), self.list_url, suppression.email, _("Cancel"), is_danger=True
-            )
+            confirmation = Confirmation(REMOVAL, _("Remove"), self.list_url, suppression.email, is_danger=True)
             return self.confirm(request, _("Remove suppression"), confirmation)
         if try_action(request, lambda: delete_suppression(suppression)):
             messages.success(request, _("%(address)s was removed.") % {"address": suppression.email})
         return redirect(self.list_url)
+
+    def remove_selected_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask for a confirmation that posts the same selection again, then remove the selected addresses."""
+        selected = self._selected(request)
+        if "confirmed" not in request.POST and selected:
+            about = ", ".join(selected.values())
+            confirmation = Confirmation(REMOVAL, _("Remove"), self.list_url, about, is_danger=True)
+            hidden = [("confirmed", "1"), *(("selected", suppression_id) for suppression_id in selected)]
+            return self.confirm(request, _("Remove suppressions"), confirmation, hidden=hidden)
+        delete_suppressions(current_workspace(request), addresses=list(selected.values()))
+        text = ngettext("%(count)s address was removed.", "%(count)s addresses were removed.", len(selected))
+        messages.success(request, text % {"count": len(selected)})
+        return redirect(self.list_url)
+
+    def _selected(self, request: HttpRequest) -> dict[str, str]:
+        """Return the selected addresses of the workspace by id, at most PER_PAGE. Raises Http404 for an invalid id."""
+        ids = request.POST.getlist("selected")[:PER_PAGE]
+        try:
+            return dict(self.get_queryset(request).filter(id__in=ids).values_list("id", "email"))
+        except InvalidId as error:
+            raise Http404 from error
 
     def _suppress(self, request: HttpRequest, addresses: tuple[str, ...]) -> None:
         new = suppress_all(current_workspace(request), addresses)

@@ -91,7 +91,7 @@ class WebhookSection(ScopedAdmin):
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/edit/", "edit", self.edit_view),
             self.post_route("<str:object_id>/test/", "test", self.test_view),
-            self.route("<str:object_id>/replay/", "replay_failed", self.replay_failed_view),
+            self.route("<str:object_id>/resend/", "resend", self.resend_failed_view),
             self.post_route("<str:object_id>/enable/", "enable", self.enable_view),
             self.route("<str:object_id>/disable/", "disable", self.disable_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
@@ -127,7 +127,7 @@ class WebhookSection(ScopedAdmin):
             tones=DELIVERY_TONES,
             urls={
                 name: self.url(name, webhook.id)
-                for name in ("edit", "test", "replay_failed", "enable", "disable", "rotate", "delete")
+                for name in ("edit", "test", "resend", "enable", "disable", "rotate", "delete")
             },
         )
 
@@ -149,7 +149,7 @@ class WebhookSection(ScopedAdmin):
             messages.success(request, _("Test event queued. Its delivery is at the top of the list."))
         return redirect(self.url("change", webhook.id))
 
-    def replay_failed_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def resend_failed_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
         if request.method != "POST":
             lead = _("Every event whose attempts have all failed will be sent again, the oldest %(count)s first.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.functional import Promise
 
 from api.errors import Problem
 
@@ -14,7 +15,7 @@ from api.errors import Problem
 class Confirmation:
     """A confirmation page. lead: the explanation; about: the object's name in bold before it; label: the button."""
 
-    lead: str
+    lead: str | Promise
     label: str
     back_url: str
     about: str = ""

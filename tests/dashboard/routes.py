@@ -25,6 +25,8 @@ POST_ONLY = {
     "domains_domain_verify",
     "logout",
     "resend_confirmation",
+    "send_test_email",
+    "suppressions_suppression_remove",
     "switch_workspace",
     "templates_app_template_check",
     "templates_app_template_preview",

@@ -6,7 +6,7 @@ from dashboard.ui.guides import GUIDES
 from emails.models import Email, Entrance
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_email, signed_in
-from tests.dashboard.test_scoping import ROUTES
+from tests.dashboard.routes import ROUTES
 
 
 def onboarding(client):

@@ -1,5 +1,7 @@
 import csv
+import html
 import io
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -7,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from dashboard.pages import suppression_files
 from suppressions.models import Suppression
 from suppressions.services import suppress_address, suppress_addresses
+from tests.dashboard.conftest import make_email
 
 LIST = "/dashboard/suppressions/"
 
@@ -143,3 +146,63 @@ def test_an_export_reads_all_pages(owner, alice, monkeypatch):
     suppress_addresses(alice.workspace, addresses=[f"a{number}@example.com" for number in range(5)], reason="manual")
 
     assert len(b"".join(owner.get(f"{LIST}export/")).splitlines()) == 6
+
+
+class TestRemovingSelected:
+    PATH = f"{LIST}remove/"
+
+    @pytest.fixture
+    def suppressed(self, alice) -> list[str]:
+        addresses = [f"{name}@example.com" for name in ("ada", "bo", "cy")]
+        return [row.id for row, _ in suppress_addresses(alice.workspace, addresses=addresses, reason="bounce")]
+
+    def test_asks_first(self, owner, suppressed):
+        page = owner.post(self.PATH, {"selected": suppressed[:2]}).content.decode()
+
+        assert "Emails to a removed address will be sent again" in page
+        assert page.count('name="selected"') == 2
+        assert len(emails()) == 3
+
+    def test_removes_the_selected_addresses(self, owner, alice, suppressed):
+        response = owner.post(self.PATH, {"selected": suppressed[:2], "confirmed": "1"}, follow=True)
+
+        assert "2 addresses were removed." in response.content.decode()
+        assert emails() == {"cy@example.com"}
+        assert alice.workspace.audit.filter(act="suppression_removed").count() == 2
+
+    def test_leaves_those_of_another_workspace(self, owner, bob, suppressed):
+        foreign, _ = suppress_address(bob.workspace, address="secret@bob.example", reason="bounce")
+
+        page = owner.post(self.PATH, {"selected": [foreign.id, suppressed[0]]}).content.decode()
+        owner.post(self.PATH, {"selected": [foreign.id, suppressed[0]], "confirmed": "1"})
+
+        assert "secret@bob.example" not in page
+        assert emails() == {"bo@example.com", "cy@example.com", "secret@bob.example"}
+
+    @pytest.mark.parametrize("selected", [[], ["sup_"], ["nothing-like-an-id"], ["1; DROP"]])
+    def test_removes_nothing_without_valid_ids(self, owner, suppressed, selected):
+        response = owner.post(self.PATH, {"selected": selected, "confirmed": "1"})
+
+        assert response.status_code == (404 if selected else 302)
+        assert len(emails()) == 3
+
+    def test_is_limited_to_one_page(self, owner, alice):
+        many = [f"a{number}@example.com" for number in range(30)]
+        rows = suppress_addresses(alice.workspace, addresses=many, reason="manual")
+
+        owner.post(self.PATH, {"selected": [row.id for row, _ in rows], "confirmed": "1"})
+
+        assert len(emails()) == 5
+
+
+def test_a_bounced_address_links_to_its_bounce(owner, alice):
+    suppress_address(alice.workspace, address="ada+x@example.com", reason="bounce")
+    suppress_address(alice.workspace, address="bo@example.com", reason="manual")
+    fields = {"to": ["ada+x@example.com"], "search_text": "ada+x@example.com\nhello"}
+    bounced = make_email(alice.workspace, status="bounced", **fields)
+    make_email(alice.workspace, **fields)
+
+    (link,) = re.findall(r'href="([^"]*status=bounced)"', owner.get(LIST).content.decode())
+    listing = owner.get(html.unescape(link)).context["listing"]
+
+    assert [row.id for row in listing.rows] == [bounced.id]

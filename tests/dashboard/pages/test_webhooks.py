@@ -205,7 +205,7 @@ def test_all_failed_events_are_sent_again(owner, webhook, alice):
     exhaust(failed, elsewhere)
     PendingDelivery.objects.filter(delivery=discarded).delete()
     WebhookDelivery.objects.filter(id=discarded.id).update(status="discarded")
-    path = f"/dashboard/webhooks/{webhook.id}/replay/"
+    path = f"/dashboard/webhooks/{webhook.id}/resend/"
     assert path in owner.get(f"/dashboard/webhooks/{webhook.id}/?status=exhausted").content.decode()
     assert "will be sent again" in owner.get(path).content.decode()
     assert not PendingDelivery.objects.exists()
