@@ -15,6 +15,7 @@ from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputToo
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
 from templates_app.models import ALIAS, Template, TemplateVersion
+from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
@@ -145,6 +146,7 @@ def create_template(
     version = _new_version(content)
     template = Template(workspace=workspace, name=name, alias=alias, strict_variables=strict_variables, version=version)
     _save(template, force_insert=True)
+    record_action(workspace, AuditAction.TEMPLATE_CREATED, about=name)
     return template
 
 
@@ -165,6 +167,8 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)
+    if changes:
+        record_action(locked.workspace, AuditAction.TEMPLATE_CHANGED, about=f"{locked.name}: {', '.join(changes)}")
     return locked
 
 
@@ -174,8 +178,10 @@ def delete_template(template: Template) -> None:
     version_id = (
         Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
     )
-    Template.objects.filter(id=template.id).delete()
+    deleted, _ = Template.objects.filter(id=template.id).delete()
     _retire(version_id)
+    if deleted:
+        record_action(template.workspace, AuditAction.TEMPLATE_DELETED, about=template.name)
 
 
 def _compiled(field: str, source: str) -> CompiledTemplate:

@@ -68,6 +68,12 @@ def record_action(workspace: Workspace, action: AuditAction, *, about: str = "",
     )
 
 
+def record_sign_in(user: User) -> None:
+    """Add an entry to the audit log of each workspace that the user is a member of."""
+    for workspace in user.workspaces.all():
+        record_action(workspace, AuditAction.SIGNED_IN, person=user)
+
+
 def key_label(key: ApiKey) -> str:
     """Return a label that identifies the key without its secret."""
     return f"{key.name} (pr_…{key.last_four})"

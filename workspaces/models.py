@@ -171,6 +171,9 @@ class AuditEntry(models.Model):
         DOMAIN_CHANGED = "domain_changed", "Domain changed"
         DOMAIN_ROTATED = "domain_rotated", "Domain key rotated"
         DOMAIN_VERIFIED = "domain_verified", "Domain verified"
+        TEMPLATE_CREATED = "template_created", "Template created"
+        TEMPLATE_CHANGED = "template_changed", "Template changed"
+        TEMPLATE_DELETED = "template_deleted", "Template deleted"
         WEBHOOK_CREATED = "webhook_created", "Webhook created"
         WEBHOOK_CHANGED = "webhook_changed", "Webhook changed"
         WEBHOOK_DELETED = "webhook_deleted", "Webhook deleted"
@@ -183,6 +186,7 @@ class AuditEntry(models.Model):
         MEMBER_ROLE_CHANGED = "member_role", "Member's role changed"
         MEMBER_REMOVED = "member_removed", "Member removed"
         MEMBER_LEFT = "member_left", "Member left"
+        SIGNED_IN = "signed_in", "Signed in"
         WORKSPACE_CREATED = "workspace_created", "Workspace created"
         ADDRESS_CONFIRMED = "workspace_proven", "Address confirmed"
         WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
@@ -211,6 +215,7 @@ class AuditEntry(models.Model):
         verbose_name_plural = "audit log"
         indexes = [
             models.Index(fields=["workspace", "-id"], name="audit_newest"),
+            models.Index(fields=["workspace", "act", "-id"], name="audit_by_action"),
             models.Index(fields=["created_at"], name="audit_age"),
         ]
 

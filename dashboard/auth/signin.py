@@ -26,6 +26,7 @@ from dashboard.auth.throttle import (
     throttle_network,
     throttled_message,
 )
+from workspaces.audit import record_sign_in
 from workspaces.models import Invitation, User
 from workspaces.second_factor import check_any_code
 
@@ -77,6 +78,7 @@ class SignInView(LoginView):
         if user.second_factor_at:
             return self._redirect_to_code(user)
         response: HttpResponse = super().form_valid(form)
+        record_sign_in(user)
         remember_browser(response, user)
         return response
 
@@ -140,6 +142,7 @@ def _pending_user(request: HttpRequest) -> User | None:
 def _complete_sign_in(request: HttpRequest, user: User) -> HttpResponse:
     del request.session[SESSION_KEY]
     login(request, user, backend=BACKEND)
+    record_sign_in(user)
     home = reverse("admin:index", current_app=request.current_app)
     response = redirect(local_path(request.GET.get("next", "")) or home)
     remember_browser(response, user)

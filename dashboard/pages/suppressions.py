@@ -1,7 +1,5 @@
 """Suppressions: list, add, import, export and remove addresses."""
 
-import csv
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,11 +15,11 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_addresses
 from dashboard.ui.confirm import Confirmation, try_action
+from dashboard.ui.csv_files import csv_response
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
 from dashboard.ui.listing import PER_PAGE, list_page
 from dashboard.ui.scoping import ScopedAdmin
-from emails.api.export import safe_cell
 from lib.datetimes import format_datetime
 from lib.ids import InvalidId
 from suppressions.filters import MAX_SEARCH_LENGTH
@@ -34,7 +32,6 @@ SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "
 REMOVAL = gettext_lazy(
     "Emails to a removed address will be sent again. Remove it only if the recipient wants your emails."
 )
-EXPORT_ROWS = 100_000
 PAGE_ROWS = 1_000
 
 
@@ -122,9 +119,9 @@ class SuppressionSection(ScopedAdmin):
         return self.page(request, "dashboard/suppressions/imported.html", title=_("Import suppressions"), file=file)
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
-        headers = {"Content-Disposition": 'attachment; filename="suppressions.csv"'}
-        lines = csv_lines(Suppression.objects.filter(workspace=current_workspace(request)))
-        return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)
+        suppressions = Suppression.objects.filter(workspace=current_workspace(request)).order_by("-created_at", "-id")
+        rows = ((row.email, row.reason, format_datetime(row.created_at)) for row in _newest_first(suppressions))
+        return csv_response("suppressions.csv", columns=("email", "reason", "createdAt"), rows=rows)
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suppression = self.find(request, object_id)
@@ -171,21 +168,6 @@ def suppress_all(workspace: Workspace, addresses: tuple[str, ...]) -> int:
         for result in suppress_addresses(workspace, addresses=chunk, reason=Suppression.Reason.MANUAL)
     )
     return len({suppression.id for suppression, is_new in results if is_new})
-
-
-def csv_lines(suppressions: SuppressionQuerySet) -> Iterator[str]:
-    """Yield CSV lines: a header, then the newest suppressions, at most EXPORT_ROWS."""
-    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)
-    yield writer.writerow(["email", "reason", "createdAt"])
-    for row in itertools.islice(_newest_first(suppressions.order_by("-created_at", "-id")), EXPORT_ROWS):
-        yield writer.writerow([safe_cell(row.email), row.reason, format_datetime(row.created_at)])
-
-
-class _Echo:
-    """A file-like object that returns each line instead of storing it."""
-
-    def write(self, line: str) -> str:
-        return line
 
 
 def _newest_first(suppressions: SuppressionQuerySet) -> Iterator[Suppression]:

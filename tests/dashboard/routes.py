@@ -43,6 +43,7 @@ NOT_A_PAGE = {
     "jsi18n",
     "search",
     "suppressions_suppression_export",
+    "workspaces_auditentry_export",
 }
 # Pages for visitors; some need the token of a link.
 SIGNED_OUT = {"login", "signup", "reset", "new_password", "invitation", "confirm_email"}

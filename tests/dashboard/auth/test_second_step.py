@@ -35,8 +35,11 @@ class TestTheCode:
         assert not is_signed_in(client)
         assert client.get(step.url).status_code == 200
 
+        assert not guarded.memberships.get().workspace.audit.filter(act="signed_in").exists()
+
         assert client.post(step.url, {"code": code(guarded)}).url == "/dashboard/keys/"
         assert is_signed_in(client)
+        assert guarded.memberships.get().workspace.audit.filter(act="signed_in").count() == 1
 
     def test_a_recovery_code_signs_in_too(self, client, guarded):
         sign_in(client, guarded.email)

@@ -1,0 +1,98 @@
+import csv
+import io
+
+from dashboard.pages.audit import CATEGORIES
+from tests.conftest import PASSWORD, make_key
+from tests.dashboard.conftest import signed_in
+from workspaces.models import AuditEntry
+from workspaces.services import create_workspace
+
+PAGE = "/dashboard/audit/"
+
+
+def acts(owner, query: str = "") -> list[str]:
+    return [entry.act for entry in owner.get(f"{PAGE}{query}").context["listing"].rows]
+
+
+def export(owner, query: str = "") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(b"".join(owner.get(f"{PAGE}export/{query}")).decode())))
+
+
+def test_every_action_has_one_category():
+    found = [action for category in CATEGORIES.values() for action in category.actions]
+
+    assert sorted(found) == sorted(AuditEntry.Action.values)
+
+
+def test_a_category_filters_the_list(owner, alice):
+    make_key(alice.workspace)
+
+    assert acts(owner) == ["key_created", "workspace_created"]
+    assert acts(owner, "?category=keys") == ["key_created"]
+    assert acts(owner, "?category=webhooks") == []
+    assert acts(owner, "?category=nonsense") == ["key_created", "workspace_created"]
+
+
+def test_the_export_has_the_entries_of_the_category(owner, alice, monkeypatch):
+    monkeypatch.setattr("dashboard.pages.audit.PAGE_ROWS", 2)
+    for _ in range(5):
+        make_key(alice.workspace)
+
+    assert len(export(owner)) == 6
+    rows = export(owner, "?category=keys")
+    assert {(row["action"], row["actorKind"]) for row in rows} == {("key_created", "service")}
+    assert len(rows) == 5
+
+
+def test_the_export_identifies_no_staff_and_contains_no_formula(owner, alice):
+    fields = {"workspace": alice.workspace, "act": "plan_changed", "address": "192.0.2.1"}
+    AuditEntry.objects.create(**fields, about="=1+1", actor_kind="staff", actor="grace@staff.example")
+
+    row = export(owner)[0]
+
+    assert (row["about"], row["actorKind"], row["actor"], row["ipAddress"]) == ("'=1+1", "staff", "", "")
+
+
+def test_members_cannot_export(alice):
+    alice.workspace.memberships.update(role="member")
+
+    assert signed_in(alice.owner).get(f"{PAGE}export/").status_code == 403
+
+
+def test_the_export_has_no_entry_of_another_workspace(owner, bob):
+    make_key(bob.workspace)
+
+    assert {row["action"] for row in export(owner)} == {"workspace_created"}
+
+
+class TestSigningIn:
+    def test_is_recorded_in_each_workspace_of_the_member(self, client, alice, bob):
+        second = create_workspace(name="second", plan="free", owner=alice.owner)
+
+        client.post("/dashboard/login/", {"username": alice.owner.email, "password": PASSWORD})
+
+        entries = AuditEntry.objects.filter(act="signed_in")
+        assert {entry.workspace for entry in entries} == {alice.workspace, second}
+        assert {(entry.actor_kind, entry.actor, entry.address) for entry in entries} == {
+            ("person", alice.owner.email, "127.0.0.1")
+        }
+
+    def test_with_a_wrong_password_is_not(self, client, alice):
+        client.post("/dashboard/login/", {"username": alice.owner.email, "password": "wrong"})
+
+        assert not AuditEntry.objects.filter(act="signed_in").exists()
+
+
+def test_templates_are_recorded(owner, api):
+    template = api.post("/templates", {"name": "Receipt", "subject": "Thanks", "htmlContent": "<p>Hi</p>"}).json()["id"]
+    api.patch(f"/templates/{template}", {"subject": "Thank you"})
+    api.patch(f"/templates/{template}", {})
+    api.delete(f"/templates/{template}")
+
+    entries = AuditEntry.objects.filter(act__startswith="template_").order_by("id")
+    assert [(entry.act, entry.about) for entry in entries] == [
+        ("template_created", "Receipt"),
+        ("template_changed", "Receipt: subject"),
+        ("template_deleted", "Receipt"),
+    ]
+    assert acts(owner, "?category=templates") == ["template_deleted", "template_changed", "template_created"]
