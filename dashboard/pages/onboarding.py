@@ -129,7 +129,7 @@ def _domain_step(domains: Sequence[Domain]) -> OnboardingStep:
         _("Add a domain"),
         _("The domain you send from."),
         reverse("dashboard:domains_domain_add"),
-        _curl("/domains", AUTHORIZATION, JSON_BODY, f"-d {body}"),
+        f"{_full_access()}\n{_curl('/domains', AUTHORIZATION, JSON_BODY, f'-d {body}')}",
         is_done=bool(domains),
     )
 
@@ -138,6 +138,7 @@ def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
     """Return the step of the DNS records, which nothing needs while emails stay in the built-in inbox."""
     is_inbox = settings.DELIVERY_TRANSPORT == "inbox"
     page = "dashboard:domains_domain_change" if domains else "dashboard:domains_domain_add"
+    domain_id = domains[0].id if domains else "dom_…"
     return OnboardingStep(
         "dns",
         _("Verify its DNS records"),
@@ -145,7 +146,7 @@ def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
         if is_inbox
         else _("They prove that the domain is yours and sign your emails."),
         reverse(page, args=[domains[0].id] if domains else []),
-        _curl(f"/domains/{domains[0].id if domains else 'dom_…'}/verify", "-X POST", AUTHORIZATION),
+        f"{_full_access()}\n{_curl(f'/domains/{domain_id}/verify', '-X POST', AUTHORIZATION)}",
         is_done=is_inbox or any(domain.status in SENDING_STATUSES for domain in domains),
     )
 
@@ -159,6 +160,10 @@ def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
         example_curl(domains),
         is_done=is_done,
     )
+
+
+def _full_access() -> str:
+    return f"# {_('with a key that has full access')}"
 
 
 def _first_name(domains: Sequence[Domain]) -> str:

@@ -21,6 +21,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Other tests may load the machine.
+expect.set_options(timeout=30_000)
 # For manual review; ignored by git.
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 

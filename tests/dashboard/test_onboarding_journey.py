@@ -42,6 +42,7 @@ def test_the_steps_lead_to_the_first_email(visit, live_server, settings):
     visit.keep_screenshot("onboarding-start")
     page.get_by_role("link", name="Create an API key").click()
     page.get_by_label("Name").fill("Shop")
+    page.get_by_label("Scope").select_option("full_access")
     page.get_by_role("button", name="Create key").click()
     key = page.locator("#created-key").inner_text().strip()
 

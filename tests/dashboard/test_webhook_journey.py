@@ -57,7 +57,7 @@ def test_a_failing_endpoint_is_understood_and_replayed(visit, settings):
         page.get_by_role("link", name="email.delivered").click()
         page.get_by_text("Request headers").first.click()
         sent = server.received[-1].header("webhook-signature")
-        expect(page.locator(".pr-timeline pre").first).to_contain_text(f"webhook-signature: {sent}")
+        expect(page.locator(".pr-timeline details pre").first).to_contain_text(f"webhook-signature: {sent}")
         assert not violations(page)
         visit.keep_screenshot("webhook-delivery")
         page.get_by_role("link", name=email.id).click()
