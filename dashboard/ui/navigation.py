@@ -46,7 +46,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def shortcuts(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the links of the sidebar, each with its letter; none without a workspace."""
+    """Return the links of the sidebar, each with its shortcut key; none without a workspace."""
     if not workspaces_of(request):
         return []
     return [item for section in sidebar(request) for item in section["items"]]
@@ -147,5 +147,5 @@ def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
 
 
 def _item(title: str, icon: str, name: str, *, key: str) -> dict[str, Any]:
-    """Return a link of the sidebar. key: the letter that opens it after "g"."""
+    """Return a link of the sidebar. key: opens it after "g"."""
     return {"title": title, "icon": icon, "link": reverse_lazy(f"dashboard:{name}"), "key": key}
