@@ -34,6 +34,7 @@ TAGS = {
     "Emails": "Send emails, list them and follow their events.",
     "Templates": "Stored content with variables, rendered when an email is sent.",
     "Webhooks": "Endpoints that receive events.",
+    "Events": "All events of the workspace in order, as pages and as a stream.",
     "Suppressions": "Addresses that must not be sent to.",
     "Domains": "Sending domains and their DNS records.",
     "Analytics": "Totals, rates and daily volume.",

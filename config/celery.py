@@ -39,6 +39,7 @@ app.config_from_object(
         "beat_schedule": {
             # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
             "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
+            "expire-events": {"task": "events.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},

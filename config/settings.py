@@ -153,6 +153,7 @@ INSTALLED_APPS = [
     "webhooks",
     "analytics",
     "emails",
+    "events",
     "inbound.inbox",
     "inbound",
     "submission",

@@ -22,6 +22,7 @@ from config.doctor.app_keys import warn_of_missing_keys
 from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
 from emails.sending.sending import emails_processor, emails_transport, emails_work
+from events.sequencer import start_sequencer
 from lib.forking import Program
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
@@ -79,6 +80,7 @@ def start(**_: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)
+    start_sequencer()
     start_listening(emails_work().stop_suppressed)
     # Objects loaded so far are permanent, and each garbage collection over them delays sending.
     gc.collect()

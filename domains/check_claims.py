@@ -20,6 +20,7 @@ from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import LeaseQueue
 from workspaces.audit import AuditAction, record_action
+from workspaces.events import EventKind, record_events
 from workspaces.models import Workspace
 
 # Limits the DNS queries that one workspace can cause at once.
@@ -99,7 +100,17 @@ def record_check(claim: CheckClaim, result: VerificationResult) -> None:
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
     )
+    _record_transition(domain, changes["status"])
     failpoint("domains.before_record_commit")
+
+
+def _record_transition(domain: Domain, status: str) -> None:
+    """Add an event if the domain can send again, or has failed."""
+    payload = {"domainId": domain.id, "name": domain.name, "status": status}
+    if status == Domain.DomainStatus.VERIFIED and domain.status not in SENDING_STATUSES:
+        record_events(domain.workspace, EventKind.DOMAIN_VERIFIED, [payload])
+    if status == Domain.DomainStatus.FAILED and domain.status != Domain.DomainStatus.FAILED:
+        record_events(domain.workspace, EventKind.DOMAIN_FAILED, [payload])
 
 
 def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from lib.sql import Fragment, run, run_replanned
 from suppressions.models import Suppression
 from suppressions.notices import publish_notice
 from workspaces.audit import AuditAction, record_action
+from workspaces.events import EventKind, record_events
 from workspaces.models import Workspace
 
 # Existing rows are read, not rewritten: an importer may post the same thousand addresses every night. Concurrent
@@ -82,19 +82,27 @@ def suppress_addresses(
         "emails": list(by_key.values()),
         "keys": list(by_key),
     }
-    # Only suppressions added by users and API keys are audited: bounces are numerous and have events.
-    with transaction.atomic() if reason == Suppression.Reason.MANUAL else nullcontext():
+    # Without a savepoint: callers with an open transaction do not continue after an error.
+    with transaction.atomic(savepoint=False):
         rows = {row.address_key: row for row in Suppression.objects.raw(SUPPRESS, values)}
-        added = [row.email for row in rows.values() if row.id in ids]
-        if added and reason == Suppression.Reason.MANUAL:
-            record_action(
-                workspace,
-                AuditAction.SUPPRESSION_ADDED,
-                about=added[0] if len(added) == 1 else f"{len(added)} addresses",
-            )
-    if added:
-        transaction.on_commit(functools.partial(publish_notice, workspace.id, added))
+        _record_added(workspace, [row for row in rows.values() if row.id in ids], reason=reason)
     return [(row, row.id in ids) for row in (rows[normalize_address(address)] for address in addresses)]
+
+
+def _record_added(workspace: Workspace, added: Sequence[Suppression], *, reason: str) -> None:
+    if not added:
+        return
+    record_events(workspace, EventKind.SUPPRESSION_ADDED, map(_event_payload, added))
+    addresses = [row.email for row in added]
+    # Only suppressions added by users and API keys are audited: bounces are numerous and have events.
+    if reason == Suppression.Reason.MANUAL:
+        about = addresses[0] if len(addresses) == 1 else f"{len(addresses)} addresses"
+        record_action(workspace, AuditAction.SUPPRESSION_ADDED, about=about)
+    transaction.on_commit(functools.partial(publish_notice, workspace.id, addresses))
+
+
+def _event_payload(suppression: Suppression) -> dict[str, Any]:
+    return {"suppressionId": suppression.id, "email": suppression.email, "reason": suppression.reason}
 
 
 def suppress_in_workspaces(suppressions: Iterable[tuple[str, str, str]]) -> None:
@@ -112,6 +120,7 @@ def delete_suppression(suppression: Suppression) -> None:
     removed, _ = Suppression.objects.filter(id=suppression.id).delete()
     if not removed:
         raise NotFound("Not found in this workspace.")
+    record_events(suppression.workspace, EventKind.SUPPRESSION_REMOVED, [_event_payload(suppression)])
     record_action(suppression.workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 
 
@@ -119,10 +128,11 @@ def delete_suppression(suppression: Suppression) -> None:
 def delete_suppressions(workspace: Workspace, *, addresses: Sequence[str]) -> None:
     """Delete the suppressions of addresses; addresses that are not suppressed are ignored."""
     rows = workspace.suppressions.filter(address_key__in=[normalize_address(address) for address in addresses])
-    removed = list(rows.select_for_update().values_list("id", "email"))
-    rows.filter(id__in=[suppression_id for suppression_id, _ in removed]).delete()
-    for _, email in removed:
-        record_action(workspace, AuditAction.SUPPRESSION_REMOVED, about=email)
+    removed = list(rows.select_for_update())
+    rows.filter(id__in=[suppression.id for suppression in removed]).delete()
+    record_events(workspace, EventKind.SUPPRESSION_REMOVED, map(_event_payload, removed))
+    for suppression in removed:
+        record_action(workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 
 
 def find_suppressed(workspace_id: str, addresses: Collection[str]) -> dict[str, SuppressionMatch]:

@@ -60,7 +60,7 @@ class Webhook(models.Model):
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
-    events = ArrayField(models.CharField(max_length=16, choices=EVENT_TYPE_CHOICES))
+    events = ArrayField(models.CharField(max_length=32, choices=EVENT_TYPE_CHOICES))
     format = models.CharField(
         max_length=16, choices=Format.choices, default=Format.STANDARD, db_default=Format.STANDARD
     )
@@ -163,7 +163,7 @@ class WebhookDelivery(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
     event = models.ForeignKey(WebhookEvent, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = models.CharField(max_length=16, choices=EVENT_TYPE_CHOICES)
+    kind = models.CharField(max_length=32, choices=EVENT_TYPE_CHOICES)
     is_test = models.BooleanField(default=False)
     status = models.CharField(max_length=16, choices=WebhookDeliveryStatus.choices)
     attempt_count = models.PositiveIntegerField(default=0)

@@ -16,7 +16,7 @@ from lib.ids import new_id, to_uuid
 from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
-from webhooks.event_types import EVENT_TYPES, wire_type
+from webhooks.event_types import EVENT_TYPES, STANDARD_EVENTS, wire_type
 from webhooks.models import Webhook
 from webhooks.sending.retries import WINDOW
 
@@ -65,7 +65,7 @@ class NewWebhookEvent:
 def publish_events(events: Iterable[NewWebhookEvent]) -> None:
     """Create deliveries for every subscribed endpoint. Call it in the transaction that records the events.
 
-    Events of types without subscriptions (`queued`, `scheduled`, `cancelled`) are skipped.
+    Events of types without subscriptions (`queued`, `cancelled`) are skipped.
     """
     publishable = [event for event in events if event.kind in EVENT_TYPES]
     if not publishable:
@@ -98,11 +98,14 @@ def insert_deliveries(pairs: Sequence[tuple[NewWebhookEvent, str]]) -> list[str]
 
 
 def _subscribers(workspace_ids: set[str]) -> dict[str, list[tuple[str, list[str]]]]:
-    """Return the active endpoints with their event types, by workspace."""
+    """Return the active endpoints with the event types that they subscribed to and have a format for, by workspace."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     rows = Webhook.objects.filter(workspace__in=workspace_ids, active=True).order_by()
-    for workspace_id, webhook_id, kinds in rows.values_list("workspace_id", "id", "events"):
-        found.setdefault(workspace_id, []).append((webhook_id, kinds))
+    for workspace_id, webhook_id, kinds, format_ in rows.values_list("workspace_id", "id", "events", "format"):
+        formatted = (
+            kinds if format_ == Webhook.Format.STANDARD else [one for one in kinds if one not in STANDARD_EVENTS]
+        )
+        found.setdefault(workspace_id, []).append((webhook_id, formatted))
     return found
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from lib.ids import new_id
+from webhooks.event_types import RECIPIENT_EVENTS
 from webhooks.models import Webhook
 from webhooks.publish import NewWebhookEvent
 
@@ -29,17 +30,29 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "clicked": {"status": "clicked", "machine": False, "url": "https://example.com/"},
     "unsubscribed": {"status": "delivered"},
     "complained": {"status": "delivered"},
+    "scheduled": {"status": "scheduled", "scheduledFor": "2026-11-21T06:20:00.000Z"},
+}
+DOMAIN = {"domainId": "dom_0Uf7m2kQ9VxHc3NwZrTb4L", "name": "demo.example"}
+SUPPRESSION = {"suppressionId": "sup_0Uf7m2kQ9VxHc3NwZrTb4L", "email": "ada@example.com", "reason": "bounce"}
+# Events with other members.
+OTHER_SAMPLES: dict[str, dict[str, Any]] = {
+    "suppressed": {"emailId": EMAIL["emailId"], "to": EMAIL["to"], "reason": "recipient_suppressed"},
+    "domain.verified": {**DOMAIN, "status": "verified"},
+    "domain.failed": {**DOMAIN, "status": "failed"},
+    "suppression.added": SUPPRESSION,
+    "suppression.removed": SUPPRESSION,
 }
 
 
 def sample_for(webhook: Webhook) -> NewWebhookEvent:
-    """Return a test event of the first event type that the endpoint subscribed to."""
-    kind = webhook.events[0]
+    """Return a test event of the first event type that the endpoint subscribed to and has a format for."""
+    is_standard = webhook.format == Webhook.Format.STANDARD
+    kind = next((one for one in webhook.events if is_standard or one in RECIPIENT_EVENTS), "delivered")
     return NewWebhookEvent(
         workspace_id=webhook.workspace_id,
         kind=kind,
         event_id=new_id("evt_"),
         created_at=timezone.now(),
-        data={**EMAIL, **SAMPLES[kind]},
+        data=OTHER_SAMPLES.get(kind) or {**EMAIL, **SAMPLES[kind]},
         is_test=True,
     )

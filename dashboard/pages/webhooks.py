@@ -43,6 +43,12 @@ EVENT_LABELS = {
     "unsubscribed": gettext_lazy("Unsubscribed"),
     "complained": gettext_lazy("Reported as spam"),
     "deferred": gettext_lazy("Deferred: another attempt will follow"),
+    "scheduled": gettext_lazy("Scheduled for later"),
+    "suppressed": gettext_lazy("Not sent: the address is suppressed"),
+    "domain.verified": gettext_lazy("A domain was verified"),
+    "domain.failed": gettext_lazy("The verification of a domain failed"),
+    "suppression.added": gettext_lazy("A suppression was added"),
+    "suppression.removed": gettext_lazy("A suppression was removed"),
 }
 
 

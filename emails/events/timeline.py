@@ -10,7 +10,7 @@ from uuid import UUID
 from emails.models import Event
 from lib.ids import from_uuid, new_uuid, to_uuid
 from lib.sql import run_replanned
-from webhooks.event_types import EVENT_TYPES
+from webhooks.event_types import RECIPIENT_EVENTS
 from webhooks.services import NewWebhookEvent, publish_events
 
 # Inserts events and returns the additional webhook payload in one round trip. Only workspaces with an active endpoint
@@ -58,7 +58,7 @@ def add_events(events: Sequence[NewEvent]) -> None:
     """
     if not events:
         return
-    rows = run_replanned(INSERT, [json.dumps([_row(event) for event in events]), list(EVENT_TYPES)])
+    rows = run_replanned(INSERT, [json.dumps([_row(event) for event in events]), list(RECIPIENT_EVENTS)])
     publish_events(
         _webhook_event(events[number - 1], from_uuid(workspace, prefix="ws_"), now, fields)
         for number, workspace, now, fields in rows

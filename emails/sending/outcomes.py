@@ -29,6 +29,8 @@ from lib.sql import run_replanned
 from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
+from workspaces.events import EventKind, record_events
+from workspaces.models import Workspace
 
 DEFER = f"""
 UPDATE emails_pending p
@@ -84,6 +86,7 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
         [*changes, *_queue_changes(attempted, recipients), *_reputation_changes(attempted, recipients, now=now)]
     )
     _suppress(attempted, recipients)
+    _record_suppressed(attempted, recipients)
     return current
 
 
@@ -189,6 +192,15 @@ def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecip
         for result in results
         if result.outcome.suppresses(policy)
     )
+
+
+def _record_suppressed(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:
+    """Add an event for each recipient that failed because its address is suppressed."""
+    for result in results:
+        if result.outcome.reason == "recipient_suppressed":
+            recipient = recipients[result.claim.recipient_id]
+            payload = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
+            record_events(Workspace(id=result.claim.workspace_id), EventKind.SUPPRESSED, [payload])
 
 
 def _is_final(status: DeliveryStatus) -> bool:

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from emails.models import Acceptance, Event
 from emails.upkeep.retention import BATCH_SIZE, delete_emails
 from lib.ids import from_uuid
+from lib.sql import run
 from webhooks.models import WebhookEvent
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
@@ -29,6 +30,10 @@ SELECT DISTINCT e.workspace_id, e.id FROM emails_recipient r JOIN emails_email e
 """
 FIND_ANSWERS = "SELECT id FROM emails_acceptance WHERE position(lower(%s) in lower(answer::text)) > 0"
 
+# Suppressions, and recipients that were suppressed.
+DELETE_EVENTS = """
+DELETE FROM workspaces_workspaceevent WHERE lower(%s) IN (lower(payload->>'email'), lower(payload->>'to')) RETURNING id
+"""
 DELETE_KEYS = "DELETE FROM emails_acceptance WHERE position(lower(%s) in lower(key)) > 0"
 
 
@@ -48,6 +53,7 @@ def erase_emails(address: str) -> ErasedEmails:
         for workspace_id, email_id in cursor.fetchall():
             ids_by_workspace[workspace_id].append(email_id)
     deleted = sum(_erase(workspace_id, email_ids) for workspace_id, email_ids in ids_by_workspace.items())
+    _erase_events(address)
     _erase_from_keys(address)
     _erase_from_answers(address)
     return ErasedEmails(deleted, sum(map(len, ids_by_workspace.values())) - deleted)
@@ -69,6 +75,13 @@ def _erase_batch(workspace_id: str, email_ids: Sequence[UUID]) -> int:
     deleted_ids = set(map(from_uuid, delete_emails(workspace_id, email_ids)))
     WebhookEvent.objects.delete_events([event_id for event_id, email_id in events if email_id in deleted_ids])
     return len(deleted_ids)
+
+
+def _erase_events(address: str) -> None:
+    """Delete the events of a workspace about the address, with their webhook deliveries."""
+    with transaction.atomic():
+        deleted = run(DELETE_EVENTS, [address])
+        WebhookEvent.objects.delete_events([from_uuid(event_id, prefix="evt_") for (event_id,) in deleted])
 
 
 def _erase_from_keys(address: str) -> None:

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from embedded.servers.server_directories import make_temporary_directory, remove
 from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
+from tests.chaos.feed_reader import FeedReader
 from tests.stack.scenario import Scenario, running_scenario
 
 CALLERS = 3
@@ -62,9 +63,11 @@ def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> ChaosReport:
             with running_scenario(logs) as scenario:
                 scenario.stack.start("worker-2", "beat", "beat-2")
                 injector = FaultInjector(scenario, random.Random(seed), database, disk)
+                reader = FeedReader(scenario, random.Random(seed - 1))
                 callers = [Caller(scenario, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
-                _run_threads(injector, callers, seconds)
-                return _finish(scenario, injector, callers, seed)
+                _run_threads(injector, [reader, *callers], seconds)
+                report = _finish(scenario, injector, callers, seed)
+                return replace(report, violations=[*report.violations, *reader.find_violations()])
         finally:
             (injector.database if injector else database).stop()
             if previous_url is not None:
@@ -84,7 +87,7 @@ def _database_directory() -> Iterator[tuple[Path, Disk | None]]:
         remove_temporary_directory(directory)
 
 
-def _run_threads(injector: FaultInjector, callers: list[Caller], seconds: float) -> None:
+def _run_threads(injector: FaultInjector, callers: Sequence[Caller | FeedReader], seconds: float) -> None:
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=caller.run, args=[until]) for caller in callers]
     for thread in threads:

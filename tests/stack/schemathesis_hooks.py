@@ -23,6 +23,7 @@ RULES = {
     "unsafe": "a file name with only dots",
     "invalid_domain": "the grammar of IDNA",
     "forbidden_target": "allowed targets of a URL",
+    "invalid_cursor": "a cursor of the workspace",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},

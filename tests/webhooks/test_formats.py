@@ -18,7 +18,7 @@ from svix.webhooks import Webhook as SvixWebhook
 
 from lib.ids import new_id, to_uuid
 from tests.conftest import Api
-from webhooks.event_types import EVENT_TYPES
+from webhooks.event_types import RECIPIENT_EVENTS
 from webhooks.formats.registry import format_headers, render_body
 from webhooks.formats.sendgrid import verification_key
 from webhooks.samples import SAMPLES
@@ -67,7 +67,7 @@ def posted(kind: str, format_: str, secret: str, *, now: int = NOW, **fields) ->
 
 
 @pytest.mark.filterwarnings("ignore:django-anymail has dropped", "ignore:Your Anymail webhooks are insecure")
-@pytest.mark.parametrize("kind", EVENT_TYPES)
+@pytest.mark.parametrize("kind", RECIPIENT_EVENTS)
 @pytest.mark.parametrize("format_", ["resend", "postmark", "sendgrid"])
 def test_anymails_tracking_view_reads_the_event(format_, kind):
 

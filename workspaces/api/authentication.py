@@ -67,6 +67,13 @@ def find_key(text: str) -> ApiKey:
     return key
 
 
+def is_active_key(key_id: str) -> bool:
+    """Return whether requests with a key that was accepted before would still be accepted."""
+    key = cache.get(key_id) or _read_key(key_id)
+    is_expired = key is not None and key.expires_at is not None and key.expires_at <= datetime.now(UTC)
+    return key is not None and not key.is_revoked and not is_expired and key.workspace.is_proven
+
+
 def _read_key(key_id: str) -> ApiKey | None:
     key = ApiKey.objects.select_related("workspace").filter(id=key_id).first()
     if key:
@@ -90,7 +97,11 @@ def _record_use(key: ApiKey) -> None:
     key.last_used_at = datetime.now(UTC)
 
 
-def workspace_of(request: Request) -> Workspace:
+def key_of(request: Request) -> ApiKey:
     key = request.auth
     assert isinstance(key, ApiKey)
-    return key.workspace
+    return key
+
+
+def workspace_of(request: Request) -> Workspace:
+    return key_of(request).workspace

@@ -1,0 +1,104 @@
+"""Reading the event feed of a workspace from a cursor."""
+
+import struct
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from emails.models import Event
+from events.models import FeedEntry, FeedSource
+from events.publishing import SourceEvent, read_events
+from lib.ids import to_uuid
+from lib.tokens import InvalidToken, make_token, read_token
+from workspaces.events import EventKind
+from workspaces.models import WorkspaceEvent
+
+EVENT_KINDS = (*Event.EventKind.values, *EventKind.values)
+PURPOSE = "event-cursor"
+# A workspace and a position.
+PAYLOAD = struct.Struct(">16sQ")
+# Entries that one page may read to find events of the wanted kinds.
+MAX_SCANNED = 2000
+MODELS = {FeedSource.EMAILS: Event, FeedSource.WORKSPACES: WorkspaceEvent}
+
+
+class InvalidCursor(ValueError):
+    """Raised for a text that is not a cursor of the workspace."""
+
+
+@dataclass(frozen=True)
+class PositionedEvent:
+    event: SourceEvent
+    position: int
+
+
+@dataclass(frozen=True)
+class FeedPage:
+    """Events in order. position: read up to here. has_more: the feed has later entries."""
+
+    events: list[PositionedEvent]
+    position: int
+    has_more: bool
+
+
+def make_cursor(workspace_id: str, position: int) -> str:
+    """Return a cursor: positions are encrypted, since they count the events of all workspaces."""
+    return make_token(PAYLOAD.pack(to_uuid(workspace_id, prefix="ws_").bytes, position), purpose=PURPOSE)
+
+
+def read_cursor(workspace_id: str, cursor: str) -> int:
+    """Return the position of a cursor. Raises InvalidCursor, also for a cursor of another workspace."""
+    try:
+        workspace, position = PAYLOAD.unpack(read_token(cursor, purpose=PURPOSE))
+    except (InvalidToken, struct.error) as error:
+        raise InvalidCursor(cursor) from error
+    if workspace != to_uuid(workspace_id, prefix="ws_").bytes:
+        raise InvalidCursor(cursor)
+    return int(position)
+
+
+def last_position(workspace_id: str) -> int:
+    """Return the position of the newest entry, 0 for an empty feed."""
+    newest = FeedEntry.objects.filter(workspace_id=workspace_id).order_by("-position")
+    return newest.values_list("position", flat=True).first() or 0
+
+
+def read_feed(workspace_id: str, *, after: int, kinds: Collection[str], limit: int) -> FeedPage:
+    """Return up to limit events after a position.
+
+    kinds: only these; all if empty. A page may be empty although has_more is true, because the events are of other
+    kinds or deleted.
+    """
+    wanted = MAX_SCANNED if kinds else limit
+    later = FeedEntry.objects.filter(workspace_id=workspace_id, position__gt=after).order_by("position")
+    entries = list(later.values_list("position", "source", "number")[: wanted + 1])
+    scanned = entries[:wanted]
+    chosen = _with_kinds(scanned, kinds)[: limit + 1] if kinds else scanned
+    if len(chosen) > limit:
+        chosen = chosen[:limit]
+        return FeedPage(list(_load(chosen)), chosen[-1][0], has_more=True)
+    position = scanned[-1][0] if scanned else after
+    return FeedPage(list(_load(chosen)), position, has_more=len(entries) > wanted)
+
+
+Entry = tuple[int, str, int]
+
+
+def _with_kinds(entries: Sequence[Entry], kinds: Collection[str]) -> list[Entry]:
+    matching: set[tuple[str, int]] = set()
+    for source, model in MODELS.items():
+        numbers = [number for _, name, number in entries if name == source]
+        found = model._default_manager.filter(number__in=numbers, kind__in=kinds)  # noqa: SLF001 - Django's own name
+        matching |= {(source.value, number) for number in found.values_list("number", flat=True)}
+    return [entry for entry in entries if entry[1:] in matching]
+
+
+def _load(entries: Sequence[Entry]) -> Iterator[PositionedEvent]:
+    """Yield the events of entries in order, without deleted ones."""
+    events = {
+        (source.value, event.number): event
+        for source in FeedSource
+        for event in read_events(source, [number for _, name, number in entries if name == source])
+    }
+    for position, source, number in entries:
+        if event := events.get((source, number)):
+            yield PositionedEvent(event, position)

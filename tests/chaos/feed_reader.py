@@ -1,0 +1,93 @@
+"""A program that reads the event feed and dies at random: it continues at the last cursor that it stored."""
+
+import json
+import random
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+
+from tests.audit.auditor import wire_id
+from tests.stack.scenario import Scenario, Tenant
+
+EVENTS = """
+SELECT v.id, v.recipient_id FROM emails_event v JOIN emails_email e ON e.id = v.email_id
+ WHERE e.workspace_id = %s::uuid ORDER BY v.number
+"""
+OTHERS = "SELECT id, NULL::uuid FROM workspaces_workspaceevent WHERE workspace_id = %s::uuid ORDER BY number"
+WORKSPACE = "SELECT workspace_id FROM domains_domain WHERE name = %s"
+SETTLE_SECONDS = 300
+
+
+@dataclass
+class FeedReader:
+    """Stores the events of a page together with its cursor, as a program does in one transaction.
+
+    A death between the request and the store loses the page; the next request gets it again.
+    """
+
+    scenario: Scenario
+    random: random.Random
+    stored: list[str] = field(default_factory=list)
+    cursor: str = ""
+    deaths: int = 0
+    error: str = ""
+
+    @property
+    def tenant(self) -> Tenant:
+        return self.scenario.tenants[0]
+
+    def run(self, until: float) -> None:
+        try:
+            while time.monotonic() < until:
+                self.read()
+                time.sleep(self.random.random() * 0.3)
+        except Exception as error:  # noqa: BLE001 - reported as a violation
+            self.error = f"the feed reader failed: {error!r}"
+
+    def read(self) -> dict[str, Any]:
+        query = urllib.parse.urlencode({"after": self.cursor, "limit": self.random.randint(1, 60)})
+        status, page = self.scenario.call(self.tenant, "GET", f"/events?{query}")
+        assert status == 200, page
+        if self.random.random() < 0.3:
+            self.deaths += 1
+        else:
+            self.stored += [event["id"] for event in page["data"]]
+            self.cursor = page["cursor"]
+        return page
+
+    def find_violations(self) -> list[str]:
+        """Read the rest, and compare the stored events with those of the database."""
+        expected = self._expected()
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while len(self.stored) < len(expected) and time.monotonic() < deadline:
+            self.read()
+        found = [self.error] if self.error else []
+        if len({*self.stored}) < len(self.stored):
+            found.append("the feed returned an event twice")
+        if missing := expected.keys() - {*self.stored}:
+            found.append(f"the feed lacks {len(missing)} events of the database, such as {min(missing)}")
+        if self.deaths == 0:
+            found.append("the feed reader never died")
+        return found + self._find_disorder(expected)
+
+    def _expected(self) -> dict[str, Any]:
+        """Return the recipients of the events of the database by event id, in the order of the timelines."""
+        with psycopg.connect(self.scenario.stack.database) as connection:
+            ((workspace,),) = connection.execute(WORKSPACE, [self.tenant.domain]).fetchall()
+            rows = [*connection.execute(EVENTS, [workspace]), *connection.execute(OTHERS, [workspace])]
+        return {wire_id(event_id, "evt_"): recipient for event_id, recipient in rows}
+
+    def _find_disorder(self, expected: dict[str, Any]) -> list[str]:
+        """Compare the order of the events of each recipient."""
+        orders: dict[Any, tuple[list[str], list[str]]] = {}
+        for number, events in enumerate((self.stored, [*expected])):
+            for event in events:
+                orders.setdefault(expected.get(event), ([], []))[number].append(event)
+        return [
+            f"the feed returned the events of recipient {recipient} in another order: {json.dumps(seen)}"
+            for recipient, (seen, timeline) in orders.items()
+            if recipient and seen != timeline
+        ]
