@@ -47,15 +47,21 @@ def main() -> None:
 
 
 def measure(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:
+    script = start_web(stack, folder, **variables)
+    wrk(stack, script, seconds=2)
+    found = wrk(stack, script, seconds=SECONDS)
+    stack.kill("web")
+    return found
+
+
+def start_web(stack: Stack, folder: Path, **variables: str) -> Path:
+    """Start the web server with one process per core; return the script of wrk."""
     stack.start("web", WEB_CONCURRENCY="0", **variables)
     script = folder / "post.lua"
     headers = {"Authorization": f"Bearer {stack.key}", "Content-Type": "application/json"}
     lines = [f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items()]
     script.write_text("\n".join(['wrk.method = "POST"', f"wrk.body = [[{json.dumps(BODY)}]]", *lines]))
-    wrk(stack, script, seconds=2)
-    found = wrk(stack, script, seconds=SECONDS)
-    stack.kill("web")
-    return found
+    return script
 
 
 def wrk(stack: Stack, script: Path, *, seconds: int) -> dict[str, float]:

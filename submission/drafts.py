@@ -96,6 +96,12 @@ class SubmittedEmail:
     key: str | None
     fingerprint: str
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether one statement accepts the email together with others, and none of them waits for its content."""
+        draft = self.draft
+        return not (self.key or draft.files or draft.template or draft.scheduled_for)
+
 
 def read_email(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
     """Return the email that a message with this envelope asks for. Raises Refused.

@@ -12,6 +12,7 @@ from django.db import close_old_connections
 
 from api.errors import RateLimitExceeded
 from emails.api.fields import MAX_RECIPIENTS
+from submission.group_commit import GroupCommit
 from submission.replies import (
     RECIPIENT_OK,
     SENDER_OK,
@@ -21,7 +22,7 @@ from submission.replies import (
     one_line,
     reply_to_error,
 )
-from submission.services import accept_message, begin_message, check_recipient, sign_in
+from submission.services import accept_email, begin_message, check_recipient, read_submitted, sign_in
 from submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
 from workspaces.api.throttling import record_failure
 from workspaces.errors import InsufficientScope, Unauthenticated
@@ -38,6 +39,7 @@ class SubmissionHandler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._large_messages = asyncio.Semaphore(1)
+        self._group_commit = GroupCommit(self._run)
 
     async def handle_EHLO(
         self,
@@ -118,17 +120,22 @@ class SubmissionHandler:
         session: SubmissionSession,
         envelope: SubmissionEnvelope,
     ) -> str:
-        accept = partial(accept_message, envelope.workspace, envelope.source, recipients=envelope.recipients)
         try:
             if len(envelope.source) < LARGE_BYTES:
-                return await self._run(accept)
+                return await self._accept(envelope)
             async with self._large_messages:
-                return await self._run(accept)
+                return await self._accept(envelope)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
 
     async def handle_exception(self, error: Exception) -> str:
         return reply_to_error(error)
+
+    async def _accept(self, envelope: SubmissionEnvelope) -> str:
+        submitted = await self._run(partial(read_submitted, envelope.source, recipients=envelope.recipients))
+        if submitted.is_plain:
+            return await self._group_commit.accept(envelope.workspace, submitted)
+        return await self._run(partial(accept_email, envelope.workspace, submitted))
 
     async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Unauthenticated | InsufficientScope) -> str:
         server.refusals += 1

@@ -34,6 +34,10 @@ class OptionsInput(StrictSerializer):
     trackClicks = StrictBooleanField(required=False, default=True)  # noqa: N815
 
 
+# Of a message without options, whose validation would take as long as reading its header.
+DEFAULTS = OptionsInput().run_validation({})
+
+
 def _boolean(text: str) -> bool:
     values = {"true": True, "false": False}
     if text.lower() not in values:
@@ -110,6 +114,8 @@ class Options:
     def validated(self) -> dict[str, Any]:
         """Return the validated fields besides the idempotency key. Raises InvalidHeader with the first error."""
         given = {name: value for name, value in self.values.items() if name != IDEMPOTENCY_KEY}
+        if not given:
+            return dict(DEFAULTS)
         try:
             return dict(OptionsInput().run_validation(given))
         except ValidationError as error:

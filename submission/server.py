@@ -31,12 +31,19 @@ class Listener:
     has_tls: bool
 
 
-def open_listeners() -> list[Listener]:
-    """Listen on all ports of the settings. Raises OSError with the address as its file name."""
+def open_listeners(*, processes: int = 1) -> list[list[Listener]]:
+    """Listen on all ports of the settings; return the listeners of each process. Raises OSError.
+
+    Each process has separate sockets, among which the kernel distributes connections evenly. From a shared socket one
+    process took most of the connections that arrive together: 28 of 32 (docs/decisions/0123).
+    """
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]
     if settings.SUBMISSION_TLS_CERT:
         ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]
-    return [Listener(_listen(settings.SUBMISSION_HOST, port), has_tls) for port, has_tls in ports]
+    for port, _ in ports:
+        # Raises OSError if another program uses the port, which SO_REUSEPORT would share with it.
+        _listen(port, is_shared=False).close()
+    return [[Listener(_listen(port, is_shared=True), has_tls) for port, has_tls in ports] for _ in range(processes)]
 
 
 def run_server(listeners: Sequence[Listener]) -> None:
@@ -76,9 +83,10 @@ def session_limits() -> SessionLimits:
     return replace(LIMITS, sessions=sessions, sessions_per_peer=max(sessions // SHARE_OF_PEER, 1))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(port: int, *, is_shared: bool) -> socket.socket:
+    host = settings.SUBMISSION_HOST
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    return socket.create_server((host, port), family=family, backlog=BACKLOG, reuse_port=is_shared)
 
 
 def _certificate() -> Certificate | None:

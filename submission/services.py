@@ -3,19 +3,23 @@
 Each runs in a thread and returns an SMTP reply or raises an exception for `submission.replies`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from django.conf import settings
+from django.db import DataError, IntegrityError
 
+from api.errors import Problem
 from delivery.message.compose import Placement
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header
-from emails.accept.services import send_email
+from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
 from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
 from lib.worker.failpoints import failpoint
 from submission.drafts import SubmittedEmail, read_email
 from submission.errors import ConversionNotAllowed, Refused
-from submission.replies import ACCEPTED, REPEATED
+from submission.replies import ACCEPTED, REPEATED, reply_to_error
 from suppressions.services import find_suppressed
 from workspaces.account_status import refuse_suspended, refuse_unconfirmed
 from workspaces.api.authentication import find_key
@@ -81,11 +85,16 @@ def check_recipient(workspace: Workspace, text: str, *, has_smtputf8: bool) -> A
     return address
 
 
-def accept_message(workspace: Workspace, source: bytes | bytearray, *, recipients: Collection[Address]) -> str:
-    """Accept a message; return the reply with the email's id. Raises Refused, and the errors of send_email."""
+def read_submitted(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
+    """Return the email that a message asks for. Raises Refused."""
     failpoint("submission.after_data")
     submitted = read_email(source, recipients=recipients)
     _refuse_unchangeable(submitted)
+    return submitted
+
+
+def accept_email(workspace: Workspace, submitted: SubmittedEmail) -> str:
+    """Accept an email; return the reply with its id. Raises Refused, and the errors of send_email."""
     key = _idempotency_key(submitted)
     response = find_response(workspace, key) or send_email(
         workspace, draft=submitted.draft, key=key, suppressed=suppression_policy()
@@ -94,8 +103,36 @@ def accept_message(workspace: Workspace, source: bytes | bytearray, *, recipient
     return (REPEATED if response.headers else ACCEPTED).format(response.body["id"])
 
 
+def accept_together(workspace: Workspace, emails: Sequence[SubmittedEmail]) -> list[str]:
+    """Accept emails without idempotency keys in one statement; return the reply to each.
+
+    An email that is refused, or all if the statement fails, are accepted alone, so that the others do not matter to
+    their replies. Raises OperationalError, InterfaceError: the statement may have been committed.
+    """
+    results: Sequence[Mapping[str, Any]] = [{}] * len(emails)
+    if len(emails) > 1:
+        with suppress(Problem, DataError, IntegrityError):
+            drafts = [submitted.draft for submitted in emails]
+            policy = suppression_policy()
+            response = accept_emails(workspace, drafts=drafts, key=None, all_or_nothing=False, suppressed=policy)
+            results = response.body["results"]
+    replies = [
+        ACCEPTED.format(result["id"]) if "id" in result else _accept_alone(workspace, submitted)
+        for submitted, result in zip(emails, results, strict=True)
+    ]
+    failpoint("submission.before_reply")
+    return replies
+
+
 def suppression_policy() -> SuppressionPolicy:
     return SuppressionPolicy(settings.SUBMISSION_SUPPRESSED)
+
+
+def _accept_alone(workspace: Workspace, submitted: SubmittedEmail) -> str:
+    try:
+        return accept_email(workspace, submitted)
+    except Exception as error:  # noqa: BLE001 - reply_to_error logs it
+        return reply_to_error(error)
 
 
 def _refuse_unchangeable(submitted: SubmittedEmail) -> None:

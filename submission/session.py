@@ -4,6 +4,7 @@
 import asyncio
 import re
 import ssl
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ COUNTED = frozenset({"AUTH", "MAIL", "RCPT", "DATA"})
 TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
 TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
 LINE_TOO_LONG = "554 5.6.0 A line is too long"
+END = b"\r\n.\r\n"
 # RFC 4954, section 5: the sender's identity on another server, which has no effect here.
 AUTH_PARAMETER = re.compile(r"\s+AUTH=\S*", re.IGNORECASE)
 
@@ -105,6 +107,8 @@ class SubmissionSMTP(LimitedSMTP):
             authenticator=_return_credentials,
         )
         self._budget = budget
+        # Bytes of the current message that count towards the budget.
+        self._received = 0
         self._has_tls = has_tls
 
     # Methods, not properties: aiosmtpd reads all attributes before they are set.
@@ -166,46 +170,49 @@ class SubmissionSMTP(LimitedSMTP):
 
     async def _receive(self) -> None:
         content = bytearray()
+        self._received = 0
         self._reset_budget()
         try:
-            refusal = await self._read_lines(content)
+            refusal = await self._read_message(content)
             if refusal is None:
-                self.current_envelope().source = content
+                self.current_envelope().source = _without_framing(content)
                 refusal = await self._call_handler_hook("DATA")
         finally:
-            self._budget.release(len(content))
+            self._budget.release(self._received)
             self.envelope = self._create_envelope()
             self._reset_budget()
         await self.push(refusal)
 
-    async def _read_lines(self, content: bytearray) -> str | None:
-        """Append the lines before the final dot, without transparency dots; return a refusal or None.
+    async def _read_message(self, content: bytearray) -> str | None:
+        """Append a message with the line end before it and END after it; return a refusal or None.
 
-        aiosmtpd would keep a separate object for each line until the end of the message.
+        aiosmtpd would read it line by line, and keep an object for each line until its end.
         """
+        # The line end of DATA is the first part of END if the message is empty (RFC 5321, section 4.1.1.4).
+        self._reader.feed_data(b"\r\n")
         refusal = None
-        while (line := await self._read_line()) != b".\r\n":
-            if not line:
-                refusal = LINE_TOO_LONG
-            elif len(content) + len(line) > MESSAGE_BYTES:
+        async for block in self._read_blocks():
+            if len(content) + len(block) > MESSAGE_BYTES + len(END):
                 refusal = TOO_LARGE
-            elif refusal is None and not self._budget.take(len(line) - line.startswith(b".")):
+            elif len(block) > self._limits.line_bytes and b"\n" not in block:
+                refusal = LINE_TOO_LONG
+            elif refusal is None and not self._budget.take(len(block)):
                 self.end(BUSY)
             elif refusal is None:
-                content += line[1:] if line.startswith(b".") else line
-        return refusal
+                self._received += len(block)
+                content += block
+        return refusal or (LINE_TOO_LONG if _has_long_line(content, self._limits.line_bytes) else None)
 
-    async def _read_line(self) -> bytes:
-        """Return the next line; an empty one, after reading to its end, if it is too long."""
-        is_too_long = False
+    async def _read_blocks(self) -> AsyncIterator[bytes]:
+        """Yield what arrives until END, in blocks of at least the size of the reader's buffer."""
         while True:
             try:
-                line: bytes = await self._reader.readuntil(b"\r\n")
+                last = await self._reader.readuntil(END)
             except asyncio.LimitOverrunError as error:
-                await self._reader.read(error.consumed)
-                is_too_long = True
+                yield await self._reader.readexactly(error.consumed)
             else:
-                return b"" if is_too_long else line
+                yield last
+                return
 
     async def _call_handler_hook(self, command: str, *args: Any) -> Any:
         reply = await super()._call_handler_hook(command, *args)
@@ -233,6 +240,25 @@ class SubmissionSMTP(LimitedSMTP):
         client = self.client_address()
         is_near = client is not None and (client.is_loopback or is_trusted_proxy(str(client)))
         return bool(settings.SUBMISSION_ALLOW_PLAINTEXT) and is_near
+
+
+def _has_long_line(content: bytearray, limit: int) -> bool:
+    start = 0
+    while len(content) - start > limit:
+        line_end = content.rfind(b"\n", start, start + limit + len(b"\r\n"))
+        if line_end < 0:
+            return True
+        start = line_end + 1
+    return False
+
+
+def _without_framing(content: bytearray) -> bytearray:
+    """Return a message without the line end before it, END after its last line, and transparency dots."""
+    del content[-len(b".\r\n") :]
+    if b"\r\n." in content:
+        content = content.replace(b"\r\n.", b"\r\n")
+    del content[: len(b"\r\n")]
+    return content
 
 
 def _return_credentials(

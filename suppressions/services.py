@@ -10,7 +10,7 @@ from django.db import transaction
 from api.errors import NotFound
 from lib.email_addresses import normalize_address
 from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import Fragment, run, run_replanned
+from lib.sql import Fragment, run_replanned
 from suppressions.models import Suppression
 from suppressions.notices import publish_notice
 from workspaces.audit import AuditAction, record_action
@@ -138,7 +138,7 @@ def delete_suppressions(workspace: Workspace, *, addresses: Sequence[str]) -> No
 def find_suppressed(workspace_id: str, addresses: Collection[str]) -> dict[str, SuppressionMatch]:
     """Return the suppressions of the given addresses in a workspace, by normalized address, in one query."""
     find = suppressed_fragment(workspace_id, addresses)
-    return read_suppressed(addresses, run(find.sql, find.params))
+    return read_suppressed(addresses, run_replanned(find.sql, find.params))
 
 
 def suppressed_fragment(workspace_id: str, addresses: Collection[str]) -> Fragment:

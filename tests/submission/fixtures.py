@@ -45,7 +45,7 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     """Run a server in a thread, on free ports."""
     settings.SUBMISSION_HOST = "127.0.0.1"
     settings.SUBMISSION_PORTS, settings.SUBMISSION_TLS_PORTS = [free_port()], [free_port()]
-    listeners, loop = open_listeners(), asyncio.new_event_loop()
+    (listeners,), loop = open_listeners(), asyncio.new_event_loop()
     task = loop.create_task(serve(listeners, limits=limits))
 
     def run():

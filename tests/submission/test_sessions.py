@@ -2,20 +2,23 @@
 
 import base64
 import smtplib
+import socket
 import ssl
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 import trustme
 
 from emails.models import Acceptance, Email, Recipient
 from lib.token_bucket import memory_buckets
-from submission.server import session_limits
+from submission.server import open_listeners, session_limits
 from suppressions.services import suppress_address
 from tests.conftest import make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
-from tests.stack.stack import wait_for
+from tests.stack.stack import free_port, wait_for
 from tests.submission.fixtures import MESSAGE, run_submission
 from workspaces.models import ApiKey, Usage, Workspace
 from workspaces.services import revoke_api_key
@@ -181,6 +184,29 @@ class TestRules:
             assert client.docmd(f"MAIL FROM:<a@b.example> SIZE={17 * 1024 * 1024}")[0] == 552
 
 
+class TestListeners:
+    def test_each_process_has_separate_sockets_on_the_same_ports(self, settings):
+        settings.SUBMISSION_HOST, settings.SUBMISSION_PORTS = "127.0.0.1", [free_port()]
+        with ExitStack() as opened:
+            processes = open_listeners(processes=2)
+            sockets = [opened.enter_context(listener.socket) for own in processes for listener in own]
+            assert [one.getsockname()[1] for one in sockets] == settings.SUBMISSION_PORTS * 2
+            # The connections are distributed: each process gets some of a few hundred.
+            for _ in range(200):
+                opened.enter_context(socket.create_connection(sockets[0].getsockname(), timeout=20))
+            for one in sockets:
+                one.settimeout(20)
+                opened.enter_context(one.accept()[0])
+
+    def test_a_port_of_another_program_is_not_shared(self, settings):
+        settings.SUBMISSION_HOST, settings.SUBMISSION_PORTS = "127.0.0.1", [free_port()]
+        with ExitStack() as opened:
+            for listener in open_listeners()[0]:
+                opened.enter_context(listener.socket)
+            with pytest.raises(OSError, match="in use"):
+                open_listeners()
+
+
 class TestRecipients:
     def test_a_suppressed_recipient_is_refused_and_the_others_get_the_message(self, port, workspace):
         suppression, _ = suppress_address(workspace, address="bob@example.com", reason="bounce")
@@ -312,6 +338,37 @@ class TestLimits:
             assert client.getreply()[0] == 250
         assert Email.objects.get().content.text == "Hello Ada\n.one\n..two\n"
 
+    @pytest.mark.parametrize("pieces", [1, 2, 7])
+    def test_a_message_may_arrive_in_any_pieces(self, port, pieces):
+        lines = [b"line %d" % number for number in range(9_000)]
+        data = MESSAGE + b"\r\n".join([b"..", *lines, b"..end"]) + b"\r\n.\r\n"
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            client.docmd("DATA")
+            # The end is split, too: before each of its bytes in turn.
+            cuts = [0, *sorted(len(data) - cut for cut in range(1, pieces)), len(data)]
+            for start, end in pairwise(cuts):
+                client.sock.sendall(data[start:end])
+            assert client.getreply()[0] == 250
+        text = "Hello Ada\n.\n" + "".join(f"line {number}\n" for number in range(9_000)) + ".end\n"
+        assert Email.objects.get().content.text == text
+
+    def test_an_empty_message_is_refused_and_ends_at_its_dot(self, port):
+        with port.client() as client:
+            for _ in range(2):
+                client.mail("a@b.example")
+                client.rcpt("ada@example.com")
+                client.docmd("DATA")
+                client.sock.sendall(b".\r\n")
+                assert client.getreply() == (550, b"5.6.0 From: A message must have exactly one From address, not 0.")
+            assert client.noop()[0] == 250
+
+    @pytest.mark.parametrize(("length", "code"), [(16_384, 250), (16_385, 554)])
+    def test_a_line_has_a_maximum_length(self, port, length, code):
+        for before in (b"", b"x\r\n" * 7_000):
+            assert port.submit(MESSAGE + before + b"y" * length + b"\r\nz\r\n")[0] == code
+
     @pytest.mark.parametrize(
         ("body", "code"),
         [(b"x" * 20_000, 554), (b"x" * 76 + b"\r\n" * 20, 250), ((b"x" * 998 + b"\r\n") * 17_000, 552)],
@@ -329,7 +386,7 @@ class TestLimits:
             client.mail("a@b.example")
             client.rcpt("ada@example.com")
             client.docmd("DATA")
-            client.sock.sendall(MESSAGE)
+            client.sock.sendall(MESSAGE + b".\r\n")
             assert client.getreply()[0] == 421
 
     def test_sessions_per_address_are_limited(self, workspace, settings):

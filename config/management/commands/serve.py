@@ -33,7 +33,7 @@ class Command(BaseCommand):
             listener = socket.create_server((HOST, settings.INBOX_PORT))
         except OSError as error:
             raise CommandError(f"The inbox cannot listen on {HOST}:{settings.INBOX_PORT}: {error.strerror}.") from error
-        listeners = require_listeners()
+        (listeners,) = require_listeners()
         programs: dict[str, Program] = {
             "inbox": partial(run_inbox, listener),
             **worker_programs(with_beat=True),

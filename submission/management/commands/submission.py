@@ -21,20 +21,19 @@ class Command(BaseCommand):
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
         # A fork must not share it.
         connection.close()
-        listeners = require_listeners()
-        addresses = ", ".join(f"{settings.SUBMISSION_HOST}:{one.socket.getsockname()[1]}" for one in listeners)
+        listeners = require_listeners(processes=settings.SUBMISSION_CONCURRENCY or multiprocessing.cpu_count())
+        addresses = ", ".join(f"{settings.SUBMISSION_HOST}:{one.socket.getsockname()[1]}" for one in listeners[0])
         self.stdout.write(f"Accepting email on {addresses}.")
-        count = settings.SUBMISSION_CONCURRENCY or multiprocessing.cpu_count()
-        programs = {f"submission{number}": partial(run_server, listeners) for number in range(count)}
+        programs = {f"submission{number}": partial(run_server, own) for number, own in enumerate(listeners)}
         if program := fork_programs(programs):
             program()
 
 
-def require_listeners() -> list[Listener]:
-    """Return the listeners of the settings. Raises CommandError if a certificate or a port cannot be used."""
+def require_listeners(*, processes: int = 1) -> list[list[Listener]]:
+    """Return the listeners of each process. Raises CommandError if a certificate or a port cannot be used."""
     _check_certificate()
     try:
-        return open_listeners()
+        return open_listeners(processes=processes)
     except OSError as error:
         raise CommandError(f"The submission server cannot listen: {error}.") from error
 
