@@ -5,16 +5,26 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.contrib import messages
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from dashboard.ui.confirm import Confirmation
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.html_check import check_html
+from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response, source_response
 from dashboard.ui.scoping import ScopedAdmin
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail, replace_unencodable
+from inbound.inbox.retention import clear_inbox
 
+MAX_SEARCH_LENGTH = 200
+NEWEST = 20_000
 MAX_SHOWN_BYTES = 256 * 1024
 
 
@@ -29,6 +39,7 @@ class InboxSection(ScopedAdmin):
 
     def routes(self) -> list[URLPattern]:
         return [
+            self.route("clear/", "clear", self.clear_view),
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/preview/", "preview", self.preview_view),
             self.route("<str:object_id>/source/", "source", self.source_view),
@@ -41,15 +52,39 @@ class InboxSection(ScopedAdmin):
         # A source may have 40 MB; lists do not need it.
         return super().get_queryset(request).defer("source")
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        search = request.GET.get("search", "")[:MAX_SEARCH_LENGTH].replace("\0", "")
+        rows = self.get_queryset(request).order_by(*self.ordering)
+        return self.page(
+            request,
+            "dashboard/inbox/list.html",
+            title=self.title,
+            listing=list_page(request, search_newest(rows, search) if search else rows),
+            search=search,
+            clear_url=self.url("clear"),
+        )
+
+    def clear_view(self, request: HttpRequest) -> HttpResponse:
+        if request.method != "POST":
+            lead = gettext("All emails in the inbox will be deleted. Their pages under Emails stay.")
+            confirmation = Confirmation(lead, gettext("Delete all"), self.list_url, is_danger=True)
+            return self.confirm(request, gettext("Delete all emails in the inbox"), confirmation)
+        count = clear_inbox(current_workspace(request).id)
+        text = ngettext("%(count)s email was deleted.", "%(count)s emails were deleted.", count)
+        messages.success(request, text % {"count": count})
+        return redirect(self.list_url)
+
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         mail = self.find(request, object_id)
         source = bytes(mail.source)
+        read = read_mail(source)
         return self.page(
             request,
             "dashboard/inbox/detail.html",
             title=mail.subject,
             mail=mail,
-            read=read_mail(source),
+            read=read,
+            problems=check_html(read.html, has_text=bool(read.text)),
             source=replace_unencodable(source[:MAX_SHOWN_BYTES].decode("utf-8", "replace")),
             is_cut=len(source) > MAX_SHOWN_BYTES,
             size_bytes=len(source),
@@ -66,6 +101,12 @@ class InboxSection(ScopedAdmin):
     def source_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         mail = self.find(request, object_id)
         return source_response(bytes(mail.source), filename=f"{mail.id}.eml")
+
+
+def search_newest(rows: QuerySet[CaughtMail], search: str) -> QuerySet[CaughtMail]:
+    """Filter to the newest NEWEST emails whose recipient, sender or subject contains the text, regardless of case."""
+    matching = Q(recipient__icontains=search) | Q(sender__icontains=search) | Q(subject__icontains=search)
+    return rows.filter(matching, id__in=rows.values("id")[:NEWEST])
 
 
 def _inbox_transport_only(view: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from lib.ids import to_uuid
 from workspaces.plans import PLANS
 
 BATCH_SIZE = 200
+CLEAR_AT_ONCE = 10_000
 # Small batches, because a message can have megabytes.
 DELETE = """
 DELETE FROM inbox_caughtmail WHERE id IN (
@@ -37,6 +38,20 @@ def _batches(**values: Any) -> Iterator[None]:
             cursor.execute(DELETE, {"limit": BATCH_SIZE, **values})
             deleted = cursor.rowcount
         yield
+
+
+def clear_inbox(workspace_id: str) -> int:
+    """Delete the caught messages of a workspace, at most CLEAR_AT_ONCE; return their number."""
+    batches = range(CLEAR_AT_ONCE // BATCH_SIZE)
+    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": timedelta(), "limit": BATCH_SIZE}
+    deleted = 0
+    for _ in batches:
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE, values)
+            deleted += cursor.rowcount
+            if cursor.rowcount < BATCH_SIZE:
+                break
+    return deleted
 
 
 def erase_mail(address: str) -> None:

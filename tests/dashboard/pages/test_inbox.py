@@ -1,5 +1,9 @@
+from datetime import UTC, datetime
+
 import pytest
 
+from inbound.inbox.models import CaughtMail
+from inbound.inbox.retention import clear_inbox
 from tests.dashboard.conftest import make_caught
 
 
@@ -46,13 +50,74 @@ def test_the_source_can_be_downloaded(owner, alice):
     assert response["Content-Security-Policy"].startswith("sandbox")
 
 
-@pytest.mark.parametrize("path", ["", "{}/", "{}/preview/", "{}/source/"])
+@pytest.mark.parametrize("path", ["", "{}/", "{}/preview/", "{}/source/", "clear/"])
 def test_exists_for_the_inbox_transport_only(owner, alice, settings, path):
     mail = make_caught(alice.workspace)
     settings.DELIVERY_TRANSPORT = "smtp"
 
     assert owner.get("/dashboard/inbox/" + path.format(mail.id)).status_code == 404
     assert "/dashboard/inbox/" not in owner.get("/dashboard/").content.decode()
+
+
+class TestSearch:
+    def found(self, owner, search: str) -> list[str]:
+        return [row.subject for row in owner.get("/dashboard/inbox/", {"search": search}).context["listing"].rows]
+
+    @pytest.mark.parametrize("search", ["RECEIPT", "bo@", "Shop <", "100%", "a_b"])
+    def test_finds_recipients_senders_and_subjects(self, owner, alice, search):
+        fields = {"subject": "Receipt 100% a_b", "recipient": "bo@example.com", "sender": "Shop <hi@alice.example>"}
+        make_caught(alice.workspace, **fields)
+        make_caught(alice.workspace, subject="Other 100 axb", sender="Alice <other@alice.example>")
+
+        assert self.found(owner, search) == ["Receipt 100% a_b"]
+
+    def test_finds_nothing(self, owner, alice):
+        make_caught(alice.workspace)
+
+        assert "No captured emails match" in owner.get("/dashboard/inbox/?search=nothing").content.decode()
+
+    def test_is_limited_to_the_newest(self, owner, alice, monkeypatch):
+        monkeypatch.setattr("dashboard.pages.inbox.NEWEST", 2)
+        for number in range(3):
+            make_caught(
+                alice.workspace, subject=f"Receipt {number}", received_at=datetime(2026, 11, number + 1, tzinfo=UTC)
+            )
+
+        assert self.found(owner, "receipt") == ["Receipt 2", "Receipt 1"]
+
+
+class TestDeletingAll:
+    def test_asks_first(self, owner, alice):
+        make_caught(alice.workspace)
+
+        assert "All emails in the inbox will be deleted" in owner.get("/dashboard/inbox/clear/").content.decode()
+        assert CaughtMail.objects.exists()
+
+    def test_deletes_those_of_the_workspace(self, owner, alice, bob):
+        for workspace in (alice.workspace, alice.workspace, bob.workspace, None):
+            make_caught(workspace, received_at=datetime(2026, 11, 1, tzinfo=UTC))
+
+        response = owner.post("/dashboard/inbox/clear/", follow=True)
+
+        assert "2 emails were deleted." in response.content.decode()
+        assert {mail.workspace for mail in CaughtMail.objects.all()} == {bob.workspace, None}
+
+    def test_deletes_a_limited_number_at_once(self, alice, monkeypatch):
+        monkeypatch.setattr("inbound.inbox.retention.BATCH_SIZE", 2)
+        monkeypatch.setattr("inbound.inbox.retention.CLEAR_AT_ONCE", 4)
+        for _ in range(5):
+            make_caught(alice.workspace, received_at=datetime(2026, 11, 1, tzinfo=UTC))
+
+        assert [clear_inbox(alice.workspace.id), clear_inbox(alice.workspace.id)] == [4, 1]
+
+
+def test_the_html_check_is_shown(owner, alice):
+    bad = make_caught(alice.workspace, b"Content-Type: text/html\r\n\r\n<form><img src='a.png'></form>")
+    good = make_caught(alice.workspace)
+
+    assert len(owner.get(f"/dashboard/inbox/{bad.id}/").context["problems"]) == 4
+    page = owner.get(f"/dashboard/inbox/{good.id}/").content.decode()
+    assert "No problems found" in page
 
 
 HOSTILE = {
