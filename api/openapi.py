@@ -16,6 +16,7 @@ from rest_framework import serializers
 from api import schema_fields  # noqa: F401 - registers the schemas of fields
 from api.errors import Problem, documented_problems
 from api.exception_handler import CONTENT_TYPE
+from api.field_descriptions import describe_fields
 from api.schema import (
     BODY_MAY_BE_EMPTY,
     HEADERS,
@@ -142,6 +143,7 @@ def complete_document(result: Schema, generator: Any, request: Any, public: bool
     }
     components["headers"]["X-Request-Id"]["required"] = True
     components["schemas"].update(_problem_schemas())
+    components["schemas"] = describe_fields(components["schemas"])
     components["examples"] = {
         code: {"summary": problem.title, "value": problem_example(problem)}
         for code, problem in documented_problems().items()

@@ -5,10 +5,8 @@ from django.urls import include, path
 from django.urls.resolvers import URLPattern, URLResolver
 from django.views.generic import RedirectView
 
-from api import docs
 from api.exception_handler import bad_request, forbidden, not_found, server_error
 from config import health, metrics
-from dashboard.documentation.views import documentation
 from dashboard.site import dashboard_site
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -25,12 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tracking.urls")),
     path("anymail/", include("inbound.urls")),
     path("v1/", include("analytics.urls")),
-    path("docs", RedirectView.as_view(pattern_name="docs")),
-    path("docs/", documentation, name="docs"),
-    path("docs/api", docs.reference, name="docs-api"),
-    path("docs/errors", docs.errors, name="docs-errors"),
-    path("docs/errors/", docs.errors),
-    path("docs/<path:name>", documentation, name="docs-page"),
+    path("", include("documentation.urls")),
     path("", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),

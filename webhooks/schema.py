@@ -74,7 +74,8 @@ webhooks_schema = keyed_view(
         "createWebhook",
         "Create a webhook",
         "Starts posting events of the given types to the URL, which must be https, on port 443, at a public address. "
-        "The response contains the `secret` for [verifying signatures](#section/Webhooks); it cannot be read again. A "
+        "The response contains the `secret` for [verifying signatures](/docs/webhooks#verify-signatures); it cannot be "
+        "read again. A "
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
         "is not allowed fails with `forbidden_target` on the field `url`.",
         response(

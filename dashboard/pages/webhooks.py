@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from dashboard.documentation.samples import read_samples
 from dashboard.pages.deliveries import retry_progress
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
@@ -19,6 +18,7 @@ from dashboard.ui.forms import ApiForm
 from dashboard.ui.labels import DELIVERY_TONES
 from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.scoping import ScopedAdmin
+from documentation.page_samples import read_samples
 from webhooks.event_types import EVENT_TYPES
 from webhooks.health import read_health
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus

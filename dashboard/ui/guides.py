@@ -2,20 +2,20 @@
 
 from django.http import HttpRequest
 
-from dashboard.documentation.pages import URL
+from documentation.pages import URL
 
 # URL name of a page, without the action of a section's page → page of the documentation.
 GUIDES = {
     "index": "",
     "usage": "specification#plans-and-quota",
     "security": "security",
-    "emails_email": "specification#sending-an-email",
-    "inbox_caughtmail": "specification#delivery",
-    "templates_app_template": "specification#templates",
+    "emails_email": "guides/sending",
+    "inbox_caughtmail": "guides/testing",
+    "templates_app_template": "guides/templates",
     "domains_domain": "domains",
     "webhooks_webhook": "webhooks",
     "webhooks_webhookdelivery": "webhooks#retries",
-    "suppressions_suppression": "specification#suppressions",
+    "suppressions_suppression": "guides/bounces",
     "workspaces_apikey": "specification#authentication",
     "workspaces_membership": "specification#dashboard",
     "workspaces_auditentry": "specification#dashboard",

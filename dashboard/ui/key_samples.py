@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from dashboard.documentation.samples import CodeSample
+from documentation.page_samples import CodeSample
 
 CURL = Template("""curl $url/v1/emails/send \\
   -H "Authorization: Bearer $key" \\

@@ -35,6 +35,7 @@ class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
     class Meta:
         model = Attachment
         fields = ("filename", "contentType", "size")
+        extra_kwargs = {"size": {"help_text": "The size after decoding, in bytes."}}
 
 
 class EmailItemSerializer(serializers.ModelSerializer[Email]):

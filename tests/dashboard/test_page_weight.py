@@ -14,8 +14,7 @@ from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-# Its 1 MB script draws the whole reference; docs/figures.md has its weight.
-DOCUMENTATION = ("/docs/", "/docs/errors", "/docs/webhooks")
+DOCUMENTATION = ("/docs/", "/docs/errors", "/docs/webhooks", "/docs/api", "/docs/api/emails")
 
 
 @pytest.fixture

@@ -1,7 +1,0 @@
-/* Applies the theme that the reader chose in the dashboard, before the page is drawn. */
-(() => {
-  "use strict";
-
-  const theme = /^"(light|dark)"$/.exec(localStorage.getItem("adminTheme") ?? "");
-  if (theme) document.documentElement.dataset.theme = theme[1];
-})();

@@ -1,0 +1,172 @@
+"""Code samples of API operations: one renderer for each language, from the example of the request."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LINE_LENGTH = 80
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class ExampleRequest:
+    """body: a JSON value; None without a body. has_key: whether the operation needs an API key."""
+
+    method: str
+    url: str
+    body: Any = None
+    has_key: bool = True
+
+
+@dataclass(frozen=True)
+class OperationSample:
+    """language: as in a fence of Markdown."""
+
+    label: str
+    language: str
+    text: str
+
+
+@dataclass(frozen=True)
+class LiteralStyle:
+    """How a language writes JSON values. key: a name with its separator. words: of null, true and false."""
+
+    key: Callable[[str], str]
+    quote: Callable[[str], str]
+    brackets: str = "{}"
+    step: int = 2
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+def quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _bare_key(name: str) -> str:
+    return f"{name}: " if IDENTIFIER.fullmatch(name) else f"{quote(name)}: "
+
+
+def _quoted_key(name: str) -> str:
+    return f"{quote(name)}: "
+
+
+JSON = LiteralStyle(_quoted_key, quote)
+JAVASCRIPT = LiteralStyle(_bare_key, quote)
+PYTHON = LiteralStyle(_quoted_key, quote, step=4, words={"null": "None", "true": "True", "false": "False"})
+# Both languages insert variables into double-quoted strings.
+PHP = LiteralStyle(lambda name: f"{quote(name)} => ", lambda text: quote(text).replace("$", "\\$"), "[]", step=4)
+RUBY = LiteralStyle(_bare_key, lambda text: quote(text).replace("#", "\\#"), words={"null": "nil"})
+
+
+def literal(value: Any, style: LiteralStyle, *, indent: int = 0) -> str:
+    """Return a JSON value in the syntax of a language, on several lines if it is long."""
+    if isinstance(value, str):
+        return style.quote(value)
+    if not isinstance(value, dict | list) or not value:
+        text = json.dumps(value)
+        return style.brackets if text == "{}" else style.words.get(text, text)
+    start, end = style.brackets if isinstance(value, dict) else "[]"
+    parts = _parts(value, style, indent=indent + style.step)
+    space = " " if start == "{" and style is not PYTHON and style is not JSON else ""
+    line = f"{start}{space}{', '.join(parts)}{space}{end}"
+    if "\n" not in line and len(line) + indent <= LINE_LENGTH:
+        return line
+    margin, step = " " * indent, " " * style.step
+    return "\n".join(
+        [start, *(f"{margin}{step}{part}," for part in parts[:-1]), f"{margin}{step}{parts[-1]}", margin + end]
+    )
+
+
+def _parts(value: Any, style: LiteralStyle, *, indent: int) -> list[str]:
+    if isinstance(value, dict):
+        return [style.key(name) + literal(one, style, indent=indent) for name, one in value.items()]
+    return [literal(one, style, indent=indent) for one in value]
+
+
+def curl(request: ExampleRequest) -> str:
+    lines = [f'curl "{request.url}"' if request.method == "GET" else f'curl -X {request.method} "{request.url}"']
+    if request.has_key:
+        lines.append('-H "Authorization: Bearer $POSTRIDER_API_KEY"')
+    if request.body is not None:
+        body = literal(request.body, JSON, indent=2).replace("'", r"'\''")
+        lines += ['-H "Content-Type: application/json"', f"-d '{body}'"]
+    return " \\\n  ".join(lines)
+
+
+def javascript(request: ExampleRequest) -> str:
+    options = [] if request.method == "GET" else [f'method: "{request.method}"']
+    headers = ["Authorization: `Bearer ${process.env.POSTRIDER_API_KEY}`"] if request.has_key else []
+    if request.body is not None:
+        headers.append('"Content-Type": "application/json"')
+    if headers:
+        options.append(f"headers: {{ {', '.join(headers)} }}")
+    if request.body is not None:
+        options.append(f"body: JSON.stringify({literal(request.body, JAVASCRIPT, indent=2)})")
+    arguments = "".join(f"\n  {option}," for option in options)
+    call = f'fetch("{request.url}", {{{arguments}\n}})' if options else f'fetch("{request.url}")'
+    return f"const response = await {call};\nconsole.log(response.status, await response.text());"
+
+
+def python(request: ExampleRequest) -> str:
+    arguments = [f'"{request.url}"']
+    imports = "import requests\n"
+    if request.has_key:
+        imports = f"import os\n\n{imports}"
+        arguments.append('headers={"Authorization": f"Bearer {os.environ[\'POSTRIDER_API_KEY\']}"}')
+    if request.body is not None:
+        arguments.append(f"json={literal(request.body, PYTHON, indent=4)}")
+    call = "".join(f"\n    {argument}," for argument in arguments)
+    method = request.method.lower()
+    return f"{imports}\nresponse = requests.{method}({call}\n)\nprint(response.status_code, response.text)"
+
+
+def php(request: ExampleRequest) -> str:
+    headers = ['"Authorization: Bearer " . getenv("POSTRIDER_API_KEY")'] if request.has_key else []
+    if request.body is not None:
+        headers.append('"Content-Type: application/json"')
+    options = [f'"method" => "{request.method}"']
+    if headers:
+        options.append(f'"header" => [{", ".join(headers)}]')
+    if request.body is not None:
+        options.append(f'"content" => json_encode({literal(request.body, PHP, indent=4)})')
+    options.append('"ignore_errors" => true')
+    lines = "".join(f"\n    {option}," for option in options)
+    context = f'$context = stream_context_create(["http" => [{lines}\n]]);'
+    return f'<?php\n{context}\necho file_get_contents("{request.url}", false, $context);'
+
+
+def ruby(request: ExampleRequest) -> str:
+    lines = [
+        'require "json"',
+        'require "net/http"',
+        "",
+        f'uri = URI("{request.url}")',
+        f"request = Net::HTTP::{request.method.capitalize()}.new(uri)",
+    ]
+    if request.has_key:
+        lines.append('request["Authorization"] = "Bearer #{ENV["POSTRIDER_API_KEY"]}"')
+    if request.body is not None:
+        lines.append('request["Content-Type"] = "application/json"')
+        lines.append(f"request.body = JSON.generate({literal(request.body, RUBY)})")
+    lines += [
+        'options = { use_ssl: uri.scheme == "https" }',
+        "response = Net::HTTP.start(uri.hostname, uri.port, options) { |http| http.request(request) }",
+        "puts response.body",
+    ]
+    return "\n".join(lines)
+
+
+# In the order of the tabs: label, language of the code block, renderer.
+RENDERERS: tuple[tuple[str, str, Callable[[ExampleRequest], str]], ...] = (
+    ("curl", "sh", curl),
+    ("JavaScript", "javascript", javascript),
+    ("Python", "python", python),
+    ("PHP", "php", php),
+    ("Ruby", "ruby", ruby),
+)
+
+
+def code_samples(request: ExampleRequest) -> tuple[OperationSample, ...]:
+    return tuple(OperationSample(label, language, render(request)) for label, language, render in RENDERERS)
