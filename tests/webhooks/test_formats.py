@@ -97,6 +97,23 @@ def test_a_resend_event_verifies_with_svix_and_with_standard_webhooks():
     assert payload["data"]["tags"] == {"category": "welcome"}
 
 
+def resend_data(kind: str, **fields) -> dict:
+    return json.loads(posted(kind, "resend", new_secret(), **fields)[0])["data"]
+
+
+def test_details_of_resends_events_have_the_members_that_its_clients_declare():
+    assert resend_data("bounced")["bounce"] == {
+        "message": "5.1.1 No such user here", "type": "Permanent", "subType": "General",
+        "diagnosticCode": ["smtp; 550 5.1.1 No such user here"],
+    }  # fmt: skip
+    assert resend_data("bounced", reason="mailbox_full")["bounce"]["subType"] == "MailboxFull"
+    assert resend_data("clicked")["click"] == {
+        "link": "https://example.com/", "timestamp": "2026-11-21T06:20:00.412Z", "ipAddress": "", "userAgent": "",
+    }  # fmt: skip
+    added = resend_data("unsubscribed")
+    assert (added["email"], added["origin"], added["source_id"]) == ("ada@example.com", "manual", ANYMAIL_ID)
+
+
 def test_a_suppressed_recipient_is_named_as_each_service_does():
     reason = {"reason": "recipient_suppressed"}
     resend, postmark, sendgrid = (

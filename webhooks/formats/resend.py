@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from delivery.bounces.reasons import FailureReason
 from lib.ids import uuid_text
 from webhooks.event_types import wire_type
 
@@ -17,6 +18,14 @@ TYPES = {
     "clicked": "email.clicked",
     "complained": "email.complained",
     "unsubscribed": "suppression.added",
+}
+# Of a bounce, by its reason; the others are General.
+BOUNCE_SUB_TYPES: dict[str, str] = {
+    FailureReason.MAILBOX_FULL: "MailboxFull",
+    FailureReason.TOO_LARGE: "MessageTooLarge",
+    FailureReason.SPAM: "ContentRejected",
+    FailureReason.VIRUS: "ContentRejected",
+    FailureReason.POLICY: "ContentRejected",
 }
 
 
@@ -39,19 +48,34 @@ def resend_payload(event: dict[str, Any]) -> dict[str, Any]:
             "to": [data["to"]],
             "subject": data["subject"],
             "tags": dict(tag.partition(":")[::2] for tag in data["tags"]),
-            **_details(kind, data, is_suppressed=is_suppressed),
+            **_details(event, is_suppressed=is_suppressed),
         },
     }
 
 
-def _details(kind: str, data: dict[str, Any], *, is_suppressed: bool) -> dict[str, Any]:
+def _details(event: dict[str, Any], *, is_suppressed: bool) -> dict[str, Any]:
+    """Return the members that the type of an event adds to those of its email."""
+    kind, data = event["event"], event["data"]
     message = data.get("message") or data.get("reason") or ""
     if is_suppressed:
-        return {"suppressed": {"message": message, "type": "OnAccountSuppressionList"}}
+        return {"suppressed": {"message": message, "type": "OnAccountSuppressionList", "diagnosticCode": []}}
     if kind == "bounced":
-        return {"bounce": {"message": message, "type": "Permanent", "subType": "General"}}
+        sub_type = BOUNCE_SUB_TYPES.get(data.get("reason") or "", "General")
+        codes = {"diagnosticCode": [f"smtp; {data.get('code') or ''} {message}"]}
+        return {"bounce": {"message": message, "type": "Permanent", "subType": sub_type, **codes}}
     if kind == "failed":
         return {"failed": {"reason": message}}
     if kind == "clicked":
-        return {"click": {"link": data.get("url"), "ipAddress": "", "userAgent": "", "timestamp": None}}
-    return {}
+        unknown = {"ipAddress": "", "userAgent": ""}
+        return {"click": {"link": data.get("url"), "timestamp": event["createdAt"], **unknown}}
+    return _suppression(event) if kind == "unsubscribed" else {}
+
+
+def _suppression(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of Resend's suppression: the address, and the email whose recipient unsubscribed."""
+    return {
+        "id": uuid_text(event["id"], prefix="evt_"),
+        "email": event["data"]["to"],
+        "origin": "manual",
+        "source_id": uuid_text(event["data"]["emailId"]),
+    }
