@@ -52,12 +52,18 @@ def check_body_headers(request: Request, *, max_bytes: int) -> None:
         raise LengthRequired("Content-Length must be the length of the body in bytes.")
     if int(length) == 0:
         return
+    check_body_type(request)
+    if int(length) > max_bytes:
+        raise PayloadTooLarge(f"The body has {int(length):,} bytes; at most {max_bytes:,} are allowed here.")
+
+
+def check_body_type(request: Request) -> None:
+    """Refuse a body that is compressed, or not declared as JSON."""
+    meta = request.META
     if meta.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType("Send the body uncompressed; compressed bodies are not supported.")
     if meta.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != "application/json":
         raise UnsupportedMediaType("Send the body as application/json.")
-    if int(length) > max_bytes:
-        raise PayloadTooLarge(f"The body has {int(length):,} bytes; at most {max_bytes:,} are allowed here.")
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

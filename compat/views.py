@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NOT_FOUND_DETAIL, InvalidJson, NotFound
-from api.parser import MAX_BODY_BYTES, StrictJSONParser, parse_json
+from api.parser import MAX_BODY_BYTES, StrictJSONParser, check_body_type, parse_json
+from compat.chunked import is_chunked, read_chunks
 from compat.drafts import as_object
 from compat.errors import endpoint_absent
 from emails.accept.idempotency import StoredResponse
@@ -53,11 +54,18 @@ class DialectViewSet(WorkspaceViewSet[R]):
         name = type(self).__name__.lower().removeprefix(self.provider).removesuffix("viewset")
         return f"{self.provider}-{name}-{self.action or 'other'}".replace("_", "-")
 
-    # PostgreSQL cannot compare a text with NUL, which the parser refuses in bodies.
+    def check_body(self, request: Request) -> None:
+        check = check_body_type if is_chunked(request.META) else super().check_body
+        check(request)
+
+    # A chunked body is read after authentication. PostgreSQL cannot compare a text with NUL, which the parser refuses
+    # in bodies.
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Django's request object, which api.request_ids reads.
         request._request.operation = self.operation  # type: ignore[attr-defined]  # noqa: SLF001
         super().initial(request, *args, **kwargs)
+        if self.action != "absent" and is_chunked(request.META):
+            read_chunks(request, max_bytes=self.max_body_bytes)
         if any("\0" in text for text in (request.path_info, *request.query_params.dict().values())):
             raise NotFound("Not found: the URL contains a NUL character.")
 

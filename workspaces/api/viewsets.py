@@ -36,8 +36,11 @@ class WorkspaceView(APIView):
 
     def check_body(self, request: Request) -> None:
         """Refuse a body by its headers."""
-        action = getattr(self, "action", None) or ""
-        check_body_headers(request, max_bytes=self.body_bytes.get(action, DEFAULT_BODY_BYTES))
+        check_body_headers(request, max_bytes=self.max_body_bytes)
+
+    @property
+    def max_body_bytes(self) -> int:
+        return self.body_bytes.get(getattr(self, "action", None) or "", DEFAULT_BODY_BYTES)
 
     # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:

@@ -1,5 +1,9 @@
 """Resend's libraries, unchanged, against the running service."""
 
+import http.client
+import json
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.compat.sdks.conftest import RUN, received, run_node, run_python
@@ -48,3 +52,19 @@ def test_the_mcp_server_sends(node_scripts, stack):
     message = received(stack, f"mcp-{RUN}@example.com")
     assert message["Subject"] == "From MCP"
     assert message.get_content().startswith("It works")
+
+
+def test_a_chunked_body_is_accepted(stack):
+    """Resend's library for Go sends its bodies without a length."""
+    recipient = f"chunked-{RUN}@example.com"
+    body = json.dumps({"from": "hello@demo.example", "to": recipient, "subject": "Hello", "text": "Hello"}).encode()
+    headers = {"authorization": f"Bearer {stack.key}", "content-type": "application/json"}
+    connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=30)
+    # The second request shows that the first body was read to its end.
+    for _ in range(2):
+        connection.request("POST", "/compat/resend/emails", iter([body[:9], body[9:]]), headers, encode_chunked=True)
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        assert json.loads(response.read()).keys() == {"id"}
+    connection.close()
+    assert received(stack, recipient)["Subject"] == "Hello"

@@ -1,0 +1,90 @@
+"""Chunked bodies, which some libraries of the dialects send."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from api.parser import MAX_BODY_BYTES
+from emails.models import Email
+from tests.compat.conftest import Dialect
+from tests.compat.test_odd_requests import MEMBERS
+from tests.conftest import make_key
+
+pytestmark = pytest.mark.django_db
+
+SENDER, RECIPIENT = "hi@alice.example", "ada@example.com"
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "resend": ("/emails", {"from": SENDER, "to": RECIPIENT, "subject": "Hi", "text": "Hi"}),
+    "postmark": ("/email", {"From": SENDER, "To": RECIPIENT, "Subject": "Hi", "TextBody": "Hi"}),
+    "sendgrid": (
+        "/v3/mail/send",
+        {
+            "from": {"email": SENDER},
+            "personalizations": [{"to": [{"email": RECIPIENT}]}],
+            "subject": "Hi",
+            "content": [{"type": "text/plain", "value": "Hi"}],
+        },
+    ),
+}
+
+
+class BrokenInput(io.BytesIO):
+    """The input of a client that sends an invalid chunk, as gunicorn reports it."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError("Invalid chunk size")
+
+
+def post(dialect: Dialect, body: io.BytesIO, **environ: Any) -> Any:
+    path, _ = REQUESTS[dialect.name]
+    source = {"wsgi.input": body, "wsgi.input_terminated": True}
+    environ = {**source, "CONTENT_LENGTH": "", "CONTENT_TYPE": "application/json", **environ}
+    headers = {**dialect.headers, "transfer-encoding": "chunked"}
+    url = f"/compat/{dialect.name}{path}"
+    return dialect.client.generic("POST", url, headers=headers, **environ)
+
+
+def source(dialect: Dialect) -> io.BytesIO:
+    return io.BytesIO(json.dumps(REQUESTS[dialect.name][1]).encode())
+
+
+@pytest.fixture(params=REQUESTS)
+def dialect(request, key) -> Dialect:
+    return Dialect(request.param, key)
+
+
+def test_a_chunked_body_is_accepted(dialect):
+    assert post(dialect, source(dialect)).status_code in {200, 202}
+    assert Email.objects.get().to == [RECIPIENT]
+
+
+def test_a_chunked_body_has_the_limit_of_others(dialect):
+    body = io.BytesIO(b" " * (MAX_BODY_BYTES + 100))
+    response = post(dialect, body)
+    assert response.json().keys() == MEMBERS[dialect.name]
+    assert "bytes are allowed" in response.content.decode()
+    assert body.tell() == MAX_BODY_BYTES + 1
+
+
+def test_a_broken_body_is_an_error_of_the_dialect(dialect):
+    response = post(dialect, BrokenInput())
+    assert 400 <= response.status_code < 500
+    assert response.json().keys() == MEMBERS[dialect.name]
+
+
+def test_a_chunked_body_is_not_read_before_the_key_is_checked(dialect, alice):
+    body = source(dialect)
+    stranger = Dialect(dialect.name, "wrong")
+    reader = Dialect(dialect.name, make_key(alice.workspace, "read_only"))
+    for client in (stranger, reader):
+        assert post(client, body).status_code in {401, 403}
+        assert body.tell() == 0
+
+
+def test_other_types_and_servers_without_chunks_are_refused(dialect):
+    body = source(dialect)
+    for environ in ({"wsgi.input_terminated": False}, {"HTTP_CONTENT_ENCODING": "gzip"}):
+        assert 400 <= post(dialect, body, **environ).status_code < 500
+        assert body.tell() == 0
