@@ -17,15 +17,14 @@ from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.html_check import check_html
 from dashboard.ui.listing import list_page
-from dashboard.ui.preview import preview_response, source_response
+from dashboard.ui.preview import preview_response, shown_source, source_response
 from dashboard.ui.scoping import ScopedAdmin
 from inbound.inbox.models import CaughtMail
-from inbound.inbox.reading import read_mail, replace_unencodable
+from inbound.inbox.reading import read_mail
 from inbound.inbox.retention import clear_inbox
 
 MAX_SEARCH_LENGTH = 200
 NEWEST = 20_000
-MAX_SHOWN_BYTES = 256 * 1024
 
 
 class InboxSection(ScopedAdmin):
@@ -77,6 +76,7 @@ class InboxSection(ScopedAdmin):
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         mail = self.find(request, object_id)
         source = bytes(mail.source)
+        text, is_cut = shown_source(source)
         read = read_mail(source)
         return self.page(
             request,
@@ -85,8 +85,8 @@ class InboxSection(ScopedAdmin):
             mail=mail,
             read=read,
             problems=check_html(read.html, has_text=bool(read.text)),
-            source=replace_unencodable(source[:MAX_SHOWN_BYTES].decode("utf-8", "replace")),
-            is_cut=len(source) > MAX_SHOWN_BYTES,
+            source=text,
+            is_cut=is_cut,
             size_bytes=len(source),
             preview_url=self.url("preview", mail.id),
             source_url=self.url("source", mail.id),

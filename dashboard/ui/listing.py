@@ -14,13 +14,14 @@ PAGE_PARAMETER = "p"
 
 @dataclass(frozen=True)
 class ListPage:
-    """One page of a list. note: the limits of a search, shown to the user."""
+    """One page of a list. note: the limits of a search, shown to the user. total: the number of hits, if known."""
 
     rows: list[Any]
     number: int
     has_next: bool
     query: str = ""
     note: str = ""
+    total: int | None = None
 
     @property
     def is_last_shown(self) -> bool:

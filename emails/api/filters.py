@@ -116,10 +116,3 @@ class EmailFilters(FilterSet):
 
     class Meta:
         form = RangeForm
-
-
-def apply_filters(emails: QuerySet[Email], values: dict[str, Any]) -> QuerySet[Email]:
-    """Filter emails by validated values, by parameter."""
-    for name, value in values.items():
-        emails = EmailFilters.base_filters[name].filter(emails, value)
-    return emails

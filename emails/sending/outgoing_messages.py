@@ -8,15 +8,20 @@ from delivery.message.compose import LARGE_TEXT, Mailbox, OutgoingMessage
 from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import Slots, fill, find_slots
 from delivery.message.text import html_to_text
+from domains.signing_identities import SigningIdentity
+from emails.models import Recipient
 from emails.rendered_content import render_stored
-from emails.sending.jobs import SendJob
+from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.links import click_url, open_url, unsubscribe_url
+from emails.sending.queue import EmailClaim
 from emails.sending.return_path import return_path
 from lib.email_addresses import Address, parse_address_list, parse_recipient
+from lib.ids import to_uuid
 from templates_app.services import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
 SENDER_ID = "postrider"
+UNSIGNED = SigningIdentity(key=None, return_path_domain="", requires_tls=False)
 
 
 class NoSigningKey(Exception):
@@ -27,13 +32,33 @@ def build_message(job: SendJob) -> OutgoingMessage:
     """Build the outgoing message of a send job. Raises NoSigningKey: nothing is sent unsigned."""
     if job.identity is None or job.identity.key is None:
         raise NoSigningKey(f"no key for {job.from_domain}")
+    return _message(job, job.identity)
+
+
+def rebuild_message(recipient: Recipient) -> bytes:
+    """Return the message of a recipient from the stored rows: the bytes that are or were sent.
+
+    Without a signature if the domain was deleted, and with another one if its key was rotated since.
+    """
+    claim = EmailClaim(
+        to_uuid(recipient.id), 0, 1, to_uuid(recipient.email.workspace_id, prefix="ws_"), recipient.email.created_at, 0
+    )
+    (job,) = load_jobs([claim], memory_bytes=MEMORY_BYTES)
+    return _message(job, job.identity or UNSIGNED).to_bytes()
+
+
+def message_id(recipient_id: str, *, domain: str) -> str:
+    """Return the Message-ID: unique per recipient, and the same on every attempt."""
+    return f"<{recipient_id}@{domain}>"
+
+
+def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
     unsubscribe = unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address)
     content = render_stored(job.content, job.version, subject=job.subject, template_data=job.template_data)
     return OutgoingMessage(
-        return_path=return_path(job.key, domain=job.identity.return_path_domain),
+        return_path=return_path(job.key, domain=identity.return_path_domain),
         recipient=job.address,
-        # Unique per recipient, and the same on every attempt.
-        message_id=f"<{job.key}@{job.from_domain}>",
+        message_id=message_id(job.key, domain=job.from_domain),
         date=job.date,
         sender=_mailbox(job.sender),
         to=tuple(map(_mailbox, job.to)),
@@ -46,8 +71,8 @@ def build_message(job: SendJob) -> OutgoingMessage:
         files=job.files,
         unsubscribe_url=unsubscribe,
         feedback_id=f"{job.template_id or 'none'}:{job.claim.workspace_id}:transactional:{SENDER_ID}",
-        key=job.identity.key,
-        requires_tls=job.identity.requires_tls,
+        key=identity.key,
+        requires_tls=identity.requires_tls,
         attempt=job.claim.attempt,
         last_reason=job.last_reason,
         last_reply_age=job.last_reply_age,

@@ -28,7 +28,9 @@ SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 
 
 class Visit:
-    """One browser page, with its console errors and opened dialogs."""
+    """One browser page, with its console errors and opened dialogs. name: of a look, for its screenshots."""
+
+    name = ""
 
     def __init__(self, context: BrowserContext, base_url: str) -> None:
         self.base_url = base_url
@@ -50,6 +52,9 @@ class Visit:
     def go(self, path: str) -> Page:
         self.page.goto(self.base_url + path)
         return self.page
+
+    def is_wider_than_window(self) -> bool:
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
     def keep_screenshot(self, name: str) -> None:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)

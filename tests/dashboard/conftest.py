@@ -107,3 +107,16 @@ def phone(browser, live_server):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     yield Visit(context, live_server.url)
     context.close()
+
+
+@pytest.fixture(
+    params=[(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")], ids=lambda look: f"{look[0]}-{look[1]}"
+)
+def look(request, browser, live_server):
+    """A desktop and a phone, each in light and dark mode, for screenshots; `look.name` names the combination."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    visit = Visit(context, live_server.url)
+    visit.name = f"{width}-{scheme}"
+    yield visit
+    context.close()

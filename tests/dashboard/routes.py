@@ -37,7 +37,11 @@ POST_ONLY = {
 }
 # A file, a frame, a fragment, a redirect, or a URL name that unfold requires.
 NOT_A_PAGE = {
+    "emails_email_attachment",
+    "emails_email_export",
+    "emails_email_message",
     "emails_email_preview",
+    "emails_email_source",
     "inbox_caughtmail_preview",
     "inbox_caughtmail_source",
     "jsi18n",

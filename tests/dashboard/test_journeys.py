@@ -74,6 +74,12 @@ def run_in_thread(work) -> None:
     assert not failures, failures
 
 
+def deliver_to_inbox() -> None:
+    """Send all due emails to the built-in inbox."""
+    with inbox() as port:
+        run_in_thread(QueueProcessor(EmailQueueWork(inbox_transport(port=port, ehlo_name="localhost"), sessions=4)).run)
+
+
 def send_with_curl(base_url: str, curl: str, key: str) -> dict:
     """Send the request of the overview's curl command."""
     body = curl.partition("-d '")[2].rstrip("'\n ")
@@ -103,8 +109,7 @@ def test_from_signing_up_to_reading_the_first_email(visit, live_server):
     sent = send_with_curl(live_server.url, page.locator("#curl").inner_text(), key)
     visit.go(f"/dashboard/emails/{sent['id']}/")
     expect(page.locator(".pr-hero")).to_contain_text("queued")
-    with inbox() as port:
-        run_in_thread(QueueProcessor(EmailQueueWork(inbox_transport(port=port, ehlo_name="localhost"), sessions=4)).run)
+    deliver_to_inbox()
     page.reload()
 
     expect(page.locator(".pr-hero")).to_contain_text("delivered")

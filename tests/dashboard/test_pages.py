@@ -33,7 +33,7 @@ def walk(visit, name: str) -> list[str]:
         page = visit.go(path)
         page.wait_for_function("window.Alpine !== undefined")
         visit.keep_screenshot(f"{name}-{route}")
-        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+        if visit.is_wider_than_window():
             problems.append(f"{path}: wider than the window")
         problems += [f"{path}: {violation}" for violation in violations(page)]
     return problems + visit.complaints

@@ -1,7 +1,7 @@
 import pytest
 
 from domains.models import DkimKey, Domain
-from emails.models import Email
+from emails.models import Attachment, Email
 from inbound.inbox.models import CaughtMail
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
@@ -31,13 +31,17 @@ def bobs(bob, settings):
         alias="bobs-secret",
         strict_variables=False,
     )
+    email = make_email(bob.workspace, subject="Bob's secret plan")
+    Attachment.objects.create(
+        content=email.content, position=0, filename="secret.txt", content_type="text/plain", size=6, data=b"secret"
+    )
     suppression, _ = suppress_address(bob.workspace, address="secret@bob.example", reason="manual")
     return {
         "templates_app_template": template.id,
         "webhooks_webhook": webhook.id,
         "webhooks_webhookdelivery": send_test(webhook).id,
         "suppressions_suppression": suppression.id,
-        "emails_email": make_email(bob.workspace, subject="Bob's secret plan").id,
+        "emails_email": email.id,
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
         "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
         "workspaces_apikey": ApiKey.objects.get().id,

@@ -31,13 +31,14 @@ def send(api: Api, **fields: Any) -> str:
     return str(response.json()["id"])
 
 
-def accept(workspace: Workspace, *to: str, count: int = 1) -> None:
+def accept(workspace: Workspace, *to: str, count: int = 1, **fields: Any) -> None:
     """Accept the same email, without a request."""
     draft = Draft(
         sender=parse_address(f"x@{workspace.name}.example"),
         to=tuple(parse_address(address) for address in to or ("ada@example.com",)),
         subject="s",
         html="<p>",
+        **fields,
     )
     for _ in range(count):
         send_email(workspace, draft=draft, key=None)

@@ -3,7 +3,7 @@ import pytest
 from tests.dashboard.conftest import make_caught, make_email
 
 POLICY = (
-    "sandbox; default-src 'none'; img-src data: cid:; style-src 'unsafe-inline'; form-action 'none'; "
+    "sandbox allow-same-origin; default-src 'none'; img-src data: cid:; style-src 'unsafe-inline'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'self'"
 )
 

@@ -1,5 +1,6 @@
 """Timeline of an email: its events as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.ui.reasons import explain_reason
-from emails.models import Event
+from emails.models import Email, Event
+from webhooks.models import WebhookDelivery
 
 Kind = Event.EventKind
 
@@ -34,7 +36,10 @@ MAX_EVENTS = 250
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """One event. explanation: the reason as text; details: server replies, URLs and other raw values."""
+    """One event. explanation: the reason as text; details: server replies, URLs and other raw values.
+
+    deliveries: of the event, one for each webhook.
+    """
 
     icon: str
     tone: str
@@ -43,21 +48,43 @@ class TimelineEntry:
     explanation: str
     details: tuple[str, ...]
     at: datetime
+    deliveries: tuple[WebhookDelivery, ...]
 
 
-def timeline_of(events: list[Event]) -> list[TimelineEntry]:
-    return [_timeline_entry(event) for event in events]
+@dataclass(frozen=True)
+class Timeline:
+    """The first events of an email; has_more: the API lists the others."""
+
+    entries: list[TimelineEntry]
+    has_more: bool
 
 
-def _timeline_entry(event: Event) -> TimelineEntry:
+def read_timeline(email: Email) -> Timeline:
+    """Return the timeline of an email, in two queries for any number of events."""
+    events = list(email.events.all()[: MAX_EVENTS + 1])
+    shown = events[:MAX_EVENTS]
+    deliveries = _deliveries(email, shown)
+    entries = [_timeline_entry(event, tuple(deliveries.get(event.id, ()))) for event in shown]
+    return Timeline(entries, has_more=len(events) > MAX_EVENTS)
+
+
+def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[WebhookDelivery]]:
+    """Return the webhook deliveries of events by event id; those of deleted webhooks are left out."""
+    found: dict[str, list[WebhookDelivery]] = {}
+    rows = WebhookDelivery.objects.filter(workspace=email.workspace_id, event__in=[event.id for event in events])
+    for delivery in rows.select_related("webhook").defer("attempts"):
+        found.setdefault(delivery.event_id, []).append(delivery)
+    return found
+
+
+def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
     payload = event.payload if isinstance(event.payload, dict) else {}
     by_machine = _(" (automated)")
     title = f"{label or event.kind}{by_machine if payload.get('machine') else ''}"
     explanation = explain_reason(payload.get("reason"))
-    return TimelineEntry(
-        icon, tone, title, str(payload.get("to") or ""), explanation, _details(payload), event.created_at
-    )
+    to, details = str(payload.get("to") or ""), _details(payload)
+    return TimelineEntry(icon, tone, title, to, explanation, details, event.created_at, deliveries)
 
 
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:

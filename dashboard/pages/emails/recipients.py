@@ -1,0 +1,90 @@
+"""Recipients on the pages of emails: their outcomes as text, and counts of the failed ones."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+
+from dashboard.ui.reasons import explain_reason
+from emails.models import Email, Recipient
+from emails.sending.outgoing_messages import message_id
+from emails.states import EmailStatus
+from lib.email_addresses import normalize_address
+from suppressions.services import find_suppressed
+
+MAX_RECIPIENTS = 100
+
+
+@dataclass(frozen=True)
+class RecipientRow:
+    """A recipient on the page of an email. explanation: the reason as text; reply: the receiving server's reply.
+
+    suppression_id: of the suppression of its address; empty if it is not suppressed.
+    """
+
+    id: str
+    kind: str
+    address: str
+    state: str
+    attempts: int
+    explanation: str
+    reply: str
+    message_id: str
+    suppression_id: str
+
+
+def recipient_rows(email: Email) -> list[RecipientRow]:
+    """Return the first recipients of an email."""
+    recipients = list(email.recipients.all()[:MAX_RECIPIENTS])
+    suppressed = find_suppressed(email.workspace_id, [recipient.address for recipient in recipients])
+    suppressions = {address: match.id for address, match in suppressed.items()}
+    return [
+        _recipient_row(recipient, email, suppressions.get(normalize_address(recipient.address), ""))
+        for recipient in recipients
+    ]
+
+
+def partial_failures(emails: Collection[Email]) -> dict[str, str]:
+    """Return a text such as "1 of 3 bounced" for each email of which some, but not all, recipients failed."""
+    several = [email.id for email in emails if len(email.to) + len(email.cc) + len(email.bcc) > 1]
+    if not several:
+        return {}
+    counts = (
+        Recipient.objects.filter(email__in=several)
+        .order_by()
+        .values_list("email_id")
+        .annotate(
+            total=Count("id"),
+            bounced=Count("id", filter=Q(state=EmailStatus.BOUNCED)),
+            failed=Count("id", filter=Q(state=EmailStatus.FAILED)),
+        )
+    )
+    return {
+        email_id: _failure_text(total, bounced, failed)
+        for email_id, total, bounced, failed in counts
+        if 0 < bounced + failed < total
+    }
+
+
+def _failure_text(total: int, bounced: int, failed: int) -> str:
+    if failed:
+        return _("%(count)s of %(total)s failed") % {"count": bounced + failed, "total": total}
+    return _("%(count)s of %(total)s bounced") % {"count": bounced, "total": total}
+
+
+def _recipient_row(recipient: Recipient, email: Email, suppression_id: str) -> RecipientRow:
+    code = str(recipient.reply_code or "")
+    message = recipient.error_message or ""
+    return RecipientRow(
+        recipient.id,
+        recipient.kind,
+        recipient.address,
+        recipient.state,
+        recipient.attempts,
+        explanation=explain_reason(recipient.reason),
+        # Some servers' messages begin with the code.
+        reply=message if message.startswith(code) else f"{code} {message}",
+        message_id=message_id(recipient.id, domain=email.from_domain),
+        suppression_id=suppression_id,
+    )

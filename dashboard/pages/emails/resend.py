@@ -1,0 +1,41 @@
+"""Resending an email from its page: once for each confirmation page, however often the button is pressed."""
+
+import re
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from api.errors import Problem
+from dashboard.ui.confirm import problem_message
+from emails.accept.idempotency import IdempotencyKey, find_response
+from emails.accept.services import resend_email
+from emails.models import Email, Entrance
+from workspaces.account_status import refuse_suspended
+from workspaces.models import Workspace
+
+NONCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def resend(request: HttpRequest, workspace: Workspace, email: Email) -> str | None:
+    """Return the copy's id, the same for the same nonce; None, with a message, if the service refuses."""
+    try:
+        return _resend_once(workspace, email, nonce=request.POST.get("nonce", ""))
+    except Problem as problem:
+        messages.error(request, problem_message(problem))
+        return None
+
+
+def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
+    refuse_suspended(workspace)
+    key = _idempotency_key(email, nonce)
+    response = find_response(workspace, key) or resend_email(
+        workspace, email=email, key=key, entrance=Entrance.DASHBOARD
+    )
+    return str(response.body["id"])
+
+
+def _idempotency_key(email: Email, nonce: str) -> IdempotencyKey | None:
+    """Return the idempotency key of a submitted confirmation; None for a nonce that no form of ours sends."""
+    if not NONCE.fullmatch(nonce):
+        return None
+    return IdempotencyKey(f"dashboard {nonce}", operation="resend", fingerprint=email.id, is_strict=True)

@@ -1,0 +1,200 @@
+import csv
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from analytics import counters
+from dashboard.pages.emails import search
+from emails.models import Email, Event, Recipient
+from tests.dashboard.conftest import make_email
+from tests.dashboard.scenario import make_template
+
+
+def subjects(owner, query: str) -> set[str]:
+    return {email.subject for email in owner.get(f"/dashboard/emails/?{query}").context["listing"].rows}
+
+
+def make_event(email, kind: str) -> None:
+    Event.objects.create(email=email, kind=kind, payload={}, created_at=email.created_at)
+
+
+def with_recipients(workspace, *states: str, **fields) -> Email:
+    """Create an email with one recipient for each state."""
+    addresses = [f"{number}@example.com" for number in range(len(states))]
+    email = make_email(workspace, to=addresses, **fields)
+    email.recipients.update(state=states[0])
+    Recipient.objects.bulk_create(
+        Recipient(email=email, kind="to", position=place, address=addresses[place], state=state)
+        for place, state in enumerate(states)
+        if place
+    )
+    return email
+
+
+class TestFilters:
+    def test_by_template(self, owner, alice):
+        receipt = make_template(alice.workspace, "Receipt", "s", "h")
+        make_email(alice.workspace, subject="From it", template_id=receipt.id)
+        make_email(alice.workspace, subject="Without")
+
+        page = owner.get("/dashboard/emails/").content.decode()
+
+        assert f'<option value="{receipt.id}">Receipt</option>' in page
+        assert subjects(owner, f"template={receipt.id}") == {"From it"}
+
+    def test_by_a_part_of_the_sender_in_any_case(self, owner, alice):
+        make_email(alice.workspace, subject="Billing", sender="Billing <pay@shop.example>")
+        make_email(alice.workspace, subject="Support", sender="help@shop.example")
+
+        assert subjects(owner, "sender=PAY@") == {"Billing"}
+        assert subjects(owner, "sender=shop.example") == {"Billing", "Support"}
+        assert subjects(owner, "sender=%25") == set()
+
+    @pytest.mark.parametrize("kind", ["complained", "unsubscribed", "deferred"])
+    def test_by_an_event_that_no_status_shows(self, owner, alice, kind):
+        make_event(make_email(alice.workspace, subject="With it"), kind)
+        make_email(alice.workspace, subject="Without")
+
+        assert subjects(owner, f"event={kind}") == {"With it"}
+
+    def test_an_old_email_is_found_by_its_event(self, owner, alice, monkeypatch):
+        monkeypatch.setattr(search, "NEWEST_EMAILS", 2)
+        for number in range(4):
+            make_email(alice.workspace, subject=f"Number {number}")
+        make_event(Email.objects.get(subject="Number 0"), "complained")
+
+        page = owner.get("/dashboard/emails/?event=complained")
+
+        assert [email.subject for email in page.context["listing"].rows] == ["Number 0"]
+        assert page.context["listing"].note == ""
+
+    def test_filters_combine(self, owner, alice):
+        both = make_email(alice.workspace, subject="Both", tags=["shop"], sender="a@shop.example")
+        other = make_email(alice.workspace, subject="Other", tags=["shop"], sender="b@shop.example")
+        for email in (both, other):
+            make_event(email, "deferred")
+
+        assert subjects(owner, "tag=shop&event=deferred&sender=a%40shop") == {"Both"}
+
+    def test_the_fields_are_open_while_they_filter(self, owner, alice):
+        make_email(alice.workspace)
+
+        assert '<details class="pr-more">' in owner.get("/dashboard/emails/").content.decode()
+        assert '<details class="pr-more" open>' in owner.get("/dashboard/emails/?tag=x").content.decode()
+
+    def test_tags_of_the_newest_emails_are_suggested(self, owner, alice, bob):
+        make_email(alice.workspace, tags=["shop", "receipt"])
+        make_email(alice.workspace, tags=["shop", "<b>"])
+        make_email(bob.workspace, tags=["foreign"])
+
+        page = owner.get("/dashboard/emails/")
+
+        assert page.context["tags"] == ["<b>", "receipt", "shop"]
+        assert '<option value="&lt;b&gt;">' in page.content.decode()
+
+
+class TestCount:
+    def test_a_search_shows_the_number_of_hits(self, owner, alice):
+        for number in range(30):
+            make_email(alice.workspace, tags=["shop"] if number < 28 else [])
+
+        assert owner.get("/dashboard/emails/?tag=shop").context["count"] == "28 emails"
+        assert owner.get("/dashboard/emails/?tag=shop&p=2").context["count"] == "28 emails"
+
+    def test_a_date_range_is_counted_up_to_a_bound(self, owner, alice, monkeypatch):
+        today = datetime.now(UTC).date()
+        for _ in range(3):
+            make_email(alice.workspace)
+
+        assert owner.get(f"/dashboard/emails/?from={today}").context["count"] == "3 emails"
+        monkeypatch.setattr(search, "MAX_COUNTED", 2)
+        assert owner.get(f"/dashboard/emails/?from={today}").context["count"] == "More than 2 emails"
+
+    def test_a_status_is_read_from_the_counters(self, owner, alice):
+        counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "status.bounced"), 1_000)])
+        make_email(alice.workspace, status="bounced")
+
+        assert owner.get("/dashboard/emails/?status=bounced").context["count"] == "1,000 emails"
+
+
+class TestPartialFailures:
+    @pytest.mark.parametrize(
+        ("states", "shown"),
+        [
+            (("delivered", "bounced", "delivered"), "1 of 3 bounced"),
+            (("opened", "failed", "bounced"), "2 of 3 failed"),
+            (("delivered", "delivered"), None),
+            # The status of the email says it.
+            (("bounced", "bounced"), None),
+            (("bounced",), None),
+        ],
+    )
+    def test_are_shown_instead_of_the_status(self, owner, alice, states, shown):
+        email = with_recipients(alice.workspace, *states)
+
+        page = owner.get("/dashboard/emails/")
+
+        assert page.context["failures"].get(email.id) == shown
+        assert owner.get(f"/dashboard/emails/{email.id}/").context["failures"] == shown
+
+    def test_take_one_query_for_the_page(self, owner, alice):
+        with CaptureQueriesContext(connection) as before:
+            owner.get("/dashboard/emails/")
+        for _ in range(25):
+            with_recipients(alice.workspace, "delivered", "bounced")
+        with CaptureQueriesContext(connection) as after:
+            page = owner.get("/dashboard/emails/").content.decode()
+
+        assert page.count("1 of 2 bounced") == 25
+        assert len(after) <= len(before) + 1
+
+
+class TestExport:
+    def rows(self, owner, query: str = "") -> list[dict[str, str]]:
+        response = owner.get(f"/dashboard/emails/export/?{query}")
+        assert response["Content-Disposition"] == 'attachment; filename="emails.csv"'
+        return list(csv.DictReader(b"".join(response).decode().splitlines()))
+
+    def test_has_the_filtered_emails_newest_first(self, owner, alice, bob):
+        now = datetime.now(UTC)
+        make_email(alice.workspace, subject="Older", tags=["shop"], created_at=now - timedelta(hours=1))
+        make_email(alice.workspace, subject="=newer", tags=["shop"], created_at=now)
+        make_email(alice.workspace, subject="Untagged", created_at=now)
+        make_email(bob.workspace, subject="Foreign", tags=["shop"], created_at=now)
+
+        assert [row["subject"] for row in self.rows(owner, "tag=shop&p=7")] == ["'=newer", "Older"]
+        assert len(self.rows(owner)) == 3
+
+    def test_of_an_invalid_filter_is_empty(self, owner, alice):
+        make_email(alice.workspace)
+
+        assert self.rows(owner, "from=nonsense") == []
+
+    def test_is_linked_with_the_filters(self, owner, alice):
+        make_email(alice.workspace, tags=["shop"])
+
+        page = owner.get("/dashboard/emails/?tag=shop&p=1").content.decode()
+
+        assert 'href="/dashboard/emails/export/?tag=shop"' in page
+
+
+def test_searching_reads_no_more_than_the_newest_emails(owner, alice, monkeypatch):
+    """The plan of every search stops at the window, however many emails there are."""
+    monkeypatch.setattr(search, "NEWEST_EMAILS", 10)
+    for _ in range(40):
+        make_email(alice.workspace)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off")
+
+    with CaptureQueriesContext(connection) as queries:
+        owner.get("/dashboard/emails/?tag=none&sender=nobody")
+
+    (searching,) = [query["sql"] for query in queries if "is_hit" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {searching}")
+        plan = [line for (line,) in cursor.fetchall() if "email_newest" in line]
+    assert plan
+    assert all(re.search(r"actual rows=10(\.00)? loops=1", line) for line in plan)
