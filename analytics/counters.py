@@ -1,13 +1,14 @@
 """Counters: add deltas, fold them, read the sums.
 
-No row is hot: a status change inserts deltas in its own transaction, and beat folds them into one row per hour
-and one per day. Readers sum folded rows and unfolded deltas in one statement, so every figure is exact at any
-time. They read whole days where possible, so a range of years costs as little as weeks. See docs/decisions/0042.
+No row is hot: a status change inserts deltas in its own transaction, and beat folds them into one row per hour,
+one per day, and one per day and slice. Readers sum folded rows and unfolded deltas in one statement, so every figure
+is exact at any time. They read whole days where possible, so a range of years costs as little as weeks. See
+docs/decisions/0042 and 0128.
 """
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,22 +20,25 @@ from lib.ids import from_uuid, to_uuid
 from lib.sql import Fragment, run_replanned
 from lib.worker.failpoints import failpoint
 
+# An array of arrays would lose its shape, so the slices of a row are the text of an array.
 ADD = """
-INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[])
+INSERT INTO analytics_tallydelta (workspace_id, hour, key, change, slices)
+SELECT workspace_id, hour, key, change, slices::uuid[]
+  FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bigint[], %s::text[])
+       AS d (workspace_id, hour, key, change, slices)
 """
 # The hour is that of now(), or 'epoch' for all time.
 INSERT_EMAIL_DELTAS = """
-INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
-SELECT %(workspace)s, CASE WHEN is_all_time THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change
-  FROM json_to_recordset(%(changes)s) AS d (key text, change bigint, is_all_time boolean)
+INSERT INTO analytics_tallydelta (workspace_id, hour, key, change, slices)
+SELECT %(workspace)s, CASE WHEN is_all_time THEN 'epoch' ELSE date_trunc('hour', now(), 'UTC') END, key, change, slices
+  FROM json_to_recordset(%(changes)s) AS d (key text, change bigint, is_all_time boolean, slices uuid[])
 """
 # Deltas locked by another fold are skipped. A delta is either a row or in the sums, never both.
 FOLD = """
 WITH folded AS (
     DELETE FROM analytics_tallydelta WHERE id IN (
         SELECT id FROM analytics_tallydelta ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
-    RETURNING workspace_id, hour, key, change
+    RETURNING workspace_id, hour, key, change, slices
 ), by_hour AS (
     INSERT INTO analytics_tally (workspace_id, hour, key, count)
     SELECT workspace_id, hour, key, sum(change) FROM folded GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
@@ -43,6 +47,11 @@ WITH folded AS (
     INSERT INTO analytics_tallyday (workspace_id, day, key, count)
     SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, key, sum(change) FROM folded GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (workspace_id, day, key) DO UPDATE SET count = analytics_tallyday.count + EXCLUDED.count
+), by_slice AS (
+    INSERT INTO analytics_slice (slice, day, key, count)
+    SELECT slice, (hour AT TIME ZONE 'UTC')::date, key, sum(change) FROM folded, unnest(slices) AS slice
+     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (slice, day, key) DO UPDATE SET count = analytics_slice.count + EXCLUDED.count
 )
 SELECT count(*) FROM folded
 """
@@ -100,11 +109,15 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class CounterKey:
-    """A counter: workspace, key, and the UTC hour of the email's created_at."""
+    """A counter: workspace, key, and the UTC hour of the email's created_at.
+
+    slices: of the email (analytics.slices), which are counted as well.
+    """
 
     workspace_id: str
     created_at: datetime
     key: str
+    slices: tuple[UUID, ...] = ()
 
 
 # A counter and the number to add to it.
@@ -112,26 +125,38 @@ CounterChange = tuple[CounterKey, int]
 
 
 def add(changes: Iterable[CounterChange]) -> None:
-    """Insert deltas, one row per hour and key. Call it in the transaction of the changes that it counts."""
-    sums: Counter[tuple[str, datetime, str]] = Counter()
+    """Insert deltas, one row per hour, key and slices. Call it in the transaction of the changes that it counts."""
+    sums: Counter[tuple[str, datetime, str, tuple[UUID, ...]]] = Counter()
     for counter, change in changes:
-        sums[counter.workspace_id, hour_of(counter.created_at), counter.key] += change
+        sums[counter.workspace_id, hour_of(counter.created_at), counter.key, counter.slices] += change
     rows = sorted((*group, change) for group, change in sums.items() if change)
     if not rows:
         return
-    workspaces, hours, keys, counts = zip(*rows, strict=True)
-    columns = [[to_uuid(workspace, prefix="ws_") for workspace in workspaces], *map(list, (hours, keys, counts))]
-    run_replanned(ADD, columns)
+    workspaces, hours, keys, slices, counts = zip(*rows, strict=True)
+    ids = [to_uuid(workspace, prefix="ws_") for workspace in workspaces]
+    run_replanned(ADD, [ids, list(hours), list(keys), list(counts), [_array_text(ids) for ids in slices]])
 
 
-def email_deltas(workspace_id: str, *, key: str, change: int, all_time_changes: Iterable[CounterChange]) -> Fragment:
+def email_deltas(
+    workspace_id: str,
+    *,
+    key: str,
+    counts: Mapping[tuple[UUID, ...], int],
+    all_time_changes: Iterable[CounterChange],
+) -> Fragment:
     """Return SQL that inserts the deltas of emails that the same transaction creates; a WHERE may follow.
 
-    all_time_changes: changes counted in the hour ALL_TIME.
+    counts: the number of emails by their slices. all_time_changes: changes counted in the hour ALL_TIME.
     """
-    all_time = [{"key": counter.key, "change": by, "is_all_time": True} for counter, by in all_time_changes]
-    changes = json.dumps([{"key": key, "change": change, "is_all_time": False}, *all_time])
-    return Fragment(INSERT_EMAIL_DELTAS, {"workspace": to_uuid(workspace_id, prefix="ws_"), "changes": changes})
+    all_time = [
+        {"key": counter.key, "change": by, "is_all_time": True, "slices": []} for counter, by in all_time_changes
+    ]
+    changes = [
+        {"key": key, "change": count, "is_all_time": False, "slices": [str(slice_) for slice_ in slices]}
+        for slices, count in counts.items()
+    ]
+    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "changes": json.dumps(changes + all_time)}
+    return Fragment(INSERT_EMAIL_DELTAS, values)
 
 
 def fold() -> int:
@@ -185,6 +210,10 @@ def count_unfolded() -> int:
 def hour_of(time: datetime) -> datetime:
     """Return the start of the UTC hour of a time."""
     return time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _array_text(slices: tuple[UUID, ...]) -> str:
+    return f"{{{','.join(map(str, slices))}}}"
 
 
 def _midnight_from(hour: datetime) -> datetime:

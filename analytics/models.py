@@ -1,5 +1,6 @@
-"""Counters by hour and by day, and the deltas not yet folded into them."""
+"""Counters by hour, day and slice, and the deltas not yet folded into them."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from lib.model_fields import IdField
@@ -28,6 +29,7 @@ class CounterDelta(models.Model):
     hour = models.DateTimeField()
     key = models.CharField(max_length=80)
     change = models.BigIntegerField()
+    slices = ArrayField(models.UUIDField(), default=list, db_default=[])
 
     class Meta:
         db_table = "analytics_tallydelta"
@@ -48,6 +50,22 @@ class DailyCounter(models.Model):
     class Meta:
         db_table = "analytics_tallyday"
         constraints = [models.UniqueConstraint(fields=["workspace_id", "day", "key"], name="one_tally_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.count}"
+
+
+class SliceCounter(models.Model):
+    """The count of one key in a UTC day for the emails of a slice (analytics.slices)."""
+
+    slice = models.UUIDField()
+    day = models.DateField()
+    key = models.CharField(max_length=80)
+    count = models.BigIntegerField()
+
+    class Meta:
+        db_table = "analytics_slice"
+        constraints = [models.UniqueConstraint(fields=["slice", "day", "key"], name="one_count_a_slice_and_day")]
 
     def __str__(self) -> str:
         return f"{self.key} {self.count}"

@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from analytics import counters
 from analytics.counters import CounterChange
 from analytics.services import COUNTED_EVENTS
+from analytics.slices import slices_sql
 from emails.states import TRANSITIONS
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
@@ -23,7 +25,7 @@ BEFORE, AFTER = (", ".join(f"{table}.{column}" for column in COLUMNS) for table 
 PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: of a recipient not yet sent to, or of a bounced or failed one.
@@ -46,33 +48,46 @@ class _EmailBefore:
     workspace_id: str
     created_at: datetime
     status: str
+    slices: tuple[UUID, ...]
     times: tuple[Any, ...]
+
+    def change(self, key: str, by: int) -> CounterChange:
+        return counters.CounterKey(self.workspace_id, self.created_at, key, self.slices), by
+
+
+@dataclass(frozen=True)
+class RollUp:
+    """The counter changes of updated emails, and the slices of all given emails by id."""
+
+    changes: list[CounterChange]
+    slices: dict[str, tuple[UUID, ...]]
 
 
 def roll_up_and_count(email_ids: Collection[str]) -> None:
     """Update emails from their recipients and add the changes to the counters."""
-    counters.add(roll_up(email_ids))
+    counters.add(roll_up(email_ids).changes)
 
 
-def roll_up(email_ids: Collection[str]) -> list[CounterChange]:
+def roll_up(email_ids: Collection[str]) -> RollUp:
     """Update emails from their recipients. Return the counter changes, which the caller adds."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
-        return []
+        return RollUp([], {})
     # Two statements: the second sees commits made while the first waited for its locks.
     locked = run_replanned(LOCK, [ids])
     changed = run_replanned(ROLL_UP, [ids])
     before = {
-        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(times))
-        for id_, workspace, created_at, status, *times in locked
+        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(slices), tuple(times))
+        for id_, workspace, created_at, status, slices, *times in locked
     }
-    return [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
+    changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
+    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items()})
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:
     if status != before.status:
-        yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{before.status}"), -1
-        yield counters.CounterKey(before.workspace_id, before.created_at, f"status.{status}"), 1
+        yield before.change(f"status.{before.status}", -1)
+        yield before.change(f"status.{status}", 1)
     for name, earlier, time in zip(COUNTED_EVENTS, before.times, times, strict=True):
         if time and not earlier:
-            yield counters.CounterKey(before.workspace_id, before.created_at, f"reached.{name}"), 1
+            yield before.change(f"reached.{name}", 1)

@@ -5,6 +5,7 @@ quota, and writes only if the quota was granted: docs/decisions/0064.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from analytics.counters import email_deltas
+from analytics.slices import email_slices
 from delivery.message.compose import File
 from emails import queue_stats
 from emails.models import Entrance
@@ -167,13 +169,17 @@ def insert_emails(
         deltas=email_deltas(
             workspace.id,
             key=f"status.{status}",
-            change=len(emails),
+            counts=Counter(_slices(workspace, email.shared) for email in emails),
             all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=status),
         ),
     )
     ((created_at, is_granted, matches),) = run_prepared(statement.sql, statement.params)
     rows = [(number, UUID(id_), email, reason) for number, id_, email, reason in matches or ()]
     return InsertResult(created_at, read_suppressed(addresses, rows), is_granted)
+
+
+def _slices(workspace: Workspace, shared: SharedFields) -> tuple[UUID, ...]:
+    return email_slices(workspace.id, tags=shared.tags, template_id=shared.template_id, from_domain=shared.from_domain)
 
 
 def _insert_values(workspace: Workspace, contents: Sequence[NewContent], emails: Sequence[NewEmail]) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
 
 from analytics import counters
+from analytics.slices import slices_sql
 from delivery.bounces.replies import SuppressOn
 from emails import queue_stats
 from emails.events.timeline import NewEvent, add_events
@@ -33,11 +35,11 @@ from suppressions.services import suppress_in_workspaces
 LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
 """
-LOCK = """
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now())
+LOCK = f"""
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), {slices_sql("e")}
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
-"""
+"""  # noqa: S608 - constants
 RECORDED_EVENTS = (
     "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
 )
@@ -82,6 +84,7 @@ class _ReportedRecipient:
     workspace_id: str
     address: str
     sent_at: datetime
+    slices: tuple[UUID, ...]
     stage: int | None
     before: EmailStatus
     recorded: list[tuple[str, str]] = field(default_factory=list)
@@ -131,13 +134,14 @@ def _lock_recipients(recipient_ids: Sequence[str]) -> dict[str, _ReportedRecipie
 
 
 def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient:
-    id_, email_id, workspace_id, address, state, sent_at = row
+    id_, email_id, workspace_id, address, state, sent_at, slices = row
     return _ReportedRecipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
         sent_at=sent_at,
+        slices=tuple(slices),
         stage=stage,
         before=EmailStatus(state),
     )
@@ -224,7 +228,11 @@ def _reputation_counters(
 
 def _reputation_change(counter: ReputationCounter, recipient: _ReportedRecipient) -> Iterator[counters.CounterChange]:
     return reputation_counters.reputation_change(
-        counter, workspace_id=recipient.workspace_id, address=recipient.address, sent_at=recipient.sent_at
+        counter,
+        workspace_id=recipient.workspace_id,
+        address=recipient.address,
+        sent_at=recipient.sent_at,
+        slices=recipient.slices,
     )
 
 

@@ -79,12 +79,11 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
         return current
     recipients = _update_rows(attempted)
     add_events([event for result in attempted for event in _events(result, recipients[result.claim.recipient_id])])
-    changes = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
+    rolled_up = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
     # The database's time, the same for every result.
     _, now = locked[0]
-    counters.add(
-        [*changes, *_queue_changes(attempted, recipients), *_reputation_changes(attempted, recipients, now=now)]
-    )
+    reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
+    counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients), *reputation_changes])
     _suppress(attempted, recipients)
     _record_suppressed(attempted, recipients)
     return current
@@ -174,13 +173,21 @@ def _queue_changes(
 
 
 def _reputation_changes(
-    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient], *, now: datetime
+    results: Sequence[SendResult],
+    recipients: Mapping[str, MovedRecipient],
+    slices: Mapping[str, tuple[UUID, ...]],
+    *,
+    now: datetime,
 ) -> Iterator[counters.CounterChange]:
     for result in results:
-        workspace_id, address = result.claim.workspace_id, recipients[result.claim.recipient_id].address
+        recipient = recipients[result.claim.recipient_id]
         for counter in reputation_counters.classify_outcome(result.outcome):
             yield from reputation_counters.reputation_change(
-                counter, workspace_id=workspace_id, address=address, sent_at=now
+                counter,
+                workspace_id=result.claim.workspace_id,
+                address=recipient.address,
+                sent_at=now,
+                slices=slices[recipient.email_id],
             )
 
 

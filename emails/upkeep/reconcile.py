@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from analytics import counters
 from analytics.reconcile import CURRENT_COUNTS
 from analytics.services import COUNTED_EVENTS
+from analytics.slices import slices_sql
 from emails.states import FINISHED_COUNTERS
 from lib.ids import to_uuid
 from lib.worker.stages import Stage
@@ -44,6 +45,34 @@ SELECT hour, key, coalesce(counted.n, 0), coalesce(found.n, 0)
  ORDER BY hour, key
 """  # noqa: S608 - constants
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('reconcile'))"
+# Only slices that still have emails: their ids are hashes, so others cannot be listed.
+SLICE_DIFFERENCES = f"""
+WITH found AS (
+    SELECT slice, (created_at AT TIME ZONE 'UTC')::date AS day, key, count(*) AS n
+      FROM emails_email e CROSS JOIN LATERAL {COUNTER_KEYS} CROSS JOIN unnest({slices_sql("e")}) AS slice
+     WHERE workspace_id = %(workspace)s AND applies GROUP BY 1, 2, 3
+), current AS (
+    SELECT slice, day, key, count AS n FROM analytics_slice WHERE slice IN (SELECT slice FROM found)
+    UNION ALL
+    SELECT slice, (hour AT TIME ZONE 'UTC')::date, key, change
+      FROM analytics_tallydelta CROSS JOIN unnest(slices) AS slice
+     WHERE workspace_id = %(workspace)s AND slice IN (SELECT slice FROM found)
+), counted AS (
+    SELECT slice, day, regexp_replace(key, '^{counters.DELETED}', '') AS key,
+           sum(CASE WHEN starts_with(key, '{counters.DELETED}') THEN -n ELSE n END)::bigint AS n
+      FROM current GROUP BY 1, 2, 3
+)
+SELECT slice, day, key, coalesce(found.n, 0) - coalesce(counted.n, 0) AS difference
+  FROM counted FULL JOIN found USING (slice, day, key)
+ WHERE coalesce(counted.n, 0) <> coalesce(found.n, 0) AND key ~ '^(status|reached)\\.'
+"""  # noqa: S608 - constants
+COUNT_SLICE_DIFFERENCES = f"SELECT count(*) FROM ({SLICE_DIFFERENCES}) differences"  # noqa: S608
+# The lock blocks folds, and the statement after it sees their results.
+LOCK_SLICES = "LOCK TABLE analytics_slice IN SHARE ROW EXCLUSIVE MODE"
+REPAIR_SLICES = f"""
+INSERT INTO analytics_slice (slice, day, key, count) SELECT * FROM ({SLICE_DIFFERENCES}) differences
+ON CONFLICT (slice, day, key) DO UPDATE SET count = analytics_slice.count + EXCLUDED.count
+"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -78,3 +107,21 @@ def repair_counters(workspace_id: str) -> Sequence[CounterDifference]:
         (counters.CounterKey(workspace_id, diff.hour, diff.key), diff.found - diff.counted) for diff in differences
     )
     return differences
+
+
+def count_slice_differences(workspace_id: str) -> int:
+    """Return the number of wrong counts by tag, template and domain; no statement timeout applies."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(COUNT_SLICE_DIFFERENCES, {"workspace": to_uuid(workspace_id, prefix="ws_")})
+        (count,) = cursor.fetchone()
+        return int(count)
+
+
+@transaction.atomic
+def repair_slices(workspace_id: str) -> None:
+    """Correct the counts by tag, template and domain; the emails of an older version have none."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(LOCK_SLICES)
+        cursor.execute(REPAIR_SLICES, {"workspace": to_uuid(workspace_id, prefix="ws_")})

@@ -7,6 +7,7 @@ Simulator recipients are not counted: their bounces are not real, and their deli
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
 
 from django.conf import settings
 
@@ -42,8 +43,8 @@ def is_address_refusal(reason: str) -> bool:
 
 
 def reputation_change(
-    counter: ReputationCounter, *, workspace_id: str, address: str, sent_at: datetime
+    counter: ReputationCounter, *, workspace_id: str, address: str, sent_at: datetime, slices: tuple[UUID, ...]
 ) -> Iterator[counters.CounterChange]:
     """Yield an increment of the counter, unless the address belongs to the simulator."""
     if not address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}"):
-        yield counters.CounterKey(workspace_id, sent_at, counter.value), 1
+        yield counters.CounterKey(workspace_id, sent_at, counter.value, slices), 1

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from analytics import counters
+from analytics.slices import slices_sql
 from emails.states import FINISHED_COUNTERS, RecipientCounter
 from emails.upkeep.reconcile import COUNTER_KEYS
 from lib.ids import to_uuid
@@ -58,9 +59,9 @@ SELECT state, count(*) FROM deleted GROUP BY 1
 """
 DELETE_EMAILS = f"""
 WITH deleted AS (DELETE FROM emails_email WHERE id = ANY(%(ids)s::uuid[]) RETURNING *)
-SELECT date_trunc('hour', created_at, 'UTC'), key, count(*)
-  FROM deleted CROSS JOIN LATERAL {COUNTER_KEYS} WHERE applies GROUP BY 1, 2
-"""  # noqa: S608 - a constant
+SELECT date_trunc('hour', created_at, 'UTC'), key, {slices_sql("deleted")}, count(*)
+  FROM deleted CROSS JOIN LATERAL {COUNTER_KEYS} WHERE applies GROUP BY 1, 2, 3
+"""  # noqa: S608 - constants
 # No new references appear in between: resend locks the email that it copies, and these emails are locked here.
 UNUSED = "= ANY(%(contents)s::uuid[]) AND NOT EXISTS (SELECT FROM emails_email e WHERE e.content_id = c"
 DELETE_ATTACHMENTS = f"DELETE FROM emails_attachment c WHERE content_id {UNUSED}.content_id)"  # noqa: S608
@@ -116,8 +117,8 @@ def _pages(workspace_id: str, age: timedelta) -> Iterator[list[UUID]]:
 def _deleted_changes(
     workspace_id: str, emails: Sequence[tuple[Any, ...]], recipients: Sequence[tuple[Any, ...]]
 ) -> Iterator[counters.CounterChange]:
-    for hour, key, number in emails:
-        yield counters.CounterKey(workspace_id, hour, counters.DELETED + key), number
+    for hour, key, slices, number in emails:
+        yield counters.CounterKey(workspace_id, hour, counters.DELETED + key, tuple(slices)), number
     for state, number in recipients:
         for count in (RecipientCounter.ACCEPTED, FINISHED_COUNTERS[state]):
             yield counters.CounterKey(workspace_id, counters.ALL_TIME, counters.DELETED + count.value), number

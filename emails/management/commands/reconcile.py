@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analytics.reconcile import find_wrong_days, repair_days
-from emails.upkeep.reconcile import find_differences, repair_counters
+from emails.upkeep.reconcile import count_slice_differences, find_differences, repair_counters, repair_slices
 from lib.datetimes import format_datetime
 from lib.ids import to_uuid
 from lib.progress import track
@@ -45,6 +45,8 @@ def _compare(workspace_id: str) -> Iterator[str]:
         yield f"{workspace_id} {hour} {counter.key}: counted {counter.counted}, found {counter.found}"
     for day, key, daily, hourly in find_wrong_days(workspace_id):
         yield f"{workspace_id} {day} {key}: the day has {daily}, its hours {hourly}"
+    if count := count_slice_differences(workspace_id):
+        yield f"{workspace_id}: {count} counts by tag, template or domain differ"
 
 
 def _repair(workspace_id: str) -> list[str]:
@@ -52,4 +54,5 @@ def _repair(workspace_id: str) -> list[str]:
     if lines:
         repair_counters(workspace_id)
         repair_days(workspace_id)
+        repair_slices(workspace_id)
     return lines

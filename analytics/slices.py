@@ -1,0 +1,44 @@
+"""Slices: the emails of a workspace with one tag, template or sending domain (docs/decisions/0128).
+
+The id of a slice is a hash of the workspace, the dimension and the value, so that a value of any length is counted
+under a narrow key and no registry of values is needed.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from enum import StrEnum
+from uuid import UUID
+
+from lib.ids import to_uuid
+
+
+class Dimension(StrEnum):
+    TAG = "tag"
+    TEMPLATE = "template"
+    DOMAIN = "domain"
+
+
+def slice_id(workspace_id: str, dimension: Dimension, value: str) -> UUID:
+    """Return the id of a slice; slices_sql computes the same."""
+    name = f"{to_uuid(workspace_id, prefix='ws_')}/{dimension}/{value}"
+    return UUID(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest())
+
+
+def email_slices(
+    workspace_id: str, *, tags: Iterable[str], template_id: str | None, from_domain: str
+) -> tuple[UUID, ...]:
+    """Return the slices that an email belongs to, in order, each once."""
+    values = [(Dimension.TAG, tag) for tag in tags] + [(Dimension.DOMAIN, from_domain)]
+    if template_id:
+        values.append((Dimension.TEMPLATE, template_id))
+    return tuple(sorted({slice_id(workspace_id, dimension, value) for dimension, value in values}))
+
+
+def slices_sql(email: str) -> str:
+    """Return an SQL expression for the slices of a row of emails_email. email: the alias of the table."""
+    return f"""ARRAY(
+        SELECT DISTINCT md5({email}.workspace_id || name)::uuid FROM (
+            SELECT '/{Dimension.TAG}/' || tag FROM unnest({email}.tags) AS tag
+            UNION ALL VALUES ('/{Dimension.TEMPLATE}/' || {email}.template_id),
+                             ('/{Dimension.DOMAIN}/' || {email}.from_domain)) AS names (name)
+         WHERE name IS NOT NULL ORDER BY 1)"""  # noqa: S608 - constants
