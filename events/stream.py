@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -116,6 +117,7 @@ class StreamServer:
     open: Counter[str] = field(default_factory=Counter)
     pages: dict[tuple[Any, ...], "asyncio.Task[StreamPage]"] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    poll: "asyncio.Task[None] | None" = None
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -133,11 +135,9 @@ class StreamServer:
         self.loop.call_soon_threadsafe(self._start, connection, subscription, after, head)
 
     def _start(self, *arguments: Any) -> None:
-        if not self.tasks:
-            self._keep(self.loop.create_task(self._poll()))
-        self._keep(self.loop.create_task(self._serve(*arguments)))
-
-    def _keep(self, task: "asyncio.Task[None]") -> None:
+        if self.poll is None or self.poll.done():
+            self.poll = self.loop.create_task(self._poll())
+        task = self.loop.create_task(self._serve(*arguments))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -145,17 +145,19 @@ class StreamServer:
         """Wake the streams when the feed has grown, as long as there are any."""
         position = -1
         while self.open.total():
-            try:
+            with suppress(DatabaseError):
                 newest = await self._query(_head_position)
-            except DatabaseError:
-                newest = position
-            if newest != position:
-                position = newest
-                self.pages.clear()
-                changed, self.changed = self.changed, asyncio.Event()
-                changed.set()
+                if newest != position:
+                    position = newest
+                    self._wake_streams()
             await asyncio.sleep(POLL_SECONDS)
-        await self._query(connections.close_all)
+            if not self.open.total():
+                await self._query(connections.close_all)
+
+    def _wake_streams(self) -> None:
+        self.pages.clear()
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     async def _serve(self, connection: socket.socket, subscription: Subscription, after: int, head: bytes) -> None:
         connection.setblocking(False)
@@ -185,7 +187,7 @@ class StreamServer:
 
     async def _read_page(self, subscription: Subscription, after: int) -> StreamPage:
         key = (subscription.workspace_id, subscription.kinds, after)
-        if key not in self.pages:
+        if key not in self.pages or _has_failed(self.pages[key]):
             if len(self.pages) >= MAX_SHARED_PAGES:
                 self.pages.clear()
             self.pages[key] = self.loop.create_task(self._query(read_page, *key))
@@ -218,6 +220,10 @@ def _events_until_now(subscription: Subscription, after: int) -> Iterator[bytes]
         page = read_page(subscription.workspace_id, subscription.kinds, after)
         after, has_more = page.position, page.has_more
         yield page.body
+
+
+def _has_failed(task: "asyncio.Task[Any]") -> bool:
+    return task.done() and task.exception() is not None
 
 
 def _head_position() -> int:
