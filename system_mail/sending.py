@@ -22,6 +22,7 @@ from lib.keyring import UnknownKey
 from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
 from system_mail import queue
+from system_mail.html import render_html
 from system_mail.models import SystemMail, SystemMailState
 from system_mail.queue import SystemMailClaim
 
@@ -116,7 +117,7 @@ def _build_job_or_fail(mail: SystemMail, key: SigningKey | None) -> SystemMailJo
 
 
 def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
-    sender = parse_address(settings.SYSTEM_FROM)
+    sender, text = parse_address(settings.SYSTEM_FROM), mail.text
     message = OutgoingMessage(
         # Bounces go to the operator's mailbox.
         return_path=sender.spec,
@@ -126,7 +127,8 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
         sender=Mailbox(sender.name, sender.spec),
         to=(Mailbox("", mail.recipient),),
         subject=mail.subject,
-        text=mail.text,
+        html=render_html(kind=mail.kind, subject=mail.subject, text=text),
+        text=text,
         key=key,
         requires_tls=settings.DELIVERY_TLS == "required",
         attempt=mail.attempts,

@@ -1,0 +1,53 @@
+import pytest
+
+from dashboard.auth import account_emails
+from dashboard.ui.html_check import check_html
+from system_mail.html import LABELS, render_html
+from system_mail.models import SystemMailKind
+from system_mail.reputation import warning_emails
+
+URL = "https://mail.example.com/dashboard/invitation/?token=abc&next=%2F"
+TEXTS = [
+    (SystemMailKind.INVITATION, account_emails.INVITATION),
+    (SystemMailKind.PROOF, account_emails.CONFIRMATION),
+    (SystemMailKind.RESET, account_emails.RESET),
+    (SystemMailKind.NOTICE, account_emails.NOTICE),
+    (SystemMailKind.NOTICE, warning_emails.WARNING),
+    (SystemMailKind.NOTICE, warning_emails.SUSPENSION),
+]
+HOSTILE = '</title><script>alert(1)</script>"><img src=x>'
+
+
+def rendered(kind: str, text: str, name: str = "Shop") -> str:
+    values = {"by": name, "workspace": name, "role": "an owner", "change": name, "summary": name, "url": URL}
+    return render_html(kind=kind, subject=f"Join {name}", text=str(text).format(**values))
+
+
+@pytest.mark.parametrize(("kind", "text"), TEXTS)
+def test_every_system_email_has_one_button_and_common_markup(kind, text):
+    html = rendered(kind, text)
+
+    assert html.count('bgcolor="#4f46e5"') == 1
+    assert html.count('href="https://mail.example.com/dashboard/invitation/?token=abc&amp;next=%2F"') == 2
+    assert str(LABELS[kind]) in html
+    assert check_html(html, has_text=True) == []
+
+
+@pytest.mark.parametrize(("kind", "text"), TEXTS)
+def test_names_are_escaped(kind, text):
+    html = rendered(kind, text, HOSTILE)
+
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+def test_the_lines_of_a_paragraph_are_joined():
+    html = render_html(kind="notice", subject="S", text="One\ntwo.\n\n\nhttps://a.example/ is no link here.\n")
+
+    assert ">One two.</p>" in html
+    assert ">https://a.example/ is no link here.</p>" in html
+    assert "<a " not in html
+
+
+def test_every_kind_has_a_label():
+    assert set(LABELS) == set(SystemMailKind)
