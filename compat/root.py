@@ -31,7 +31,18 @@ SEGMENTS = {
         }
     ),
     "postmark": frozenset(
-        {"email", "messages", "bounces", "deliverystats", "stats", "templates", "message-streams", "webhooks", "server"}
+        {
+            "email",
+            "messages",
+            "bounces",
+            "deliverystats",
+            "stats",
+            "templates",
+            "message-streams",
+            "webhooks",
+            "server",
+            "triggers",
+        }
     ),
     "sendgrid": frozenset({"v3"}),
 }
