@@ -136,7 +136,7 @@ def _read_events(given: Any) -> Any:
         return given
     names = [name for name in given if not (isinstance(name, str) and name.startswith(ABSENT_EVENTS))]
     if given and not names:
-        raise invalid_field("events", "None of these events happens here. docs/migrate/resend lists those that do.")
+        raise invalid_field("events", f"None of these events happens here. Use some of {', '.join(SUBSCRIPTIONS)}.")
     return [SUBSCRIPTIONS.get(name, name) if isinstance(name, str) else name for name in names]
 
 
