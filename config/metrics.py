@@ -19,6 +19,7 @@ from api.latency import observed
 from config.health import has_broker
 from config.internal_access import has_internal_access
 from emails.sending import delivery_health
+from submission.metrics import read_reply_counts
 from webhooks.sending.queue import lag
 
 log = logging.getLogger("postrider.metrics")
@@ -46,6 +47,14 @@ def outcomes() -> Metric:
     return family
 
 
+def submission_replies() -> Metric:
+    description = "Replies of the submission server to AUTH, MAIL, RCPT and the message (DATA), by code."
+    family = CounterMetricFamily("postrider_submission_replies", description, labels=["command", "code"])
+    for labels, count in read_reply_counts():
+        family.add_metric(labels, count)
+    return family
+
+
 def webhook_lag() -> Metric:
     description = "Seconds since the oldest due webhook delivery became due."
     age = lag()
@@ -58,7 +67,14 @@ def unfolded_deltas() -> Metric:
 
 
 # Each reads the database; a failing one is left out of the scrape.
-METRIC_READERS: tuple[Callable[[], Metric], ...] = (queue_depth, oldest_due, outcomes, webhook_lag, unfolded_deltas)
+METRIC_READERS: tuple[Callable[[], Metric], ...] = (
+    queue_depth,
+    oldest_due,
+    outcomes,
+    submission_replies,
+    webhook_lag,
+    unfolded_deltas,
+)
 
 
 class MetricsCollector(Collector):

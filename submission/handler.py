@@ -39,7 +39,7 @@ class SubmissionHandler:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._large_messages = asyncio.Semaphore(1)
-        self._group_commit = GroupCommit(self._run)
+        self._group_commit = GroupCommit(self.run)
 
     async def handle_EHLO(
         self,
@@ -68,7 +68,7 @@ class SubmissionHandler:
             return None
         password = sent.password.decode("utf-8", "replace")
         try:
-            await self._run(partial(sign_in, password))
+            await self.run(partial(sign_in, password))
         except (Unauthenticated, InsufficientScope) as problem:
             return await self._refuse_sign_in(server, problem)
         except Exception as error:  # noqa: BLE001 - reply_to_error logs it
@@ -87,7 +87,7 @@ class SubmissionHandler:
         options: list[str],
     ) -> str:
         try:
-            envelope.workspace = await self._run(partial(begin_message, session.key))
+            envelope.workspace = await self.run(partial(begin_message, session.key))
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
         # Not the return path that Postrider sends with; it only shows that MAIL was sent.
@@ -107,7 +107,7 @@ class SubmissionHandler:
             return TOO_MANY_RECIPIENTS
         try:
             check = partial(check_recipient, envelope.workspace, address, has_smtputf8=envelope.smtp_utf8)
-            recipient = await self._run(check)
+            recipient = await self.run(check)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
         server.refusals -= 1
@@ -132,20 +132,21 @@ class SubmissionHandler:
         return reply_to_error(error)
 
     async def _accept(self, envelope: SubmissionEnvelope) -> str:
-        submitted = await self._run(partial(read_submitted, envelope.source, recipients=envelope.recipients))
+        submitted = await self.run(partial(read_submitted, envelope.source, recipients=envelope.recipients))
         if submitted.is_plain:
             return await self._group_commit.accept(envelope.workspace, submitted)
-        return await self._run(partial(accept_email, envelope.workspace, submitted))
+        return await self.run(partial(accept_email, envelope.workspace, submitted))
 
     async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Unauthenticated | InsufficientScope) -> str:
         server.refusals += 1
         try:
-            await self._run(partial(record_failure, server.client_address()))
+            await self.run(partial(record_failure, server.client_address()))
         except RateLimitExceeded as too_many:
             return one_line(TOO_MANY_FAILURES.format(too_many.detail))
         return reply_to_error(problem)
 
-    async def _run(self, act: Callable[[], T]) -> T:
+    async def run(self, act: Callable[[], T]) -> T:
+        """Run a step in a thread that has a database connection."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, _with_connection, act)
 
 

@@ -13,6 +13,7 @@ from django.db import connection
 
 from lib.mail.smtp_server import ConnectionLimiter, SessionLimits
 from submission.handler import SubmissionHandler
+from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, MemoryBudget, SubmissionSMTP
 from submission.tls import Certificate
 
@@ -75,7 +76,7 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
                 lambda has_tls=listener.has_tls: session(has_tls=has_tls), sock=listener.socket, ssl=context
             )
             servers.append(await stack.enter_async_context(server))
-        await asyncio.gather(*(server.serve_forever() for server in servers))
+        await asyncio.gather(keep_saving_replies(handler.run), *(server.serve_forever() for server in servers))
 
 
 def session_limits() -> SessionLimits:

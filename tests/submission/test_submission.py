@@ -1,22 +1,54 @@
 """The submission server over real SMTP: one email for each 250, with the content of the message."""
 
+import asyncio
+
 import pytest
+from django.db import OperationalError, connection
+from django.test import Client
 
 from emails.models import Email, Recipient
-from submission.metrics import registry
-from tests.submission.fixtures import MESSAGE
+from submission import metrics
+from submission.metrics import read_reply_counts
+from tests.conftest import make_key
+from tests.stack.stack import wait_for
+from tests.submission.fixtures import MESSAGE, run_submission
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_replies_are_counted(port):
-    def count(command: str, code: str) -> float:
-        return registry.get_sample_value("postrider_submission_replies_total", {"command": command, "code": code}) or 0
+def test_replies_are_counted_for_the_metrics_of_web(workspace, settings, monkeypatch):
+    def count(command: str, code: str) -> int:
+        return dict(read_reply_counts()).get((command, code), 0)
 
-    before = count("DATA", "250"), count("RCPT", "553")
-    port.submit()
-    port.submit(MESSAGE, "root")
-    assert (count("DATA", "250"), count("RCPT", "553")) == (before[0] + 1, before[1] + 1)
+    monkeypatch.setattr("submission.metrics.SAVE_SECONDS", 0.05)
+    metrics._replies.clear()
+    with run_submission(settings, key=make_key(workspace)) as port:
+        port.submit()
+        port.submit(MESSAGE, "root")
+        wait_for(lambda: (count("DATA", "250"), count("RCPT", "553")) == (1, 1), seconds=30, what="replies are saved")
+    body = Client().get("/metrics").content.decode()
+    assert 'postrider_submission_replies_total{code="553",command="RCPT"} 1.0' in body
+
+
+def test_replies_are_counted_later_while_the_database_does_not_respond(transactional_db):
+    async def refuse(step):
+        raise OperationalError("down")
+
+    async def run(step):
+        await asyncio.get_running_loop().run_in_executor(None, step_with_own_connection, step)
+
+    metrics._replies.clear()
+    metrics.count_reply("AUTH", "535 5.7.8 Invalid")
+    before = dict(read_reply_counts()).get(("AUTH", "535"), 0)
+    asyncio.run(metrics.save_replies(refuse))
+    asyncio.run(metrics.save_replies(run))
+    asyncio.run(metrics.save_replies(run))
+    assert dict(read_reply_counts())["AUTH", "535"] == before + 1
+
+
+def step_with_own_connection(step):
+    step()
+    connection.close()
 
 
 def test_a_message_becomes_an_email(port):
