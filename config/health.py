@@ -1,15 +1,17 @@
-"""Health checks `/healthz` and `/readyz`. Details are shown only to internal access.
+"""Health checks `/healthz`, `/servingz` and `/readyz`. Details are shown only to internal access.
 
 The service is not ready if the database is unavailable, recipients are overdue or a transport is paused; in embedded
 mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready (0091). Redis does
 not matter: emails are accepted and sent without it.
+
+A load balancer asks `/servingz`, which fails only if this process cannot serve requests (0124).
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.db import Error
+from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.middleware.common import CommonMiddleware
 
@@ -44,23 +46,30 @@ def check_worker() -> str | None:
     return "No worker is running."
 
 
+ANY_HOST_PATHS = frozenset({"/healthz", "/servingz"})
 # Each returns a complaint that makes the service not ready, or None.
 READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport, check_worker)
 
 
 class HostMiddleware(CommonMiddleware):
-    """Django's check of the host name, without `/healthz`: probes send the address of the process as the host.
+    """Django's check of the host name, except for probes: they send the address of the process as the host.
 
     The other pages need the check, also `/readyz` and `/metrics`: a page of a foreign site whose name resolves to this
     machine could otherwise read their details (docs/decisions/0101).
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
-        return None if request.path == "/healthz" else super().process_request(request)
+        return None if request.path in ANY_HOST_PATHS else super().process_request(request)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok"} | describe_arrival(request))
+
+
+def servingz(request: HttpRequest) -> HttpResponse:
+    is_serving = not is_stopping() and has_database()
+    body = {"status": "serving" if is_serving else "not serving"}
+    return JsonResponse(body, status=200 if is_serving else 503)
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
@@ -74,6 +83,15 @@ def readyz(request: HttpRequest) -> HttpResponse:
     if has_internal_access(request):
         body |= {"complaints": complaints, "broker": has_broker()}
     return JsonResponse(body, status=503 if complaints else 200)
+
+
+def has_database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Error:
+        return False
+    return True
 
 
 def has_broker() -> bool:

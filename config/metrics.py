@@ -7,7 +7,7 @@ same values; only request latency is specific to a server.
 import logging
 from collections.abc import Callable, Iterator
 
-from django.db import Error, connection
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from analytics import counters
 from api.latency import observed
-from config.health import has_broker
+from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from emails.sending import delivery_health
 from submission.metrics import read_reply_counts
@@ -96,12 +96,3 @@ def metrics(request: HttpRequest) -> HttpResponse:
     registry = CollectorRegistry()
     registry.register(MetricsCollector())
     return HttpResponse(generate_latest(registry) + generate_latest(observed()), content_type=CONTENT_TYPE_LATEST)
-
-
-def has_database() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except Error:
-        return False
-    return True

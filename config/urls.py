@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
+    path("servingz", health.servingz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
 ]

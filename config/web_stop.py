@@ -1,6 +1,6 @@
 """Graceful stop of the web server: no request is refused or reset because of it (docs/decisions/0091).
 
-On SIGTERM, `/readyz` fails first, so that the reverse proxy chooses other servers. New connections are accepted until
+On SIGTERM, `/servingz` fails first, so that the reverse proxy chooses other servers. New connections are accepted until
 it has noticed. Then the kernel stops opening connections, the processes answer those in the queue, and the socket is
 closed: closing it earlier would reset the connections in its queue.
 """

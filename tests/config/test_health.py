@@ -1,4 +1,4 @@
-"""`/readyz` and `/metrics`: their content, with and without internal access."""
+"""`/servingz`, `/readyz` and `/metrics`: their content, with and without internal access."""
 
 from datetime import timedelta
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
+from config import web_stop
 from config.heartbeats import PREFIX, send_heartbeat
 from config.metrics import METRIC_READERS
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
@@ -48,10 +49,29 @@ def make_due(**ago):
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(**ago))
 
 
-def test_healthz_answers_to_any_host_name_and_the_details_do_not(settings):
+def servingz(**meta):
+    response = Client().get("/servingz", **meta)
+    return response.status_code, response.json()
+
+
+def test_probes_answer_to_any_host_name_and_the_details_do_not(settings):
     settings.ALLOWED_HOSTS = ["mail.example.com"]
-    paths = ["/healthz", "/readyz", "/metrics"]
-    assert [Client().get(path, headers={"host": "10.0.0.1:8000"}).status_code for path in paths] == [200, 400, 400]
+    paths = {"/healthz": 200, "/servingz": 200, "/readyz": 400, "/metrics": 400}
+    found = {path: Client().get(path, headers={"host": "10.0.0.1:8000"}).status_code for path in paths}
+    assert found == paths
+
+
+class TestServingz:
+    def test_overdue_email_and_a_missing_redis_do_not_matter(self, api, settings):
+        settings.REDIS_URL = UNREACHABLE_REDIS
+        send(api)
+        make_due(hours=1)
+        assert readyz()[0] == 503
+        assert servingz() == servingz(**EXTERNAL) == (200, {"status": "serving"})
+
+    def test_a_server_that_is_stopping_gets_no_new_requests(self, monkeypatch):
+        monkeypatch.setattr(web_stop, "_stage", bytearray([web_stop.WAITING_FOR_PROXY]))
+        assert servingz() == (503, {"status": "not serving"})
 
 
 class TestReadyz:
@@ -190,7 +210,7 @@ class TestMetrics:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_both_respond_while_the_database_is_down(monkeypatch):
+def test_all_respond_while_the_database_is_down(monkeypatch):
     def refuse(*args, **options):
         raise psycopg.OperationalError("connection refused")
 
@@ -198,6 +218,7 @@ def test_both_respond_while_the_database_is_down(monkeypatch):
     monkeypatch.setattr(connection, "get_new_connection", refuse)
     assert readyz() == (503, {"status": "not ready", "complaints": ["The database is not responding."], "broker": True})
     assert readyz(**EXTERNAL) == (503, {"status": "not ready"})
+    assert servingz() == (503, {"status": "not serving"})
     values = metrics()
     assert values["postrider_up",] == 0
     assert not [name for name, *_ in values if name.startswith("postrider_queue")]

@@ -34,7 +34,7 @@ frontend web
   bind 127.0.0.1:{port}
   default_backend servers
 backend servers
-  option httpchk GET /readyz
+  option httpchk GET /servingz
   http-check send hdr Host 127.0.0.1
   default-server check inter 100ms fall 2 rise 1
   server one 127.0.0.1:{one}
