@@ -16,7 +16,7 @@ from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
 from dashboard.auth.signup import sign_up
 from dashboard.pages.onboarding import send_test_email
-from dashboard.pages.overview import overview
+from dashboard.pages.overview.page import overview
 from dashboard.pages.usage import usage
 from dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
 from dashboard.ui.guides import guide_url

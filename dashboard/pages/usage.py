@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from dashboard.ui.charts import ChartSeries, bar_chart
+from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from dashboard.ui.current_workspace import current_workspace
 from workspaces.models import Workspace
 from workspaces.plans import MAX_KEYS
@@ -34,8 +34,10 @@ def usage(request: HttpRequest) -> dict[str, Any]:
         "quota": quota,
         "quota_percent": percent_used(quota),
         "history": list(reversed(history)),
-        "chart": bar_chart(
-            [month_name(usage.month) for usage in history], [ChartSeries(_("Used"), [usage.used for usage in history])]
+        "chart": Chart(
+            ChartKind.STACKED_BARS,
+            [month_name(usage.month) for usage in history],
+            [ChartSeries(_("Used"), [usage.used for usage in history], "--color-primary-600")],
         ),
         "limits": _plan_limits(workspace, quota),
         "unit": _("recipients") if settings.QUOTA_UNIT == "recipient" else _("emails"),

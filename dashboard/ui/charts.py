@@ -1,43 +1,44 @@
-"""Chart data for Chart.js, which unfold's script renders. A table beside each chart has the same values."""
+"""Charts for charts.js, which draws them with Chart.js. A table beside each chart has the same values."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 
-# A phone has room for at most twelve labels.
-MAX_TICKS = 12
+
+class ChartKind(StrEnum):
+    STACKED_BARS = "bar"
+    LINES = "line"
 
 
 @dataclass(frozen=True)
 class ChartSeries:
-    """One series of values; color is a CSS variable."""
+    """One series of values, None where there are no data. color: a CSS variable; limit: drawn as a dashed line.
+
+    unit: appended to values. A series with a unit has an axis of its own, on which the limit is half-way up unless
+    values are above twice the limit: the limits of two series coincide.
+    """
 
     name: str
-    values: Sequence[int]
-    color: str = "--color-primary-600"
+    values: Sequence[float | None]
+    color: str
+    unit: str = ""
+    limit: float | None = None
+
+    @property
+    def limit_text(self) -> str:
+        return "" if self.limit is None else f"{self.limit:g}"
 
 
-def bar_chart(labels: Sequence[str], series: Sequence[ChartSeries]) -> str:
-    """Return the data of a bar chart as JSON."""
-    return _chart(labels, [{**_dataset(one), "maxBarThickness": 22, "borderRadius": 4} for one in series])
+@dataclass(frozen=True)
+class Chart:
+    """running: the label of the last day if it is still running, otherwise empty."""
 
+    kind: ChartKind
+    labels: Sequence[str]
+    series: Sequence[ChartSeries]
+    running: str = ""
 
-def line_chart(labels: Sequence[str], series: Sequence[ChartSeries]) -> str:
-    """Return the data of a line chart as JSON."""
-    return _chart(labels, [{**_dataset(one), "cubicInterpolationMode": "monotone"} for one in series])
-
-
-def _dataset(series: ChartSeries) -> dict[str, object]:
-    color = f"var({series.color})"
-    return {
-        "label": series.name,
-        "data": list(series.values),
-        "borderColor": color,
-        "backgroundColor": color,
-        "displayYAxis": True,
-        "maxTicksXLimit": MAX_TICKS,
-    }
-
-
-def _chart(labels: Sequence[str], datasets: list[dict[str, object]]) -> str:
-    return json.dumps({"labels": list(labels), "datasets": datasets})
+    @property
+    def json(self) -> str:
+        return json.dumps(asdict(self))

@@ -148,4 +148,6 @@ def count_days(workspace: Workspace, *, now: datetime) -> None:
         at, base = now - timedelta(days=back), 300 + 90 * (back % 5)
         counts = {"status.delivered": base, "reached.delivered": base - 9, "reached.bounced": 7}
         counts |= {"reached.opened": base // 2, "reached.clicked": base // 6}
+        counts |= {"status.bounced": 7 + back % 9, "status.failed": back % 4}
+        counts |= {"rated.sent": base, "rated.bounced": 7 + back % 9, "rated.complained": int(back % 6 == 0)}
         counters.add((counters.CounterKey(workspace.id, at, key), count) for key, count in counts.items())

@@ -292,29 +292,7 @@ def test_a_recipient_shows_the_reason_and_the_reply(owner, alice):
     assert "552 5.2.2 Full &lt;b&gt;up&lt;/b&gt;" in page
 
 
-class TestMetrics:
-    def test_sums_and_rates_of_the_period(self, owner, alice):
-        make_email(alice.workspace)
-        now = datetime.now(UTC)
-        for days, key, count in (
-            (0, "status.delivered", 30),
-            (8, "status.delivered", 70),
-            (0, "reached.delivered", 15),
-        ):
-            counters.add([(counters.CounterKey(alice.workspace.id, now - timedelta(days=days), key), count)])
-
-        week, month = (owner.get(f"/dashboard/?days={days}") for days in (7, 30))
-
-        assert [metric.count for metric in week.context["metrics"]][:2] == [30, 15]
-        assert week.context["metrics"][1].percent == "50.0%"
-        assert [metric.count for metric in month.context["metrics"]][:2] == [100, 15]
-        assert len(month.context["days"]) == 30
-        assert "15.0%" in month.content.decode()
-
-    @pytest.mark.parametrize("days", ["", "8", "nonsense", "-7", "9" * 400, "٧"])  # noqa: RUF001
-    def test_an_invalid_period_falls_back_to_the_default(self, owner, days):
-        assert owner.get("/dashboard/", {"days": days}).context["period"] == 14
-
+class TestUsage:
     def test_usage_shows_quota_history_and_limits(self, owner, alice):
         alice.workspace.plan = "free"
         alice.workspace.save(update_fields=["plan"])

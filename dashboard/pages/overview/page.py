@@ -6,10 +6,12 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from dashboard.pages.onboarding import example_curl, read_onboarding, sending_domains
+from dashboard.pages.overview.health import read_health
+from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
+from dashboard.pages.overview.selection import read_selection
 from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
-from dashboard.ui.metrics import queue_counts, read_metrics, read_period
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
@@ -21,13 +23,15 @@ RECENT_EMAILS = 6
 def overview(request: HttpRequest) -> dict[str, Any]:
     workspace = current_workspace(request)
     recent = list(Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")[:RECENT_EMAILS])
-    quota = read_quota(workspace)
+    quota, selection = read_quota(workspace), read_selection(request, workspace)
     return {
         "workspace": workspace,
         "quota": quota,
         "quota_percent": percent_used(quota),
         "queue": queue_counts(read_queue_stats(workspace)),
-        **read_metrics(workspace, period=read_period(request.GET.get("days"))),
+        **read_metrics(workspace, period=read_period(request), slice_=selection.slice_),
+        "selection": selection,
+        "health": read_health(workspace),
         "recent": recent,
         "onboarding": read_onboarding(workspace, has_sent=bool(recent)),
         "curl": example_curl(sending_domains(workspace)),

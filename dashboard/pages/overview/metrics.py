@@ -1,0 +1,180 @@
+"""Overview metrics: outcomes of a period, as totals compared with the period before, charts and a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils.dateparse import parse_date
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, read_outcomes, sum_outcomes
+from dashboard.pages.overview.health import bounce_limit, complaint_limit, percent_of
+from dashboard.ui.charts import Chart, ChartKind, ChartSeries
+from emails.queue_stats import QueueStats
+from workspaces.models import Workspace
+
+PERIODS = (7, 14, 30, 90)
+DEFAULT_PERIOD = 14
+MAX_DAYS = 366
+LABELS: dict[str, str | Promise] = {
+    "total": gettext_lazy("Emails"),
+    "delivered": gettext_lazy("Delivered"),
+    "sent": gettext_lazy("Sent"),
+    "queued": gettext_lazy("Queued"),
+    "bounced": gettext_lazy("Bounced"),
+    "failed": gettext_lazy("Failed"),
+    "opened": gettext_lazy("Opened"),
+    "clicked": gettext_lazy("Clicked"),
+}
+COLORS = {
+    "delivered": "--pr-success",
+    "sent": "--pr-info",
+    "queued": "--pr-muted",
+    "bounced": "--pr-danger",
+    "failed": "--pr-warning",
+}
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days in UTC, both included."""
+
+    first: date
+    last: date
+    is_custom: bool = False
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    @property
+    def first_before(self) -> date:
+        """The first day of the period before, which has the same length."""
+        return self.first - timedelta(days=self.days)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A count and its share of all emails, now and in the period before. rate: None for the total.
+
+    before: None if the workspace did not exist during all of the period before.
+    """
+
+    name: str
+    count: int
+    rate: float | None
+    tone: str
+    before: str | None
+
+
+@dataclass(frozen=True)
+class DayRow:
+    """A day of the table; counts is None before the workspace existed."""
+
+    day: date
+    counts: Sequence[int] | None
+    rates: Sequence[float | None]
+    is_running: bool
+
+
+def read_period(request: HttpRequest) -> Period:
+    """Return the requested period: from and to, or a number of days from PERIODS; otherwise the default."""
+    today = datetime.now(UTC).date()
+    first, last = (_parse_date(request.GET.get(name, "")) for name in ("from", "to"))
+    if first and last and timedelta() <= last - first < timedelta(days=MAX_DAYS) and last <= today:
+        return Period(first, last, is_custom=True)
+    raw = request.GET.get("days")
+    days = int(raw) if raw in {str(days) for days in PERIODS} else DEFAULT_PERIOD
+    return Period(today - timedelta(days=days - 1), today)
+
+
+def read_metrics(workspace: Workspace, *, period: Period, slice_: UUID | None) -> dict[str, Any]:
+    """Return the metrics of a workspace or one of its slices, in one query."""
+    read = read_outcomes(workspace, first=period.first_before, last=period.last, slice_=slice_)
+    before, days = read[: period.days], read[period.days :]
+    created_on = workspace.created_at.astimezone(UTC).date()
+    today = datetime.now(UTC).date()
+    shown = [name for name in OUTCOMES if any(day.outcomes[name] for day in days)] or ["delivered"]
+    return {
+        "period": period,
+        "periods": PERIODS,
+        "metrics": _totals(days, before if period.first_before >= created_on else None),
+        "volume": _volume_chart(days, shown, created_on, today),
+        "rates": _rates_chart(days, created_on, today),
+        "columns": [LABELS[name] for name in ("total", *shown)],
+        "rows": [_row(day, shown, created_on, today) for day in reversed(days)],
+    }
+
+
+def queue_counts(stats: QueueStats) -> list[tuple[str, int]]:
+    """Return the number of unfinished recipients by queue state, with labels."""
+    counts = [(_("Waiting"), stats.waiting), (_("Sending"), stats.active), (_("Delayed"), stats.delayed)]
+    return [*counts, (_("Paused"), stats.paused)] if stats.paused else counts
+
+
+def _parse_date(text: str) -> date | None:
+    try:
+        return parse_date(text)
+    except ValueError:
+        return None
+
+
+def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -> list[Metric]:
+    now = sum_outcomes(days)
+    then = None if before is None else sum_outcomes(before)
+    total = Metric(str(LABELS["total"]), now["total"], None, "all", then and f"{then['total']:,}")
+    return [total, *(_event_metric(name, now, then) for name in EVENTS)]
+
+
+def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -> Metric:
+    before = then and _percent_text(percent_of(then[name], then["total"]))
+    return Metric(str(LABELS[name]), now[name], percent_of(now[name], now["total"]) or 0.0, name, before)
+
+
+def _percent_text(percent: float | None) -> str | None:
+    return None if percent is None else f"{percent:.1f}%"
+
+
+def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date) -> Chart:
+    series = [
+        ChartSeries(
+            str(LABELS[name]), [day.outcomes[name] if day.day >= created_on else None for day in days], COLORS[name]
+        )
+        for name in shown
+    ]
+    return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today))
+
+
+def _rates_chart(days: Sequence[DayOutcomes], created_on: date, today: date) -> Chart:
+    rates = [_rates(day) if day.day >= created_on else (None, None) for day in days]
+    series = [
+        ChartSeries(_("Bounce rate"), [bounced for bounced, _complained in rates], "--pr-danger", "%", bounce_limit()),
+        ChartSeries(
+            _("Complaint rate"), [complained for _bounced, complained in rates], "--pr-warning", "%", complaint_limit()
+        ),
+    ]
+    return Chart(ChartKind.LINES, _labels(days), series, running=_running(days, today))
+
+
+def _labels(days: Sequence[DayOutcomes]) -> list[str]:
+    return [date_format(day.day, "j M") for day in days]
+
+
+def _running(days: Sequence[DayOutcomes], today: date) -> str:
+    return _("Today, so far") if days[-1].day == today else ""
+
+
+def _rates(day: DayOutcomes) -> tuple[float | None, float | None]:
+    sent = day.rated["sent"]
+    return percent_of(day.rated["bounced"], sent), percent_of(day.rated["complained"], sent)
+
+
+def _row(day: DayOutcomes, shown: Sequence[str], created_on: date, today: date) -> DayRow:
+    counts = [day.total, *(day.outcomes[name] for name in shown)] if day.day >= created_on else None
+    return DayRow(day.day, counts, _rates(day), is_running=day.day == today)

@@ -1,0 +1,69 @@
+"""Selection of the overview: all emails, or those of one domain, template or tag."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from analytics.slices import Dimension, slice_id
+from dashboard.pages.emails.search import suggest_tags
+from emails.models import Email
+from templates_app.models import Template
+from workspaces.models import Workspace
+
+MAX_OPTIONS = 100
+MAX_VALUE_LENGTH = 255
+
+Option = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """The options of one dimension, as (value of the parameter, name)."""
+
+    label: str
+    options: list[Option]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """value: the parameter, `dimension:value`; empty for all emails. slice_: None for all emails."""
+
+    value: str
+    slice_: UUID | None
+    groups: list[OptionGroup]
+
+
+def read_selection(request: HttpRequest, workspace: Workspace) -> Selection:
+    """Return the selection of a request; all emails if it is missing or invalid."""
+    dimension, _colon, value = request.GET.get("show", "").partition(":")
+    if dimension not in set(Dimension) or not 0 < len(value) <= MAX_VALUE_LENGTH:
+        return Selection("", None, _groups(workspace, "", ""))
+    selected = Dimension(dimension)
+    groups = _groups(workspace, selected, value)
+    return Selection(f"{dimension}:{value}", slice_id(workspace.id, selected, value), groups)
+
+
+def _groups(workspace: Workspace, selected: str, value: str) -> list[OptionGroup]:
+    """Return the options, with the selected value even if it is not among the newest."""
+    newest = Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
+    templates = Template.objects.filter(workspace=workspace).values_list("id", "name")[:MAX_OPTIONS]
+    domains = workspace.domains.order_by("name").values_list("name", flat=True)[:MAX_OPTIONS]
+    choices: dict[Dimension, tuple[str, dict[str, str]]] = {
+        Dimension.DOMAIN: (_("Domain"), _by_name(domains)),
+        Dimension.TEMPLATE: (_("Template"), dict(templates)),
+        Dimension.TAG: (_("Tag"), _by_name(suggest_tags(newest))),
+    }
+    for dimension, (_label, options) in choices.items():
+        if dimension == selected:
+            options.setdefault(value, value)
+    return [
+        OptionGroup(label, [(f"{dimension}:{key}", name) for key, name in options.items()])
+        for dimension, (label, options) in choices.items()
+    ]
+
+
+def _by_name(names: Iterable[str]) -> dict[str, str]:
+    return {name: name for name in names}
