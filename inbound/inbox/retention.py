@@ -43,7 +43,7 @@ def _batches(**values: Any) -> Iterator[None]:
 def clear_inbox(workspace_id: str) -> int:
     """Delete the caught messages of a workspace, at most CLEAR_AT_ONCE; return their number."""
     batches = range(CLEAR_AT_ONCE // BATCH_SIZE)
-    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": timedelta(), "limit": BATCH_SIZE}
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": timedelta(), "limit": BATCH_SIZE}
     deleted = 0
     for _ in batches:
         with connection.cursor() as cursor:
