@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.html_check import check_html
 from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response, shown_source, source_response
 from dashboard.ui.scoping import ScopedAdmin
+from inbound.inbox.html_check import check_html
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail
 from inbound.inbox.retention import clear_inbox

@@ -1,7 +1,7 @@
 import pytest
 
 from dashboard.auth import account_emails
-from dashboard.ui.html_check import check_html
+from inbound.inbox.html_check import check_html
 from system_mail.html import LABELS, render_html
 from system_mail.models import SystemMailKind
 from system_mail.reputation import warning_emails

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from dashboard.ui.html_check import CHECKED_CHARACTERS, GMAIL_LIMIT_BYTES, RULES, check_html
+from inbound.inbox.html_check import CHECKED_CHARACTERS, GMAIL_LIMIT_BYTES, RULES, check_html
 
 CLEAN = """<!DOCTYPE html><html><head><style>@media (max-width: 600px) { p { color: red } }</style></head>
 <body style="background-color: #fff"><table><tr><td><a href="https://example.com/?a=b">Link</a>
