@@ -81,6 +81,31 @@ class Entrance(models.TextChoices):
     COMPATIBILITY = "compatibility", "Compatibility"
 
 
+class EmailBatch(models.Model):
+    """Scheduled emails that are paused or cancelled together (emails.batches), or that one request accepted."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        PAUSED = "paused"
+        CANCELLED = "cancelled"
+
+    id = IdField("bat_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    size = models.PositiveIntegerField(default=0, help_text="emails added so far")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name_plural = "email batches"
+        indexes = [
+            models.Index(fields=["workspace", "-created_at", "-id"], condition=~Q(state="open"), name="batch_closed")
+        ]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class Email(models.Model):
     """One accepted email: one id, one or many recipients.
 
@@ -92,6 +117,7 @@ class Email(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     content = models.ForeignKey(Content, on_delete=models.PROTECT, null=True)
     template_version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, null=True)
+    batch = models.ForeignKey(EmailBatch, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False)
     template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - outlives the template
     # JSON text: jsonb would reorder keys and normalize numbers, which changes the rendered email.
     template_data = models.TextField(null=True)  # noqa: DJ001 - null without a template
@@ -128,6 +154,7 @@ class Email(models.Model):
         indexes = [
             models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
             models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
+            models.Index(fields=["batch"], condition=~Q(batch=None), name="email_batch"),
         ]
         ordering = ["-created_at", "-id"]
 

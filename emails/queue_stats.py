@@ -66,7 +66,7 @@ def accepted_changes(workspace_id: str, recipients: int, *, status: EmailStatus)
 
 
 def cancelled_changes(workspace_id: str, recipients: int, *, delayed: int) -> Iterator[CounterChange]:
-    """Return the changes for a cancelled email. delayed: its recipients that were scheduled or waiting."""
+    """Return the changes for cancelled emails. delayed: their recipients that were scheduled or waiting."""
     yield counter_change(RecipientCounter.CANCELLED, workspace_id, by=recipients)
     yield counter_change(RecipientCounter.DELAYED, workspace_id, by=-delayed)
 

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from emails.sending.sending import emails_processor
-from emails.upkeep.retention import delete_expired_emails, delete_unused_versions
+from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
 from workspaces.retention import run_batches, sweep
 
 
@@ -18,3 +18,4 @@ def expire() -> None:
     """Delete the emails that are past the retention of their plan."""
     sweep("emails", delete_expired_emails)
     run_batches(delete_unused_versions())
+    run_batches(delete_empty_batches())

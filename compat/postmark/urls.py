@@ -6,6 +6,7 @@ from typing import Any
 from django.urls import URLPattern, re_path
 
 from compat.postmark.bounces import PostmarkBounceViewSet
+from compat.postmark.bulk import PostmarkBulkViewSet
 from compat.postmark.management import (
     PostmarkServerViewSet,
     PostmarkStreamViewSet,
@@ -37,6 +38,8 @@ urlpatterns = [
     postmark_path("email/batch", PostmarkEmailViewSet.as_view({"post": "batch"})),
     postmark_path("email/withTemplate", PostmarkEmailViewSet.as_view({"post": "send_template"})),
     postmark_path("email/batchWithTemplates", PostmarkEmailViewSet.as_view({"post": "batch_templates"})),
+    postmark_path("email/bulk", PostmarkBulkViewSet.as_view({"post": "send"})),
+    postmark_path("email/bulk/:pk", PostmarkBulkViewSet.as_view({"get": "retrieve"})),
     postmark_path("messages/outbound", PostmarkMessageViewSet.as_view({"get": "list"})),
     postmark_path("messages/outbound/:pk/details", PostmarkMessageViewSet.as_view({"get": "details"})),
     postmark_path("messages/outbound/opens/:pk", PostmarkMessageViewSet.as_view({"get": "opens"})),

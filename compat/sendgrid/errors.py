@@ -41,7 +41,7 @@ MESSAGES = {
 WIRE_NAMES = {"html": "content", "text": "content", "replyTo": "reply_to", "tags": "categories",
               "metadata": "custom_args", "scheduledFor": "send_at", "templateId": "template_id",
               "templateData": "dynamic_template_data", "htmlContent": "html_content",
-              "textContent": "plain_content"}  # fmt: skip
+              "textContent": "plain_content", "batchId": "batch_id"}  # fmt: skip
 OF_PERSONALIZATION = frozenset({"to", "cc", "bcc"})
 
 

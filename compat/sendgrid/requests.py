@@ -57,14 +57,23 @@ def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
     content = _content(body, shared, to=given[0].get("to"))
     budget = _SubstitutionBudget()
 
+    batch_id = read_batch_id(body["batch_id"]) if body.get("batch_id") else None
+
     def read(personalization: dict[str, Any]) -> Draft:
         draft = build_draft(_personalized(body, shared, personalization))
-        return _with_content(draft, content, personalization, budget)
+        return replace(_with_content(draft, content, personalization, budget), batch_id=batch_id)
 
     drafts = read_drafts(read, given)
     if sum(len(draft.to + draft.cc + draft.bcc) for draft in drafts if isinstance(draft, Draft)) > MAX_TOTAL_RECIPIENTS:
         raise invalid_field("personalizations", f"At most {MAX_TOTAL_RECIPIENTS:,} recipients are allowed in total.")
     return drafts
+
+
+def read_batch_id(value: Any) -> str:
+    """Return the id of a batch in the spelling of `/v1`. Raises InvalidFields."""
+    if not isinstance(value, str):
+        raise invalid_field("batchId", "This must be a string.", code="invalid_type")
+    return from_any_spelling(value, prefix="bat_")
 
 
 def is_sandboxed(body: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from compat.sendgrid.requests import TEMPLATE_PREFIX
 from domains.models import SENDING_STATUSES, Domain
 from domains.records import DnsRecord, list_records
 from emails.accept.idempotency import StoredResponse
+from emails.models import EmailBatch
 from lib.datetimes import format_datetime
 from lib.ids import id_number, uuid_text
 from suppressions.models import Suppression
@@ -15,11 +16,17 @@ from workspaces.models import ApiKey
 
 Resource = dict[str, Any]
 RECORD_NAMES = {"DKIM": "dkim", "SPF": "subdomain_spf", "DMARC": "dmarc", "ReturnPath": "mail_server"}
-SENDING_SCOPES = frozenset({"mail.send", "templates.read", "templates.versions.read", "whitelabel.read"})
+SENDING_SCOPES = frozenset(
+    {
+        "mail.batch.create", "mail.batch.read", "mail.send", "templates.read", "templates.versions.read",
+        "user.scheduled_sends.create", "user.scheduled_sends.delete", "user.scheduled_sends.read",
+        "user.scheduled_sends.update", "whitelabel.read",
+    }
+)  # fmt: skip
 READING_SCOPES = frozenset(
     {
-        "asm.suppressions.global.read", "stats.read", "suppression.read", "templates.read", "templates.versions.read",
-        "user.webhooks.event.settings.read", "whitelabel.read",
+        "asm.suppressions.global.read", "mail.batch.read", "stats.read", "suppression.read", "templates.read",
+        "templates.versions.read", "user.scheduled_sends.read", "user.webhooks.event.settings.read", "whitelabel.read",
     }
 )  # fmt: skip
 WRITING_SCOPES = frozenset(
@@ -50,6 +57,15 @@ def suppression_resource(suppression: Suppression) -> Resource:
         "reason": suppression.reason,
         "status": "",
     }
+
+
+def batch_id(batch: EmailBatch) -> str:
+    return uuid_text(batch.id, prefix="bat_")
+
+
+def scheduled_send_resource(batch: EmailBatch) -> Resource:
+    """Return a paused or cancelled batch."""
+    return {"batch_id": batch_id(batch), "status": "pause" if batch.state == EmailBatch.State.PAUSED else "cancel"}
 
 
 def template_item(template: Template) -> Resource:

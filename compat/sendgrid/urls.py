@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from compat.sendgrid.batches import SendGridBatchViewSet, SendGridScheduledSendViewSet
 from compat.sendgrid.domains import SendGridDomainViewSet
 from compat.sendgrid.event_webhook import SendGridEventWebhookViewSet
 from compat.sendgrid.stats import SendGridStatsViewSet
@@ -19,6 +20,13 @@ EVENT_WEBHOOK = "v3/user/webhooks/event"
 
 urlpatterns = [
     path("v3/mail/send", SendGridMailViewSet.as_view({"post": "send"})),
+    path("v3/mail/batch", SendGridBatchViewSet.as_view({"post": "create"})),
+    path("v3/mail/batch/<str:pk>", SendGridBatchViewSet.as_view({"get": "retrieve"})),
+    path("v3/user/scheduled_sends", SendGridScheduledSendViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "v3/user/scheduled_sends/<str:pk>",
+        SendGridScheduledSendViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
     path("v3/scopes", SendGridMailViewSet.as_view({"get": "scopes"})),
     path("v3/stats", SendGridStatsViewSet.as_view({"get": "list"})),
     re_path(f"^{LIST}$", SendGridSuppressionViewSet.as_view({"get": "list", "delete": "clear"})),

@@ -41,6 +41,7 @@ class Draft:
     track_clicks: bool = True
     scheduled_for: datetime | None = None
     entrance: Entrance = Entrance.API
+    batch_id: str | None = None
     envelope: frozenset[str] | None = None
 
     def is_recipient(self, address: Address) -> bool:
@@ -92,7 +93,7 @@ def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     """
     single_only: dict[str, Any] = {}
     if isinstance(draft, Draft):
-        names = ("headers", "track_opens", "track_clicks", "entrance")
+        names = ("headers", "track_opens", "track_clicks", "entrance", "batch_id")
         single_only = {name: getattr(draft, name) for name in names}
     return SharedFields(
         sender=str(draft.sender),

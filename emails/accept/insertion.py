@@ -44,7 +44,7 @@ WITH blocked AS (
      WHERE EXISTS (SELECT FROM quota)
 ), shared AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, content_id uuid, version_id uuid,
-           template_id text, sender text, from_domain text, reply_to text, tags text[], headers jsonb,
+           batch_id uuid, template_id text, sender text, from_domain text, reply_to text, tags text[], headers jsonb,
            track_opens boolean, track_clicks boolean, scheduled_for timestamptz, entrance text)
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
@@ -56,10 +56,11 @@ WITH blocked AS (
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
                               from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-                              track_opens, track_clicks, created_at, scheduled_for, entrance, status, retry_count)
+                              track_opens, track_clicks, created_at, scheduled_for, entrance, batch_id, status,
+                              retry_count)
     SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-           track_opens, track_clicks, now(), scheduled_for, entrance, %(status)s, 0
+           track_opens, track_clicks, now(), scheduled_for, entrance, batch_id, %(status)s, 0
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
@@ -117,6 +118,7 @@ class SharedFields:
     track_opens: bool = True
     track_clicks: bool = True
     entrance: Entrance = Entrance.API
+    batch_id: str | None = None
 
     @property
     def status(self) -> EmailStatus:
@@ -231,6 +233,7 @@ def _shared_row(shared: SharedFields, number: int) -> dict[str, Any]:
     return vars(shared) | {
         "number": number,
         "content_id": shared.content_id and to_uuid(shared.content_id, prefix="con_").hex,
+        "batch_id": shared.batch_id and to_uuid(shared.batch_id, prefix="bat_").hex,
         "version_id": shared.version_id and to_uuid(shared.version_id, prefix="tplv_").hex,
         "scheduled_for": shared.scheduled_for and shared.scheduled_for.isoformat(),
     }

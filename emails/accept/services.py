@@ -23,6 +23,7 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
+from emails.batches import join_batches
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
@@ -88,7 +89,8 @@ def accept_emails(
 
     drafts: of an entrance; a Problem stands for an email that it could not translate. A result is the body of
     send_email, or `{"problem": …}` as in an error response. all_or_nothing: raise the first problem instead.
-    Raises QuotaExceeded if the quota does not cover all accepted emails; IdempotencyInProgress, IdempotencyKeyReuse.
+    Raises QuotaExceeded if the quota does not cover all accepted emails; InvalidFields for a batch that takes no more
+    emails; IdempotencyInProgress, IdempotencyKeyReuse.
     """
     checked = check_drafts(workspace, drafts)
     if all_or_nothing:
@@ -100,7 +102,9 @@ def accept_emails(
         judged, listed = judge_suppressed(workspace, checked, suppressed)
         if all_or_nothing:
             _raise_first(judged)
-        created_at = _write_all(workspace, [one for one in judged if isinstance(one, CheckedEmail)])
+        accepted = [one for one in judged if isinstance(one, CheckedEmail)]
+        join_batches(workspace, [one.email for one in accepted])
+        created_at = _write_all(workspace, accepted)
         body = {"results": [_result(one, created_at, listed) for one in judged]}
         store_response(workspace, key, body)
     return StoredResponse(body)
@@ -183,7 +187,8 @@ def _needs_several_statements(checked: Sequence[CheckedEmail | Problem]) -> bool
     """Return whether accepting takes more than the one statement that is atomic by itself."""
     emails = [one for one in checked if isinstance(one, CheckedEmail)]
     has_files = any(one.content and one.content.files for one in emails)
-    return has_files or len({one.email.shared.status for one in emails}) > 1
+    has_batch = any(one.email.shared.batch_id for one in emails)
+    return has_files or has_batch or len({one.email.shared.status for one in emails}) > 1
 
 
 def _raise_first(checked: Sequence[CheckedEmail | Problem]) -> None:

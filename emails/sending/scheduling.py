@@ -82,16 +82,24 @@ def cancel_email(email: Email) -> None:
     """
     with transaction.atomic():
         if stages := _dequeue_scheduled(email) or _dequeue_paused(email):
-            move_all_recipients([email.id], target=EmailStatus.CANCELLED)
             delayed = len(stages) - stages.count(Stage.READY)
-            counters.add(queue_stats.cancelled_changes(email.workspace_id, len(stages), delayed=delayed))
-            add_events([NewEvent(Event.EventKind.CANCELLED, email.id)])
-            roll_up_and_count([email.id])
+            record_cancelled(email.workspace_id, [email.id], entries=len(stages), delayed=delayed)
             refund_quota(email.workspace_id, units=email.quota_units, taken_at=email.created_at)
             failpoint("emails.before_cancel_commit")
         else:
             _refuse_cancel(email)
     failpoint("emails.after_cancel_commit")
+
+
+def record_cancelled(workspace_id: str, email_ids: Collection[str], *, entries: int, delayed: int) -> None:
+    """Record that emails were cancelled, after their queue entries were deleted.
+
+    entries: the number of these. delayed: of them, those that were scheduled or waiting.
+    """
+    move_all_recipients(email_ids, target=EmailStatus.CANCELLED)
+    counters.add(queue_stats.cancelled_changes(workspace_id, entries, delayed=delayed))
+    add_events([NewEvent(Event.EventKind.CANCELLED, email_id) for email_id in email_ids])
+    roll_up_and_count(email_ids)
 
 
 def is_cancellable(email: Email) -> bool:

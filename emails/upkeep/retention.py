@@ -71,6 +71,13 @@ DELETE FROM templates_app_templateversion WHERE id IN (
     SELECT id FROM templates_app_templateversion v WHERE retired_at < now() - %s
        AND NOT EXISTS (SELECT FROM emails_email WHERE template_version_id = v.id) LIMIT %s)
 """
+# A batch without emails cannot get any more: they could have been scheduled for 30 days.
+BATCH_AGE = timedelta(days=31)
+DELETE_BATCHES = """
+DELETE FROM emails_emailbatch WHERE id IN (
+    SELECT id FROM emails_emailbatch b WHERE created_at < now() - %s
+       AND NOT EXISTS (SELECT FROM emails_email WHERE batch_id = b.id) LIMIT %s FOR UPDATE SKIP LOCKED)
+"""
 
 
 def delete_expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
@@ -99,6 +106,12 @@ def delete_emails(workspace_id: str, candidates: Sequence[UUID]) -> list[UUID]:
 def delete_unused_versions() -> Iterator[None]:
     """Delete retired template versions that no email refers to; yield after each batch."""
     while _execute(DELETE_VERSIONS, [VERSION_AGE, BATCH_SIZE]) == BATCH_SIZE:
+        yield
+
+
+def delete_empty_batches() -> Iterator[None]:
+    """Delete old batches without emails; yield after each transaction."""
+    while _execute(DELETE_BATCHES, [BATCH_AGE, BATCH_SIZE]) == BATCH_SIZE:
         yield
 
 

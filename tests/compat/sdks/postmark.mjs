@@ -106,6 +106,15 @@ const days = ["getSentCounts", "getBounceCounts", "getSpamComplaintsCounts", "ge
 for (const name of days) assert.equal((await client[name]()).Days.length, 30, name);
 await fails(client.getTrackedEmailCounts(), "UnknownError", 501);
 
+const bulk = await client.sendBulkEmail({
+  From,
+  Subject: "Hi {{name}}",
+  TextBody: "Hi {{name}}",
+  Messages: [{ To: `pm-bulk-${run}@example.com`, TemplateModel: { name: "Ada" } }, { To: `pm-bulk2-${run}@example.com` }],
+});
+assert.equal(bulk.Status, "Accepted");
+assert.equal((await client.getBulkEmailStatus(bulk.Id)).TotalMessages, 2);
+
 const tester = new postmark.ServerClient("POSTMARK_API_TEST", options);
 assert.equal((await tester.sendEmail(simple("ada@example.com"))).Message, "Test job accepted");
 await fails(tester.sendEmail(simple("nobody")), "InvalidEmailRequestError", 300);

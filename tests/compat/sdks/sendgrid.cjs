@@ -63,6 +63,16 @@ async function fails(call, code, field) {
   await sgMail.send({ from, to: `sg-new-${run}@example.com`, templateId: template.id, dynamicTemplateData: { name: "Ada" } });
   await call("DELETE", `/templates/${template.id}`);
 
+  const { batch_id } = await call("POST", "/mail/batch");
+  assert.equal((await call("GET", `/mail/batch/${batch_id}`)).batch_id, batch_id);
+  const sendAt = Math.floor(Date.now() / 1000) + 3600;
+  await sgMail.send(simple(`sg-batch-${run}@example.com`, { sendAt, batchId: batch_id }));
+  await call("POST", "/user/scheduled_sends", { batch_id, status: "pause" });
+  assert.deepEqual(await call("GET", `/user/scheduled_sends/${batch_id}`), [{ batch_id, status: "pause" }]);
+  await call("PATCH", `/user/scheduled_sends/${batch_id}`, { status: "cancel" });
+  assert.ok((await call("GET", "/user/scheduled_sends")).some((one) => one.batch_id === batch_id));
+  await call("DELETE", `/user/scheduled_sends/${batch_id}`);
+
   const gone = `sg-gone-${run}@example.com`;
   await call("POST", "/asm/suppressions/global", { recipient_emails: [gone] });
   assert.equal((await call("GET", `/asm/suppressions/global/${gone}`)).recipient_email, gone);

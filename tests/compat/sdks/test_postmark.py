@@ -18,6 +18,7 @@ def test_the_node_library(node_scripts, stack):
         assert files["notes.txt"].get_content() == "Notes"
         assert files["logo.png"]["Content-ID"] == "<logo>"
         assert "Hello in text" in message.get_body(("plain",)).get_content()
+    assert received(stack, f"pm-bulk-{RUN}@example.com")["Subject"] == "Hi Ada"
     assert received(stack, f"pm-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
 
 

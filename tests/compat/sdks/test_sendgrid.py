@@ -21,6 +21,8 @@ def test_the_node_libraries(node_scripts, stack):
         assert files["logo.png"]["Content-ID"] == "<logo>"
         assert "Hello in text" in message.get_body(("plain",)).get_content()
     assert received(stack, f"sg-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
+    cancelled = 'SELECT status FROM emails_email WHERE %s = ANY ("to")'
+    assert stack.query(cancelled, f"sg-batch-{RUN}@example.com") == [("cancelled",)]
     assert received(stack, f"sg-new-{RUN}@example.com")["Subject"] == "Hello Ada"
     assert received(stack, f"sg-sub-{RUN}@example.com")["Subject"] == "Hi Ada"
     # Each recipient of sendMultiple sees only one address.

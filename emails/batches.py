@@ -1,0 +1,119 @@
+"""Batches: emails that a client pauses, resumes or cancels together while they are scheduled.
+
+A batch is locked by each request that adds emails to it and by each change of its state, so that no email misses one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, F
+
+from api.errors import InvalidFields
+from emails.accept.insertion import NewEmail
+from emails.models import Email, EmailBatch, QueueEntry
+from emails.sending.scheduling import record_cancelled
+from lib.ids import InvalidId, from_uuid, to_uuid
+from lib.sql import run
+from lib.worker.stages import Stage
+from workspaces.models import Workspace
+from workspaces.quota import refund_quota
+
+# Cancelling as many emails takes about two seconds.
+MAX_EMAILS = 10_000
+State = EmailBatch.State
+
+LEADS = f"""
+emails_recipient r JOIN emails_email e ON e.id = r.email_id
+ WHERE e.batch_id = %s AND r.position = 0 AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
+"""
+# The queue entry that decides when a scheduled email is sent (emails.sending.scheduling) is due at the end of time.
+PAUSE = f"UPDATE emails_pending p SET due_at = '9999-01-01'::timestamptz FROM {LEADS}"  # noqa: S608 - constants
+RESUME = f"UPDATE emails_pending p SET due_at = e.scheduled_for FROM {LEADS}"  # noqa: S608
+CANCEL = f"DELETE FROM emails_pending p USING {LEADS} RETURNING e.id"  # noqa: S608
+
+
+def create_batch(workspace: Workspace) -> EmailBatch:
+    batch = EmailBatch(workspace=workspace)
+    batch.save(force_insert=True)
+    batch.refresh_from_db()
+    return batch
+
+
+def join_batches(workspace: Workspace, emails: Iterable[NewEmail]) -> None:
+    """Add emails to their batches, in the transaction that inserts them. Raises InvalidFields."""
+    counts = Counter(email.shared.batch_id for email in emails)
+    for batch_id, count in sorted((name, count) for name, count in counts.items() if name):
+        if not _join(workspace, batch_id, count):
+            raise InvalidFields([{"field": "batchId", "code": "invalid", "detail": _reason(workspace, batch_id)}])
+
+
+@transaction.atomic
+def pause_batch(batch: EmailBatch) -> None:
+    """Pause the scheduled emails of an open batch; none is sent until it is resumed. Raises InvalidFields."""
+    _set_state(batch, State.PAUSED, sources=[State.OPEN])
+    run(PAUSE, [to_uuid(batch.id, prefix="bat_")])
+
+
+@transaction.atomic
+def resume_batch(batch: EmailBatch) -> None:
+    """Open a batch; paused emails are sent at their time, or now if it has passed. Cancelled ones stay cancelled.
+
+    Raises InvalidFields.
+    """
+    _set_state(batch, State.OPEN, sources=[State.PAUSED, State.CANCELLED])
+    run(RESUME, [to_uuid(batch.id, prefix="bat_")])
+
+
+@transaction.atomic
+def cancel_batch(batch: EmailBatch) -> None:
+    """Cancel the scheduled emails of a batch: once this returns, none of them is ever sent. Raises InvalidFields."""
+    _set_state(batch, State.CANCELLED, sources=[State.OPEN, State.PAUSED])
+    ids = [from_uuid(email_id) for (email_id,) in run(CANCEL, [to_uuid(batch.id, prefix="bat_")])]
+    if ids:
+        followers, _ = QueueEntry.objects.filter(recipient__email__in=ids).delete()
+        entries = len(ids) + followers
+        record_cancelled(batch.workspace_id, ids, entries=entries, delayed=entries)
+        for accepted_at, units in _units_by_time(ids).items():
+            refund_quota(batch.workspace_id, units=units, taken_at=accepted_at)
+
+
+def _join(workspace: Workspace, batch_id: str, count: int) -> bool:
+    open_batches = EmailBatch.objects.filter(workspace=workspace, state=State.OPEN, size__lte=MAX_EMAILS - count)
+    return _is_id(batch_id) and bool(open_batches.filter(id=batch_id).update(size=F("size") + count))
+
+
+def _reason(workspace: Workspace, batch_id: str) -> str:
+    """Return the reason why emails cannot be added to a batch."""
+    batch = EmailBatch.objects.filter(workspace=workspace, id=batch_id).first() if _is_id(batch_id) else None
+    if batch is None:
+        return "This batch does not exist."
+    if batch.state == State.OPEN:
+        return f"A batch has at most {MAX_EMAILS:,} emails."
+    return f"The batch is {batch.state} and takes no more emails."
+
+
+def _set_state(batch: EmailBatch, state: EmailBatch.State, *, sources: list[EmailBatch.State]) -> None:
+    if not EmailBatch.objects.filter(id=batch.id, state__in=sources).update(state=state):
+        raise InvalidFields([{"field": "status", "code": "invalid", "detail": f"The batch cannot be {state} now."}])
+    batch.refresh_from_db()
+
+
+def _units_by_time(email_ids: list[str]) -> dict[datetime, int]:
+    """Return the quota units that emails used, by the time of their acceptance."""
+    units: Counter[datetime] = Counter()
+    rows: Any = Email.objects.filter(id__in=email_ids).annotate(units=Count("recipients")).order_by()
+    for accepted_at, recipients in rows.values_list("created_at", "units"):
+        units[accepted_at] += recipients if settings.QUOTA_UNIT == "recipient" else 1
+    return dict(units)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        to_uuid(text, prefix="bat_")
+    except InvalidId:
+        return False
+    return True
