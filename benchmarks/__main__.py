@@ -27,6 +27,7 @@ TABLE = REPOSITORY / "docs" / "figures.md"
 TIME_LIMITS_MINUTES = {
     "accept": 10,
     "submission": 10,
+    "compat": 10,
     "batch": 5,
     "sending": 30,
     "backlog": 60,

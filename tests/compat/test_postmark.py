@@ -141,6 +141,8 @@ class TestErrors:
 
 
 class TestTestToken:
+    """T43."""
+
     @pytest.fixture
     def tester(self, db):
         return Dialect("postmark", "POSTMARK_API_TEST")
