@@ -61,6 +61,8 @@ def test_the_inbox_is_searched_checked_and_emptied(visit):
     page.get_by_role("button", name="Search").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Reset your password").click()
+    page.get_by_role("button", name="Phone").click()
+    expect(page.get_by_role("button", name="Phone")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="HTML check (3)").click()
     expect(page.get_by_text("Forms do not work in most mail clients.")).to_be_visible()
     assert not violations(page)
