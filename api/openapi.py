@@ -41,9 +41,10 @@ TAGS = {
     "Analytics": "Totals, rates and daily volume.",
     "Queue": "The queue depth of the workspace.",
     "Account": "The workspace and the API key of the request.",
+    "Management": "Workspaces, their members, API keys, usage and audit log.",
     "Documentation": "The OpenAPI document.",
 }
-OTHER_TAGS = {"me": "Account", "openapi.json": "Documentation"}
+OTHER_TAGS = {"me": "Account", "admin": "Management", "openapi.json": "Documentation"}
 RESPONSE_HEADERS: dict[str, tuple[str, Schema]] = {
     "X-Request-Id": (
         "The id of this request. Include it when you ask for help.",

@@ -156,6 +156,7 @@ INSTALLED_APPS = [
     "events",
     "inbound.inbox",
     "inbound",
+    "provisioning",
     "submission",
     "tracking",
     "system_mail",

@@ -27,7 +27,7 @@ from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.errors import InsufficientScope
 from workspaces.models import ApiKey, Workspace
 
-SENDING_SCOPES = frozenset({ApiKey.Scope.SENDING_ACCESS, ApiKey.Scope.FULL_ACCESS})
+SENDING_SCOPES = frozenset(ApiKey.Scope) - {ApiKey.Scope.READ_ONLY}
 
 
 class InvalidRecipient(Refused):

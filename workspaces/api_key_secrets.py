@@ -1,4 +1,4 @@
-"""API key format: `pr_<id>_<256 random bits><checksum>` (docs/specification.md, Authentication).
+"""Format of keys: `pr_<id>_<256 random bits><checksum>` (docs/specification.md, Authentication).
 
 The checksum detects mistyped keys without a database query, and lets secret scanners avoid false positives.
 """
@@ -14,35 +14,38 @@ from lib.ids import base62
 from lib.keyring import UnknownKey, key_named, newest_key
 
 PURPOSE = "api-key"
-KEY_PATTERN = re.compile(r"pr_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})")
+# By prefix, the prefix of the id: API keys, and keys of the management API.
+ID_PREFIXES = {"pr_": "key_", "pra_": "mkey_"}
+KEY_PATTERN = re.compile(rf"({'|'.join(ID_PREFIXES)})([0-9A-Za-z]{{22}})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})")
 
 
 @dataclass(frozen=True)
 class KeySecret:
-    """The id and the secret of an API key; `text` is the whole key."""
+    """The id and the secret of a key; `text` is the whole key."""
 
     id: str
     secret: str
+    prefix: str = "pr_"
 
     @property
     def text(self) -> str:
-        body = f"pr_{self.id.removeprefix('key_')}_{self.secret}"
+        body = f"{self.prefix}{self.id.removeprefix(ID_PREFIXES[self.prefix])}_{self.secret}"
         return body + _checksum(body)
 
     def __repr__(self) -> str:
         return f"KeySecret(id={self.id!r})"
 
 
-def new_secret(key_id: str) -> KeySecret:
-    return KeySecret(id=key_id, secret=base62(secrets.randbits(256), length=43))
+def new_secret(key_id: str, *, prefix: str = "pr_") -> KeySecret:
+    return KeySecret(key_id, base62(secrets.randbits(256), length=43), prefix)
 
 
 def parse_key(text: str) -> KeySecret | None:
     """Return the parts of a well-formed key, None for anything else."""
     match = KEY_PATTERN.fullmatch(text)
-    if match is None or _checksum(text[:-6]) != match[3]:
+    if match is None or _checksum(text[:-6]) != match[4]:
         return None
-    return KeySecret(id=f"key_{match[1]}", secret=match[2])
+    return KeySecret(id=f"{ID_PREFIXES[match[1]]}{match[2]}", secret=match[3], prefix=match[1])
 
 
 def hash_secret(secret: str) -> str:

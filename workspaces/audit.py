@@ -7,12 +7,13 @@ that `record_action` reads. Outside of a request, in a task or a command, the ac
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from lib.client_address import client_address
-from workspaces.models import ApiKey, AuditEntry, User, Workspace
+from workspaces.models import AuditEntry, User, Workspace
 
 AuditAction = AuditEntry.Action
 ActorKind = AuditEntry.ActorKind
@@ -74,9 +75,17 @@ def record_sign_in(user: User) -> None:
         record_action(workspace, AuditAction.SIGNED_IN, person=user)
 
 
-def key_label(key: ApiKey) -> str:
+class LabelledKey(Protocol):
+    """A key of the API or of the management API."""
+
+    prefix: ClassVar[str]
+    name: Any
+    last_four: Any
+
+
+def key_label(key: LabelledKey) -> str:
     """Return a label that identifies the key without its secret."""
-    return f"{key.name} (pr_…{key.last_four})"
+    return f"{key.name} ({key.prefix}…{key.last_four})"
 
 
 def delete_expired_entries() -> Iterator[None]:

@@ -11,9 +11,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from api.errors import Problem
 from lib.ids import from_uuid, to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.audit import AuditAction, record_action
+from workspaces.errors import PlanLimitReached
 from workspaces.models import Invitation, Membership, User, Workspace
 
 PURPOSE = "invitation"
@@ -23,16 +25,38 @@ MAX_OPEN_INVITATIONS = 100
 Role = Membership.Role
 
 
-class LastOwner(Exception):
-    """Raised for an action that would leave a workspace without an owner."""
+class LastOwner(Problem):
+    """The action would leave the workspace without an owner.
+
+    Make another member an owner first.
+    """
+
+    status, code, title = 409, "last_owner", "Last owner"
+    example = "A workspace with members must have an owner. Make another member an owner first."
+
+    def __init__(self) -> None:
+        super().__init__(self.example)
 
 
-class AlreadyMember(Exception):
-    """Raised when the invited address is already a member."""
+class AlreadyMember(Problem):
+    """The invited address is already a member of the workspace.
+
+    Change the role of the member instead.
+    """
+
+    status, code, title = 409, "already_member", "Already a member"
+    example = "ada@example.com is already a member of this workspace."
 
 
-class TooManyInvitations(Exception):
+class TooManyInvitations(PlanLimitReached):
     """Raised when a workspace has MAX_OPEN_INVITATIONS open invitations."""
+
+    # Documented by its parent.
+    example = ""
+
+    def __init__(self) -> None:
+        detail = f"A workspace can have at most {MAX_OPEN_INVITATIONS} open invitations. Withdraw one first."
+        super().__init__(detail, resource="invitations", limit=MAX_OPEN_INVITATIONS)
 
 
 class InvalidInvitation(Exception):
@@ -44,14 +68,14 @@ class NotInvited(Exception):
 
 
 @transaction.atomic
-def invite_member(workspace: Workspace, *, email: str, role: str, by: User) -> Invitation:
+def invite_member(workspace: Workspace, *, email: str, role: str, by: User | None) -> Invitation:
     """Create an invitation, replacing an open one for the same address, whose link stops working.
 
-    Raises AlreadyMember, TooManyInvitations.
+    by: None for an invitation by a key. Raises AlreadyMember, TooManyInvitations.
     """
     _lock_workspace(workspace)
     if workspace.memberships.filter(user__email=email).exists():
-        raise AlreadyMember
+        raise AlreadyMember(f"{email} is already a member of this workspace.")
     workspace.invitations.filter(email=email).delete()
     if workspace.invitations.filter(expires_at__gt=Now()).count() >= MAX_OPEN_INVITATIONS:
         raise TooManyInvitations

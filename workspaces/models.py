@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
@@ -82,6 +82,8 @@ class Workspace(models.Model):
     bounces_warned_at = models.DateTimeField(null=True, editable=False)
     # False after open sign-up in production, until an owner confirms an email address (docs/decisions/0055).
     is_proven = models.BooleanField("address confirmed", default=True, db_default=True)
+    # Management keys of this group may manage it (provisioning.models).
+    group = models.CharField(max_length=100, blank=True, db_default="", default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -193,6 +195,7 @@ class AuditEntry(models.Model):
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
         OWNERS_WARNED = "owners_warned", "Owners warned"
         PLAN_CHANGED = "plan_changed", "Plan changed"
+        WORKSPACE_RENAMED = "workspace_renamed", "Workspace renamed"
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
         ADDRESS_ERASED = "address_erased", "Address erased"
 
@@ -230,6 +233,9 @@ class ApiKey(models.Model):
         FULL_ACCESS = "full_access", "Full access"
         SENDING_ACCESS = "sending_access", "Sending access"
         READ_ONLY = "read_only", "Read only"
+        WORKSPACE_ADMIN = "workspace_admin", "Workspace administration"
+
+    prefix: ClassVar[str] = "pr_"
 
     id = IdField("key_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

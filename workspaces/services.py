@@ -24,11 +24,23 @@ def create_account(*, email: str, password: str, workspace_name: str, plan: str,
 
 
 @transaction.atomic
-def create_workspace(*, name: str, plan: str, owner: User, is_proven: bool = True) -> Workspace:
-    workspace = Workspace.objects.create(name=name, plan=plan, is_proven=is_proven)
-    Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
-    record_action(workspace, AuditAction.WORKSPACE_CREATED, about=f"{name}, {plan}, of {owner.email}", person=owner)
+def create_workspace(
+    *, name: str, plan: str, owner: User | None = None, group: str = "", is_proven: bool = True
+) -> Workspace:
+    """Create a workspace; without an owner, a management key manages it."""
+    workspace = Workspace.objects.create(name=name, plan=plan, group=group, is_proven=is_proven)
+    about = f"{name}, {plan}"
+    if owner:
+        Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
+        about += f", of {owner.email}"
+    record_action(workspace, AuditAction.WORKSPACE_CREATED, about=about, person=owner)
     return workspace
+
+
+@transaction.atomic
+def rename_workspace(workspace: Workspace, *, name: str) -> None:
+    if Workspace.objects.filter(id=workspace.id).exclude(name=name).update(name=name):
+        record_action(workspace, AuditAction.WORKSPACE_RENAMED, about=name)
 
 
 @transaction.atomic

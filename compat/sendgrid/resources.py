@@ -38,10 +38,12 @@ WRITING_SCOPES = frozenset(
         "whitelabel.delete", "whitelabel.update",
     }
 )  # fmt: skip
+ALL_SCOPES = SENDING_SCOPES | READING_SCOPES | WRITING_SCOPES
 SCOPES = {
     ApiKey.Scope.SENDING_ACCESS: SENDING_SCOPES,
     ApiKey.Scope.READ_ONLY: READING_SCOPES,
-    ApiKey.Scope.FULL_ACCESS: SENDING_SCOPES | READING_SCOPES | WRITING_SCOPES,
+    ApiKey.Scope.FULL_ACCESS: ALL_SCOPES,
+    ApiKey.Scope.WORKSPACE_ADMIN: ALL_SCOPES,
 }
 
 

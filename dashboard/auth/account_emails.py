@@ -1,28 +1,17 @@
 """Account emails: invitations, confirmations, resets and notices. Links use PUBLIC_URL, never the Host header."""
 
-from urllib.parse import urlencode
-
-from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
-from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from system_mail.invitations import link
 from system_mail.models import SystemMailKind
 from system_mail.services import pretend_to_queue, queue_system_mail
 from workspaces.account_status import confirmation_token
-from workspaces.members import invitation_token
-from workspaces.models import Invitation, User
+from workspaces.models import User
 
-INVITATION = _("""{by} invited you to join the workspace "{workspace}" on Postrider, a transactional email
-service. To join as {role}, open this link within seven days:
-
-{url}
-
-If you were not expecting this invitation, you can ignore this email.
-""")
 CONFIRMATION = _("""Thanks for signing up for Postrider. To confirm your email address, open this link within seven
 days and sign in:
 
@@ -44,18 +33,6 @@ If this was you, no action is needed. If it was not, reset your password now:
 
 {url}
 """)
-
-
-def send_invitation(invitation: Invitation) -> None:
-    workspace = " ".join(invitation.workspace.name.split())
-    text = str(INVITATION).format(
-        by=invitation.invited_by or gettext("A workspace owner"),
-        workspace=workspace,
-        role=gettext("an owner") if invitation.role == "owner" else gettext("a member"),
-        url=link("invitation", token=invitation_token(invitation)),
-    )
-    subject = gettext("Join %(workspace)s on Postrider") % {"workspace": workspace}
-    queue_system_mail(to=invitation.email, kind=SystemMailKind.INVITATION, subject=subject, text=text)
 
 
 def send_confirmation(user: User) -> None:
@@ -85,8 +62,3 @@ def send_security_notice(user: User, *, change: str) -> None:
     queue_system_mail(
         to=user.email, kind=SystemMailKind.NOTICE, subject=gettext("Your Postrider account was changed"), text=text
     )
-
-
-def link(name: str, **query: str) -> str:
-    url = f"{settings.PUBLIC_URL}{reverse(f'dashboard:{name}')}"
-    return f"{url}?{urlencode(query)}" if query else url

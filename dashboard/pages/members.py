@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
-from dashboard.auth.account_emails import send_invitation
 from dashboard.auth.throttle import INVITE, throttle_account, throttle_network, throttled_message
 from dashboard.ui.current_workspace import current_workspace, is_owner
 from dashboard.ui.scoping import ScopedAdmin
+from system_mail.invitations import send_invitation
 from workspaces.members import (
     AlreadyMember,
     LastOwner,

@@ -74,6 +74,7 @@ MODEL_LABELS = frozenset(
         gettext_noop("Full access"),
         gettext_noop("Sending access"),
         gettext_noop("Read only"),
+        gettext_noop("Workspace administration"),
         gettext_noop("Owner"),
         gettext_noop("Member"),
         # the audit log
@@ -108,5 +109,6 @@ MODEL_LABELS = frozenset(
         gettext_noop("Suspension lifted"),
         gettext_noop("Owners warned"),
         gettext_noop("Plan changed"),
+        gettext_noop("Workspace renamed"),
     }
 )

@@ -16,6 +16,7 @@ from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
+from tests.conventions.test_foreign_objects import call
 from tests.emails.builders import claim_entries
 from workspaces.api import authentication
 from workspaces.models import ApiKey, Usage, Workspace
@@ -43,6 +44,11 @@ class Caller:
 
     def send(self, **fields: Any) -> Any:
         return self.api.post("/emails/send", mail(**fields))
+
+    def manage(self, method: str, path: str, body: Any) -> Any:
+        """Call the management API for the workspace, with a key of the owner."""
+        api = Api(make_key(self.workspace, "workspace_admin"))
+        return call(api, method, f"/admin/workspaces/{self.workspace.id}/{path}", body)
 
     def sent(self, **fields: Any) -> str:
         return self.send(**fields).json()["id"]
@@ -173,6 +179,16 @@ def _(caller: Caller):
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET lock_timeout")
+
+
+@row(409, "already_member")
+def _(caller: Caller):
+    return caller.manage("POST", "invitations", {"email": "alice@alice.example"})
+
+
+@row(409, "last_owner")
+def _(caller: Caller):
+    return caller.manage("DELETE", "members/alice@alice.example", None)
 
 
 @row(409, "domain_already_exists")

@@ -79,14 +79,19 @@ def methods_of(entry: URLPattern) -> set[str]:
     return {name.upper() for name in names} - {"HEAD", "OPTIONS"}
 
 
-def calls_of_v1() -> set[tuple[str, str]]:
-    """Return (method, path) of every operation under /v1."""
+def calls_under(prefix: str) -> set[tuple[str, str]]:
+    """Return (method, path) of every operation below a path."""
     return {
         (method, template_of(route, entry))
         for route, entry in patterns(get_resolver().url_patterns)
-        if route.startswith("/v1/")
+        if route.startswith(prefix)
         for method in methods_of(entry)
     }
+
+
+def calls_of_v1() -> set[tuple[str, str]]:
+    """Return (method, path) of every operation under /v1, except for the management API (tests/provisioning)."""
+    return calls_under("/v1/") - calls_under("/v1/admin/")
 
 
 def call(api: Api, method: str, path: str, body: Any) -> Any:

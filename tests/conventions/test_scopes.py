@@ -1,7 +1,8 @@
 """Scopes: every operation under /v1 against docs/specification.md, Authentication.
 
 `sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list, detail, events, export),
-templates and their preview, domains, /v1/me. `read_only`: every GET, and preview. `full_access`: all.
+templates and their preview, domains, /v1/me. `read_only`: every GET, and preview. `full_access` and
+`workspace_admin`: all.
 """
 
 import pytest
@@ -11,7 +12,7 @@ from tests.conventions.test_foreign_objects import call, calls_of_v1
 
 pytestmark = pytest.mark.django_db
 
-SCOPES = ("full_access", "sending_access", "read_only")
+SCOPES = ("full_access", "sending_access", "read_only", "workspace_admin")
 # No API key required.
 PUBLIC = {("GET", "/openapi.json")}
 SENDING = {
@@ -59,7 +60,7 @@ def any_id(path: str) -> str:
 
 
 def allowed(method: str, path: str) -> set[str]:
-    scopes = {"full_access"}
+    scopes = {"full_access", "workspace_admin"}
     if method == "GET" or (method, path) in READING_BY_POST:
         scopes.add("read_only")
     if (method, path) in SENDING:

@@ -1,5 +1,6 @@
 """Schemathesis hooks with knowledge that the OpenAPI document lacks; used by test_schemathesis."""
 
+import functools
 import itertools
 import json
 import os
@@ -24,6 +25,8 @@ RULES = {
     "invalid_domain": "the grammar of IDNA",
     "forbidden_target": "allowed targets of a URL",
     "invalid_cursor": "a cursor of the workspace",
+    "blank": "text with only white space",
+    "foreign_group": "the group of the key",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},
@@ -83,10 +86,24 @@ def before_call(context, case, kwargs):
         case.path_parameters["id"] = new_id(resource)
     if number % 2 and "webhook_id" in case.path_parameters and matches_schema(case, ParameterLocation.PATH):
         case.path_parameters["webhook_id"] = new_id(resource)
+    if number % 2 and resource == "admin" and matches_schema(case, ParameterLocation.PATH):
+        insert_workspace(case)
     if isinstance(case.body, dict):
         set_idempotency_key(case, number)
     if isinstance(case.body, dict) and matches_schema(case, ParameterLocation.BODY):
         adapt_body(case.body)
+
+
+def insert_workspace(case: Any) -> None:
+    """Insert the id of a workspace that the management key may change."""
+    name = "workspace_id" if "workspace_id" in case.path_parameters else "id"
+    if name in case.path_parameters:
+        case.path_parameters[name] = new_workspace_id()
+
+
+@functools.cache
+def new_workspace_id() -> str:
+    return str(call("admin/workspaces", {"name": "Managed"})["id"])
 
 
 def set_idempotency_key(case: Any, number: int) -> None:
@@ -109,6 +126,8 @@ def adapt_body(body: dict[str, Any]) -> None:
         body["from"] = "hello@demo.example"
     if body.get("scheduledFor"):
         body["scheduledFor"] = minutes_from_now(60)
+    if body.get("expiresAt"):
+        body["expiresAt"] = minutes_from_now(60)
     # No server listens there.
     if "url" in body:
         body["url"] = CREATED["webhooks"]["url"]

@@ -28,12 +28,16 @@ cache: TTLCache[str, ApiKey] = TTLCache()
 class ApiKeyAuthentication(BaseAuthentication):
     """`Authorization: Bearer pr_…`; request.auth is the ApiKey, request.user stays None."""
 
-    def authenticate(self, request: Request) -> tuple[Any, ApiKey]:
+    def authenticate(self, request: Request) -> tuple[Any, Any]:
         try:
-            return None, authenticate_key(self.authorization(request))
+            return None, self.find(self.authorization(request))
         except Unauthenticated:
             record_failure(client_address(request.META))
             raise
+
+    def find(self, header: str) -> Any:
+        """Return the key of an Authorization header; a subclass may accept other keys."""
+        return authenticate_key(header)
 
     def authorization(self, request: Request) -> str:
         """Return the Authorization header; a subclass may read the key from another header."""
@@ -45,18 +49,23 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 def authenticate_key(header: str) -> ApiKey:
     """Return the API key of an Authorization header. Raises a subclass of Unauthenticated."""
+    return find_key(read_bearer(header))
+
+
+def read_bearer(header: str) -> str:
+    """Return the key in an Authorization header. Raises a subclass of Unauthenticated."""
     scheme, _, text = header.strip().partition(" ")
     if not header.strip():
         raise MissingApiKey("Send your API key as Authorization: Bearer pr_….")
     if scheme.lower() != "bearer":
         raise InvalidApiKey("Invalid API key format. Send Authorization: Bearer pr_….")
-    return find_key(text.strip())
+    return text.strip()
 
 
 def find_key(text: str) -> ApiKey:
     """Return an API key by its text. Raises a subclass of Unauthenticated."""
     given = parse_key(text)
-    if given is None:
+    if given is None or given.prefix != ApiKey.prefix:
         raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
     key = cache.get(given.id) or _read_key(given.id)
     # An unknown id takes as long as a wrong secret.

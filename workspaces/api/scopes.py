@@ -30,7 +30,7 @@ def allowed_scopes(view: Any, request: Request) -> list[Scope]:
 
 def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Scope]:
     """Return the scopes that allow an action of a view, the smallest first."""
-    scopes = [Scope.FULL_ACCESS]
+    scopes = [Scope.FULL_ACCESS, Scope.WORKSPACE_ADMIN]
     if is_reading or action in getattr(view, "reading_actions", ()):
         scopes.insert(0, Scope.READ_ONLY)
     if action in getattr(view, "sending_actions", ()):

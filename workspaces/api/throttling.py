@@ -24,11 +24,16 @@ class WorkspaceThrottle(BaseThrottle):
 
 
 def take_request(workspace: Workspace) -> BucketState | None:
-    """Take a token for one request. Returns None if rate limits are off (RATE_LIMIT=off)."""
+    """Take a token for one request of a workspace. Returns None if rate limits are off (RATE_LIMIT=off)."""
+    return take_from(f"workspace:{workspace.id}")
+
+
+def take_from(bucket: str) -> BucketState | None:
+    """Take a token for one request from a bucket. Returns None if rate limits are off."""
     if settings.RATE_LIMIT is None:
         return None
     per_second, burst = settings.RATE_LIMIT
-    return take_token(f"workspace:{workspace.id}", limit=RateLimit(per_second, burst))
+    return take_token(bucket, limit=RateLimit(per_second, burst))
 
 
 def refuse_excess(level: BucketState | None) -> None:

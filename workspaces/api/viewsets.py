@@ -21,8 +21,8 @@ from workspaces.models import Workspace
 M = TypeVar("M", bound=Model)
 
 
-class WorkspaceView(APIView):
-    """A view with the workspace of the API key."""
+class KeyedView(APIView):
+    """A view that requires a key. Subclasses take the rate limit token of the request in perform_authentication."""
 
     throttle_classes = (WorkspaceThrottle,)
     # Sizes of bodies by action, where they differ from the default.
@@ -42,14 +42,10 @@ class WorkspaceView(APIView):
     def max_body_bytes(self) -> int:
         return self.body_bytes.get(getattr(self, "action", None) or "", DEFAULT_BODY_BYTES)
 
-    # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
-        workspace = workspace_of(request)
         # Django's request object, which workspaces.audit reads.
         request._request.api_key = request.auth  # type: ignore[attr-defined]  # noqa: SLF001
-        self.level = take_request(workspace)
-        refuse_unconfirmed(workspace)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
@@ -59,20 +55,9 @@ class WorkspaceView(APIView):
         request._data = request._full_data = {}  # type: ignore[attr-defined]  # noqa: SLF001
         return answer
 
-    @property
-    def workspace(self) -> Workspace:
-        return workspace_of(self.request)
-
     def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
         """Return the validated query parameters; of a repeated parameter, the last value."""
         return _shared_serializer(serializer, partial=False).run_validation(self.request.query_params.dict())
-
-
-class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
-    """A viewset limited to the caller's rows: ids of other workspaces are not found."""
-
-    def get_queryset(self) -> QuerySet[M]:
-        return super().get_queryset().filter(workspace=self.workspace)
 
     def valid(self, serializer: type[BaseSerializer[Any]], *, partial: bool = False, may_be_empty: bool = False) -> Any:
         """Return the validated body.
@@ -83,6 +68,28 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
         if not may_be_empty and (self.request.META.get("CONTENT_LENGTH") or "0") == "0":
             raise InvalidJson("The body is empty; send a JSON object.")
         return _shared_serializer(serializer, partial=partial).run_validation(self.request.data)
+
+
+class WorkspaceView(KeyedView):
+    """A view with the workspace of the API key."""
+
+    # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
+    def perform_authentication(self, request: Request) -> None:
+        super().perform_authentication(request)
+        workspace = workspace_of(request)
+        self.level = take_request(workspace)
+        refuse_unconfirmed(workspace)
+
+    @property
+    def workspace(self) -> Workspace:
+        return workspace_of(self.request)
+
+
+class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
+    """A viewset limited to the caller's rows: ids of other workspaces are not found."""
+
+    def get_queryset(self) -> QuerySet[M]:
+        return super().get_queryset().filter(workspace=self.workspace)
 
 
 _serializers: dict[tuple[str, bool], BaseSerializer[Any]] = {}

@@ -1,12 +1,14 @@
-"""Arguments of the commands that create an account: its address and password."""
+"""Arguments of the commands that create accounts and keys: address, password and expiry."""
 
 import getpass
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.core.validators import validate_email
+from django.utils.dateparse import parse_datetime
 
 
 def add_account_arguments(parser: CommandParser, *, is_password_required: bool = True) -> None:
@@ -27,6 +29,17 @@ def read_account(options: dict[str, Any]) -> tuple[str, str]:
     if not password:
         raise CommandError("The password is empty.")
     return email, password
+
+
+def read_expiry(text: str) -> datetime:
+    """Return the time at which a key expires; without an offset, in UTC. Raises CommandError."""
+    try:
+        expires_at = parse_datetime(text)
+    except ValueError:
+        expires_at = None
+    if expires_at is None:
+        raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
+    return expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)
 
 
 def _read_password(options: dict[str, Any]) -> str:

@@ -1,12 +1,11 @@
 """Command create_api_key: create an API key for a workspace and print it once."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.dateparse import parse_datetime
 
+from workspaces.management.accounts import read_expiry
 from workspaces.models import ApiKey, Workspace
 from workspaces.services import issue_api_key
 
@@ -22,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = self.workspace(options["workspace"])
-        expires_at = self.expiry(options["expires"]) if options["expires"] else None
+        expires_at = read_expiry(options["expires"]) if options["expires"] else None
         key, secret = issue_api_key(workspace, name=options["name"], scope=options["scope"], expires_at=expires_at)
         self.stdout.write(json.dumps({"id": key.id, "key": secret.text}))
 
@@ -31,12 +30,3 @@ class Command(BaseCommand):
             return Workspace.objects.get(id=workspace_id)
         except (Workspace.DoesNotExist, ValueError) as error:
             raise CommandError(f"Workspace {workspace_id!r} does not exist.") from error
-
-    def expiry(self, text: str) -> datetime:
-        try:
-            expires_at = parse_datetime(text)
-        except ValueError:
-            expires_at = None
-        if expires_at is None:
-            raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
-        return expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)

@@ -1,0 +1,78 @@
+"""Authentication and access of the management API: the only place that decides which workspaces a key manages."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from provisioning.models import ManagementKey
+from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer
+from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
+from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
+from workspaces.models import ApiKey, Workspace
+
+AnyKey = ManagementKey | ApiKey
+LAST_USED_INTERVAL = timedelta(minutes=1)
+
+
+class ManagementAuthentication(ApiKeyAuthentication):
+    """`Authorization: Bearer pra_…`, or an API key; request.auth is the key."""
+
+    def find(self, header: str) -> Any:
+        text = read_bearer(header)
+        given = parse_key(text)
+        if given is None or given.prefix != ManagementKey.prefix:
+            return authenticate_key(header)
+        key = ManagementKey.objects.filter(id=given.id).first()
+        # An unknown id takes as long as a wrong secret.
+        if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
+            raise InvalidApiKey("This management key does not exist. Check that you copied the complete key.")
+        _refuse_inactive(key)
+        _record_use(key)
+        return key
+
+
+class ManagesWorkspaces(BasePermission):
+    """Allows management keys, and API keys with workspace_admin except for the `management_actions` of the view."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        key = managing_key(request)
+        if isinstance(key, ManagementKey):
+            return True
+        if view.action in view.management_actions:
+            raise InsufficientScope("This request requires a management key (pra_…).", requiredScope=MANAGEMENT_SCOPE)
+        if key.scope != ApiKey.Scope.WORKSPACE_ADMIN:
+            needed = ApiKey.Scope.WORKSPACE_ADMIN.value
+            raise InsufficientScope(f"This request requires an API key with scope {needed}.", requiredScope=needed)
+        return True
+
+
+MANAGEMENT_SCOPE = "management"
+
+
+def managing_key(request: Request) -> AnyKey:
+    key = request.auth
+    assert isinstance(key, ManagementKey | ApiKey)
+    return key
+
+
+def managed_workspaces(key: AnyKey) -> QuerySet[Workspace]:
+    """Return the workspaces that a key manages: all, those of its group, or the workspace of an API key."""
+    if isinstance(key, ApiKey):
+        return Workspace.objects.filter(id=key.workspace_id)
+    return Workspace.objects.filter(group=key.group) if key.group else Workspace.objects.all()
+
+
+def _refuse_inactive(key: ManagementKey) -> None:
+    if key.is_revoked:
+        raise RevokedApiKey("This management key was revoked.")
+    if key.expires_at and key.expires_at <= datetime.now(UTC):
+        raise ExpiredApiKey(f"This management key expired at {key.expires_at.isoformat()}.")
+
+
+def _record_use(key: ManagementKey) -> None:
+    unused = Q(last_used_at=None) | Q(last_used_at__lt=Now() - LAST_USED_INTERVAL)
+    ManagementKey.objects.filter(unused, id=key.id).update(last_used_at=Now())

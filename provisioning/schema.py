@@ -1,0 +1,242 @@
+"""`/v1/admin` in the OpenAPI document."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiParameter
+
+from api.errors import NotFound, RateLimitExceeded
+from api.fields import DeletedSerializer
+from api.schema import ID, Access, Operation, describe_view, response
+from provisioning.serializers import (
+    ApiKeyInput,
+    AuditEntrySerializer,
+    InvitationInput,
+    InvitationSerializer,
+    ManagedKeySerializer,
+    ManagedWorkspaceSerializer,
+    MemberSerializer,
+    NewKeySerializer,
+    NewWorkspaceInput,
+    RemovedMemberSerializer,
+    RoleInput,
+    SuspensionInput,
+    UsageSerializer,
+    WorkspaceChangesInput,
+)
+from workspaces.api.schema import UNAUTHENTICATED
+from workspaces.errors import InsufficientScope, PlanLimitReached, WorkspaceSuspended
+from workspaces.members import AlreadyMember, LastOwner
+
+CREATED_AT = "2026-11-20T08:12:44.102Z"
+WORKSPACE: dict[str, Any] = {
+    "id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA",
+    "name": "Shop",
+    "plan": "pro",
+    "group": "customers",
+    "suspendedAt": None,
+    "suspendedReason": None,
+    "createdAt": CREATED_AT,
+}
+KEY: dict[str, Any] = {
+    "id": "key_0Uf7kWRb3nC5xZaLs9DfGh",
+    "name": "Website",
+    "scope": "sending_access",
+    "lastFour": "4xQz",
+    "createdAt": CREATED_AT,
+    "expiresAt": None,
+    "revokedAt": None,
+    "lastUsedAt": None,
+}
+SECRET = "pr_0Uf7kWRb3nC5xZaLs9DfGh_8fK2mQ0vZr5sT7uWxYzAbCdEfGhIjKlMnOpQrStUvWx4xQz"  # noqa: S105 - an example
+MEMBER = {"email": "ada@example.com", "role": "owner", "createdAt": CREATED_AT}
+INVITATION = {
+    "id": "inv_0Uf7kWTc4pD6yXbMt0EgHi",
+    "email": "grace@example.com",
+    "role": "member",
+    "createdAt": CREATED_AT,
+    "expiresAt": "2026-11-27T08:12:44.102Z",
+}
+ENTRY = {
+    "action": "key_created",
+    "about": "Website (pr_…4xQz), sending_access",
+    "actorKind": "key",
+    "actor": "Platform (pra_…9bTd)",
+    "address": "192.0.2.7",
+    "createdAt": CREATED_AT,
+}
+USAGE = {
+    "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
+    "months": [{"month": "2026-10-01", "used": 40_112}, {"month": "2026-11-01", "used": 1_204}],
+}
+WORKSPACE_ID = OpenApiParameter(
+    "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
+)
+EMAIL = OpenApiParameter("email", {"type": "string"}, OpenApiParameter.PATH, description="The address of the member.")
+
+
+def _access(view: Any, name: str) -> Access:
+    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceSuspended)
+    if name in view.management_actions:
+        return Access("Requires a management key.", problems)
+    return Access("Requires a management key, or an API key of the workspace with scope `workspace_admin`.", problems)
+
+
+def managed_view(**operations: Operation) -> Any:
+    """Describe the methods of a view of the management API; see api.schema.describe_view."""
+    return describe_view(_access, **operations)
+
+
+class ManagementKeyExtension(OpenApiAuthenticationExtension):
+    target_class = "provisioning.access.ManagementAuthentication"
+    name = "Management"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        description = "A management key from the operator, `Authorization: Bearer pra_…`, or an API key."
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "pra_…", "description": description}
+
+
+workspaces = managed_view(
+    list=Operation(
+        "listWorkspaces",
+        "List workspaces",
+        "Returns the workspaces that the key manages, newest first.",
+        response(ManagedWorkspaceSerializer, "A page of workspaces.", WORKSPACE),
+    ),
+    create=Operation(
+        "createWorkspace",
+        "Create a workspace",
+        "Creates a workspace in the group of the key. It has no members; with `ownerEmail`, a person is invited as an "
+        "owner by email.",
+        response(ManagedWorkspaceSerializer, "The workspace was created.", WORKSPACE, status=201),
+        body=NewWorkspaceInput,
+        bodies={"A workspace": {"name": "Shop", "plan": "pro", "ownerEmail": "ada@example.com"}},
+    ),
+    retrieve=Operation(
+        "getWorkspace",
+        "Get a workspace",
+        "Returns one workspace.",
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
+    ),
+    partial_update=Operation(
+        "updateWorkspace",
+        "Change a workspace",
+        "Changes the given fields. Changing the plan requires a management key.",
+        response(ManagedWorkspaceSerializer, "The updated workspace.", WORKSPACE),
+        body=WorkspaceChangesInput,
+        bodies={"Another plan": {"plan": "enterprise"}},
+    ),
+    suspend=Operation(
+        "suspendWorkspace",
+        "Suspend a workspace",
+        "Refuses new emails and holds queued ones. Suspending again changes the reason.",
+        response(ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "suspendedAt": CREATED_AT}),
+        body=SuspensionInput,
+        bodies={"With a reason": {"reason": "The invoice is overdue."}},
+    ),
+    resume=Operation(
+        "resumeWorkspace",
+        "Resume a workspace",
+        "Ends the suspension; queued emails are sent. Resuming again changes nothing.",
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
+    ),
+    usage=Operation(
+        "getUsage",
+        "Get the usage of a workspace",
+        "Returns the quota of the current month and the usage of the last twelve months.",
+        response(UsageSerializer, "The usage.", USAGE),
+    ),
+)
+api_keys = managed_view(
+    list=Operation(
+        "listApiKeys",
+        "List API keys",
+        "Returns the API keys of a workspace, including revoked ones, newest first.",
+        response(ManagedKeySerializer, "A page of API keys.", KEY),
+        problems=[NotFound],
+        parameters=[WORKSPACE_ID],
+    ),
+    create=Operation(
+        "createApiKey",
+        "Create an API key",
+        "Creates an API key and returns it in `key`, once. If the key of the request expires, the new one must not "
+        "expire later.",
+        response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201),
+        problems=[NotFound, PlanLimitReached],
+        body=ApiKeyInput,
+        bodies={"A key": {"name": "Website", "scope": "sending_access"}},
+        parameters=[WORKSPACE_ID],
+    ),
+    destroy=Operation(
+        "revokeApiKey",
+        "Revoke an API key",
+        "Revokes an API key permanently, within a second. Revoking again changes nothing.",
+        response(ManagedKeySerializer, "The revoked API key.", {**KEY, "revokedAt": CREATED_AT}),
+        parameters=[WORKSPACE_ID],
+    ),
+)
+members = managed_view(
+    list=Operation(
+        "listMembers",
+        "List members",
+        "Returns the members of a workspace by address.",
+        response(MemberSerializer, "A page of members.", MEMBER),
+        problems=[NotFound],
+        parameters=[WORKSPACE_ID],
+    ),
+    partial_update=Operation(
+        "updateMember",
+        "Change a member's role",
+        "Changes the role of a member. The last owner cannot become a member.",
+        response(MemberSerializer, "The updated member.", MEMBER),
+        problems=[LastOwner],
+        body=RoleInput,
+        bodies={"An owner": {"role": "owner"}},
+        parameters=[WORKSPACE_ID, EMAIL],
+    ),
+    destroy=Operation(
+        "removeMember",
+        "Remove a member",
+        "Ends a membership. The last owner cannot be removed. API keys stay active: they belong to the workspace.",
+        response(RemovedMemberSerializer, "The member was removed.", {"email": MEMBER["email"], "deleted": True}),
+        problems=[LastOwner],
+        parameters=[WORKSPACE_ID, EMAIL],
+    ),
+)
+invitations = managed_view(
+    list=Operation(
+        "listInvitations",
+        "List invitations",
+        "Returns the invitations that were not accepted, including expired ones until they are deleted.",
+        response(InvitationSerializer, "A page of invitations.", INVITATION),
+        problems=[NotFound],
+        parameters=[WORKSPACE_ID],
+    ),
+    create=Operation(
+        "createInvitation",
+        "Invite a member",
+        "Sends an email with a link that is valid for seven days. An open invitation of the same address is replaced.",
+        response(InvitationSerializer, "The invitation was created.", INVITATION, status=201),
+        problems=[NotFound, AlreadyMember, PlanLimitReached],
+        body=InvitationInput,
+        bodies={"A member": {"email": "grace@example.com"}},
+        parameters=[WORKSPACE_ID],
+    ),
+    destroy=Operation(
+        "withdrawInvitation",
+        "Withdraw an invitation",
+        "Deletes an invitation; its link stops working.",
+        response(DeletedSerializer, "The invitation was deleted.", {"id": INVITATION["id"], "deleted": True}),
+        parameters=[WORKSPACE_ID],
+    ),
+)
+audit = managed_view(
+    list=Operation(
+        "listAuditEntries",
+        "List the audit log",
+        "Returns the actions on a workspace, newest first, for 400 days.",
+        response(AuditEntrySerializer, "A page of audit entries.", ENTRY),
+        problems=[NotFound],
+        parameters=[WORKSPACE_ID],
+    )
+)

@@ -1,0 +1,179 @@
+"""Requests and responses of `/v1/admin`."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from api.fields import AddressField, OptionField, StrictSerializer, TextField, UtcDateTimeField
+from lib.datetimes import parse_datetime
+from workspaces.api.serializers import QuotaSerializer
+from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
+from workspaces.plans import PLANS
+
+MAX_NAME_LENGTH = 100
+MAX_REASON_LENGTH = 200
+# Without control characters, which PostgreSQL, logs and emails would show differently.
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
+
+
+class NameField(serializers.RegexField):
+    """One line of text."""
+
+    default_error_messages = {"invalid": "This must be a string without control characters."}
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("max_length", MAX_NAME_LENGTH)
+        super().__init__(PLAIN, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data)).strip() or self.fail("blank")
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class ExpiryField(TextField):
+    """A time in the future, or null."""
+
+    default_error_messages = {
+        "invalid": "This must be a timestamp such as 2027-01-01T00:00:00Z.",
+        "in_past": "This must be in the future.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        expires_at = parse_datetime(super().to_internal_value(data))
+        if expires_at is None:
+            self.fail("invalid")
+        if expires_at <= datetime.now(UTC):
+            self.fail("in_past")
+        return expires_at
+
+
+class IdentityField(AddressField):
+    """The address of an account, as it signs in."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return normalize_identity(super().to_internal_value(data).spec)
+
+
+class NewWorkspaceInput(StrictSerializer):
+    name = NameField()
+    plan = OptionField(choices=list(PLANS), required=False, help_text="DEFAULT_PLAN if omitted.")
+    group = NameField(
+        required=False, help_text="Only for a key to all workspaces. A key of a group creates workspaces in its group."
+    )
+    ownerEmail = IdentityField(  # noqa: N815 - a wire name
+        required=False, help_text="The address of a person who is invited as an owner."
+    )
+
+
+class WorkspaceChangesInput(StrictSerializer):
+    name = NameField(required=False)
+    plan = OptionField(choices=list(PLANS), required=False, help_text="Only for management keys.")
+
+
+class SuspensionInput(StrictSerializer):
+    reason = NameField(max_length=MAX_REASON_LENGTH, help_text="Shown to the members.")
+
+
+class ApiKeyInput(StrictSerializer):
+    name = NameField()
+    scope = OptionField(choices=ApiKey.Scope.values)
+    expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
+
+
+class InvitationInput(StrictSerializer):
+    email = IdentityField()
+    role = OptionField(choices=Membership.Role.values, required=False)
+
+
+class RoleInput(StrictSerializer):
+    role = OptionField(choices=Membership.Role.values)
+
+
+class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+    plan = serializers.ChoiceField(list(PLANS))
+    suspendedAt = UtcDateTimeField(source="suspended_at", allow_null=True)  # noqa: N815
+    suspendedReason = serializers.SerializerMethodField()  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+
+    class Meta:
+        model = Workspace
+        fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "createdAt")
+
+    def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
+        return workspace.suspended_reason or None
+
+
+class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
+    scope = serializers.ChoiceField(ApiKey.Scope.choices)
+    lastFour = serializers.CharField(source="last_four")  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    expiresAt = UtcDateTimeField(source="expires_at", allow_null=True)  # noqa: N815
+    revokedAt = UtcDateTimeField(source="revoked_at", allow_null=True)  # noqa: N815
+    lastUsedAt = UtcDateTimeField(source="last_used_at", allow_null=True)  # noqa: N815
+
+    class Meta:
+        model = ApiKey
+        fields = ("id", "name", "scope", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt")
+
+
+class NewKeySerializer(ManagedKeySerializer):
+    """The response that contains the key, which is passed in the context."""
+
+    key = serializers.SerializerMethodField()
+
+    class Meta(ManagedKeySerializer.Meta):
+        fields = (*ManagedKeySerializer.Meta.fields, "key")  # type: ignore[assignment]  # one more than its parent's
+
+    @extend_schema_field({"type": "string", "pattern": "^pr_"})
+    def get_key(self, key: ApiKey) -> Any:
+        return self.context["secret"]
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    email = serializers.CharField(source="user.email")
+    role = serializers.ChoiceField(Membership.Role.choices)
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+
+    class Meta:
+        model = Membership
+        fields = ("email", "role", "createdAt")
+
+
+class RemovedMemberSerializer(serializers.Serializer[Any]):
+    email = serializers.CharField()
+    deleted = serializers.BooleanField(read_only=True, default=True)
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    email = serializers.CharField()
+    role = serializers.ChoiceField(Membership.Role.choices)
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    expiresAt = UtcDateTimeField(source="expires_at")  # noqa: N815
+
+    class Meta:
+        model = Invitation
+        fields = ("id", "email", "role", "createdAt", "expiresAt")
+
+
+class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
+    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act")
+    actorKind = serializers.ChoiceField(AuditEntry.ActorKind.choices, source="actor_kind")  # noqa: N815
+    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+
+    class Meta:
+        model = AuditEntry
+        fields = ("action", "about", "actorKind", "actor", "address", "createdAt")
+
+
+class MonthSerializer(serializers.Serializer[Any]):
+    month = serializers.DateField(help_text="The first day of the month, UTC.")
+    used = serializers.IntegerField(min_value=0)
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    quota = QuotaSerializer()
+    months = MonthSerializer(many=True)

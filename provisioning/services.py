@@ -1,0 +1,93 @@
+"""Services of the management API: its keys, and invitations and API keys that another key creates."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from api.errors import InvalidFields, RateLimitExceeded
+from lib.token_bucket import RateLimit, take_token
+from provisioning.access import MANAGEMENT_SCOPE, AnyKey
+from provisioning.models import ManagementKey
+from system_mail.invitations import send_invitation
+from workspaces.account_status import change_plan, refuse_suspended
+from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
+from workspaces.errors import InsufficientScope
+from workspaces.members import invite_member
+from workspaces.models import ApiKey, Invitation, Membership, Workspace
+from workspaces.services import create_workspace, issue_api_key, rename_workspace
+
+# Emails to addresses that anybody may choose.
+INVITATIONS = RateLimit(per_second=1 / 60, burst=20)
+
+
+def issue_management_key(
+    *, name: str, group: str = "", expires_at: datetime | None = None
+) -> tuple[ManagementKey, KeySecret]:
+    """Create a management key; return it with its secret, which is not stored. group: empty for all workspaces."""
+    key = ManagementKey(name=name, group=group, expires_at=expires_at)
+    secret = new_secret(key.id, prefix=ManagementKey.prefix)
+    key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
+    key.save(force_insert=True)
+    return key, secret
+
+
+def revoke_management_key(key: ManagementKey) -> None:
+    """Revoke a management key permanently, at once. Revoking again does nothing."""
+    ManagementKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now())
+
+
+def issue_key_for(
+    workspace: Workspace, *, creator: AnyKey, name: str, scope: str, expires_at: datetime | None = None
+) -> tuple[ApiKey, KeySecret]:
+    """Create an API key that is not broader than its creator: it expires no later. Raises InvalidFields."""
+    limit = creator.expires_at
+    if limit and (expires_at is None or expires_at > limit):
+        detail = f"The new key must expire no later than the key that creates it, at {limit.isoformat()}."
+        raise InvalidFields([{"field": "expiresAt", "code": "too_late", "detail": detail}])
+    return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at)
+
+
+def invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
+    """Invite a member and queue the email. Raises WorkspaceSuspended, RateLimitExceeded, AlreadyMember."""
+    refuse_suspended(workspace)
+    level = take_token(f"invitations:{workspace.id}", limit=INVITATIONS)
+    if not level.is_allowed:
+        seconds = str(level.retry_after_seconds)
+        raise RateLimitExceeded("Too many invitations. Try again later.", headers={"Retry-After": seconds})
+    with transaction.atomic():
+        invitation = invite_member(workspace, email=email, role=role, by=None)
+        send_invitation(invitation)
+    return invitation
+
+
+@transaction.atomic
+def provision_workspace(
+    creator: ManagementKey,
+    *,
+    name: str,
+    plan: str,
+    group: str = "",
+    ownerEmail: str = "",  # noqa: N803 - a wire name
+) -> Workspace:
+    """Create a workspace in the creator's group, and invite its owner. Raises InvalidFields for another group."""
+    if creator.group and group not in {"", creator.group}:
+        detail = f"This key creates workspaces in the group {creator.group} only."
+        raise InvalidFields([{"field": "group", "code": "foreign_group", "detail": detail}])
+    workspace = create_workspace(name=name, plan=plan, group=creator.group or group)
+    if ownerEmail:
+        invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
+    workspace.refresh_from_db()
+    return workspace
+
+
+@transaction.atomic
+def change_workspace(workspace: Workspace, *, creator: AnyKey, name: str = "", plan: str = "") -> None:
+    """Change name and plan; empty values change nothing. Raises InsufficientScope for the plan and an API key."""
+    if plan and not isinstance(creator, ManagementKey):
+        detail = "Changing the plan requires a management key (pra_…)."
+        raise InsufficientScope(detail, requiredScope=MANAGEMENT_SCOPE)
+    if name:
+        rename_workspace(workspace, name=name)
+    if plan:
+        change_plan(workspace, plan=plan)

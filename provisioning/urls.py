@@ -1,0 +1,18 @@
+from api.routing import Router
+from provisioning.views import (
+    AuditViewSet,
+    InvitationViewSet,
+    ManagedKeyViewSet,
+    ManagedMemberViewSet,
+    ManagedWorkspaceViewSet,
+)
+
+WITHIN = r"workspaces/(?P<workspace_id>[^/.]+)"
+
+router = Router()
+router.register(f"{WITHIN}/api-keys", ManagedKeyViewSet, basename="managed-key")
+router.register(f"{WITHIN}/members", ManagedMemberViewSet, basename="managed-member")
+router.register(f"{WITHIN}/invitations", InvitationViewSet, basename="invitation")
+router.register(f"{WITHIN}/audit", AuditViewSet, basename="audit")
+router.register("workspaces", ManagedWorkspaceViewSet, basename="managed-workspace")
+urlpatterns = router.urls

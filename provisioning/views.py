@@ -1,0 +1,172 @@
+"""`/v1/admin`: workspaces, and the keys, members, invitations, usage and audit log of each."""
+
+from typing import Any, ClassVar, TypeVar
+
+from django.conf import settings
+from django.db.models import Model, QuerySet
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from api.fields import DeletedSerializer
+from provisioning import schema
+from provisioning.access import ManagementAuthentication, ManagesWorkspaces, managed_workspaces, managing_key
+from provisioning.models import ManagementKey
+from provisioning.serializers import (
+    ApiKeyInput,
+    AuditEntrySerializer,
+    InvitationInput,
+    InvitationSerializer,
+    ManagedKeySerializer,
+    ManagedWorkspaceSerializer,
+    MemberSerializer,
+    NewKeySerializer,
+    NewWorkspaceInput,
+    RemovedMemberSerializer,
+    RoleInput,
+    SuspensionInput,
+    UsageSerializer,
+    WorkspaceChangesInput,
+)
+from provisioning.services import change_workspace, invite, issue_key_for, provision_workspace
+from workspaces.account_status import lift_suspension, refuse_unconfirmed, suspend_workspace
+from workspaces.api.throttling import take_from, take_request
+from workspaces.api.viewsets import KeyedView
+from workspaces.members import change_role, remove_member, withdraw_invitation
+from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace
+from workspaces.quota import read_quota
+from workspaces.services import revoke_api_key, usage_history
+
+M = TypeVar("M", bound=Model)
+
+
+class ManagementViewSet(KeyedView, GenericViewSet[M]):
+    """A viewset of the management API. Only management keys may use its `management_actions`."""
+
+    authentication_classes = (ManagementAuthentication,)
+    permission_classes = (ManagesWorkspaces,)
+    management_actions: ClassVar[frozenset[str]] = frozenset()
+
+    def perform_authentication(self, request: Request) -> None:
+        super().perform_authentication(request)
+        key = managing_key(request)
+        if isinstance(key, ManagementKey):
+            self.level = take_from(f"management:{key.id}")
+            return
+        self.level = take_request(key.workspace)
+        refuse_unconfirmed(key.workspace)
+
+    def managed_workspace(self, workspace_id: str) -> Workspace:
+        return get_object_or_404(managed_workspaces(managing_key(self.request)), id=workspace_id)
+
+
+class WithinWorkspaceViewSet(ManagementViewSet[M]):
+    """The rows of one managed workspace, whose id is in the path."""
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.managed_workspace(self.kwargs["workspace_id"])
+
+    def get_queryset(self) -> QuerySet[M]:
+        return super().get_queryset().filter(workspace=self.workspace)
+
+
+@schema.workspaces
+class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementViewSet[Workspace]):
+    serializer_class = ManagedWorkspaceSerializer
+    queryset = Workspace.objects.all()
+    management_actions = frozenset({"create", "suspend", "resume"})
+
+    def get_queryset(self) -> QuerySet[Workspace]:
+        return managed_workspaces(managing_key(self.request)).order_by("-created_at", "-id")
+
+    def create(self, request: Request) -> Response:
+        assert isinstance(request.auth, ManagementKey)
+        fields = {"plan": settings.DEFAULT_PLAN, **self.valid(NewWorkspaceInput)}
+        workspace = provision_workspace(request.auth, **fields)
+        return Response(ManagedWorkspaceSerializer(workspace).data, status=status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        change_workspace(self.get_object(), creator=managing_key(request), **self.valid(WorkspaceChangesInput))
+        return self.retrieve(request, pk)
+
+    @action(detail=True, methods=["post"])
+    def suspend(self, request: Request, pk: str) -> Response:
+        suspend_workspace(self.get_object(), reason=self.valid(SuspensionInput)["reason"])
+        return self.retrieve(request, pk)
+
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        lift_suspension(self.get_object())
+        return self.retrieve(request, pk)
+
+    @action(detail=True)
+    def usage(self, request: Request, pk: str) -> Response:
+        workspace = self.get_object()
+        usage = {"quota": read_quota(workspace), "months": usage_history(workspace)}
+        return Response(UsageSerializer(usage).data)
+
+
+@schema.api_keys
+class ManagedKeyViewSet(ListModelMixin, WithinWorkspaceViewSet[ApiKey]):
+    queryset = ApiKey.objects.order_by("-created_at", "-id")
+    serializer_class = ManagedKeySerializer
+
+    def create(self, request: Request, workspace_id: str) -> Response:
+        workspace = self.workspace
+        key, secret = issue_key_for(workspace, creator=managing_key(request), **self.valid(ApiKeyInput))
+        key.refresh_from_db()
+        body = NewKeySerializer(key, context={"secret": secret.text}).data
+        return Response(body, status=status.HTTP_201_CREATED)
+
+    def destroy(self, request: Request, workspace_id: str, pk: str) -> Response:
+        key = self.get_object()
+        revoke_api_key(key)
+        key.refresh_from_db()
+        return Response(ManagedKeySerializer(key).data)
+
+
+@schema.members
+class ManagedMemberViewSet(ListModelMixin, WithinWorkspaceViewSet[Membership]):
+    queryset = Membership.objects.select_related("user", "workspace").order_by("user__email")
+    serializer_class = MemberSerializer
+    lookup_field = "user__email"
+    lookup_url_kwarg = "email"
+    lookup_value_regex = r"[^/\x00]+"
+
+    def partial_update(self, request: Request, workspace_id: str, email: str) -> Response:
+        member = self.get_object()
+        change_role(member, role=self.valid(RoleInput)["role"])
+        return Response(MemberSerializer(self.get_object()).data)
+
+    def destroy(self, request: Request, workspace_id: str, email: str) -> Response:
+        member = self.get_object()
+        remove_member(member)
+        return Response(RemovedMemberSerializer({"email": member.user.email}).data)
+
+
+@schema.invitations
+class InvitationViewSet(ListModelMixin, WithinWorkspaceViewSet[Invitation]):
+    queryset = Invitation.objects.order_by("-created_at", "-id")
+    serializer_class = InvitationSerializer
+
+    def create(self, request: Request, workspace_id: str) -> Response:
+        workspace = self.workspace
+        fields: dict[str, Any] = {"role": Membership.Role.MEMBER, **self.valid(InvitationInput)}
+        invitation = invite(workspace, **fields)
+        invitation.refresh_from_db()
+        return Response(InvitationSerializer(invitation).data, status=status.HTTP_201_CREATED)
+
+    def destroy(self, request: Request, workspace_id: str, pk: str) -> Response:
+        withdraw_invitation(self.get_object())
+        return Response(DeletedSerializer({"id": pk}).data)
+
+
+@schema.audit
+class AuditViewSet(ListModelMixin, WithinWorkspaceViewSet[AuditEntry]):
+    queryset = AuditEntry.objects.order_by("-id")
+    serializer_class = AuditEntrySerializer
