@@ -9,10 +9,11 @@ import json
 import tempfile
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
 from benchmarks.figures import record_figure
 from benchmarks.fixtures import create_fixtures
 from tests.collected import collected_files
-from tests.dashboard.browser import chromium
 from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
 from tests.stack.stack import running_stack
 
@@ -32,7 +33,7 @@ EMAILS = 60
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, chromium() as browser:
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, sync_playwright() as playwright:
         stack.environment["STATIC_ROOT"] = str(collected_files())
         demo = json.loads(stack.manage("create_demo"))
         stack.start("web")
@@ -40,6 +41,7 @@ def main() -> None:
         for number in range(EMAILS):
             stack.send(subject=f"Your receipt for the order {number}")
         objects = create_fixtures(stack)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(f"{stack.url}/dashboard/login/")
         page.fill("[name=username]", demo["dashboardEmail"])
@@ -50,6 +52,7 @@ def main() -> None:
             weight = weigh(page, stack.url + path.format(**objects))
             record_figure(f"{name}, first visit", weight.first / 1000, "kB", at_most=FIRST_VISIT / 1000)
             record_figure(f"{name}, repeat visit", weight.repeat / 1000, "kB", at_most=REPEAT_VISIT / 1000)
+        browser.close()
 
 
 if __name__ == "__main__":

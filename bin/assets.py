@@ -1,4 +1,4 @@
-"""Build the font and the icons of the dashboard from dashboard/assets/.
+"""Build the font, the icons and the template editor of the dashboard from dashboard/assets/.
 
     python bin/assets.py [DIRECTORY]
 
@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         packages = install_packages(Path(directory))
         build_font(packages / INTER, results / "inter.woff2")
+        build_editor(packages, results / "template_editor.js")
 
 
 def build_icons(result: Path) -> None:
@@ -70,7 +71,7 @@ def icon_ligatures(font: TTFont) -> Iterator[tuple[str, str]]:
 
 def install_packages(directory: Path) -> Path:
     """Install the packages of package-lock.json; return the directory."""
-    for name in ("package.json", "package-lock.json"):
+    for name in ("package.json", "package-lock.json", "template_editor.js"):
         shutil.copy(SOURCES / name, directory)
     subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=directory, check=True)
     return directory
@@ -83,6 +84,13 @@ def build_font(source: Path, result: Path) -> None:
     subsetter.populate(unicodes=[code for first, last in CHARACTERS for code in range(first, last + 1)])
     subsetter.subset(font)
     subset.save_font(instancer.instantiateVariableFont(font, AXES), result, options)
+
+
+def build_editor(packages: Path, result: Path) -> None:
+    """Write template_editor.js with its packages as one file."""
+    command = ["npx", "--no-install", "esbuild", "template_editor.js", "--bundle", "--minify", "--format=iife"]
+    options = ["--target=es2020", "--legal-comments=none", "--log-level=warning", f"--outfile={result.resolve()}"]
+    subprocess.run([*command, *options], cwd=packages, check=True)
 
 
 def font_options(**values: object) -> subset.Options:

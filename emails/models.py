@@ -155,6 +155,11 @@ class Email(models.Model):
             models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
             models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
             models.Index(fields=["batch"], condition=~Q(batch=None), name="email_batch"),
+            models.Index(
+                fields=["workspace", "template_id", "-created_at"],
+                condition=models.Q(template_id__isnull=False),
+                name="email_by_template",
+            ),
         ]
         ordering = ["-created_at", "-id"]
 

@@ -15,6 +15,13 @@ class TemplateVersion(models.Model):
     """The content of a template at one time. Immutable: emails refer to it permanently."""
 
     id = IdField("tplv_", primary_key=True)
+    template = models.ForeignKey(
+        "Template",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="versions",
+        help_text="null after the template was deleted",
+    )
     subject = models.TextField()
     html = models.TextField()
     text = models.TextField()
@@ -33,7 +40,9 @@ class Template(models.Model):
     name = models.CharField(max_length=100)
     alias = models.CharField(max_length=100, null=True)  # noqa: DJ001 - null is not unique, "" would be
     strict_variables = models.BooleanField(default=False)
-    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT)
+    # JSON text, written by people and possibly invalid: only for the previews of the dashboard.
+    sample_data = models.TextField(default="", db_default="")
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -20,6 +20,8 @@ from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 MAX_TEMPLATES = 1000
+# Of one template: the current one and those that can be restored.
+MAX_VERSIONS = 50
 COMPILED_CACHE_SIZE = 256
 
 
@@ -135,7 +137,13 @@ def preview_template(template: Template, *, data: Mapping[str, Any]) -> Rendered
 
 @transaction.atomic
 def create_template(
-    workspace: Workspace, *, name: str, content: TemplateContent, alias: str | None, strict_variables: bool
+    workspace: Workspace,
+    *,
+    name: str,
+    content: TemplateContent,
+    alias: str | None,
+    strict_variables: bool,
+    sample_data: str = "",
 ) -> Template:
     """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000 templates."""
     compile_content(content)
@@ -144,15 +152,40 @@ def create_template(
         detail = f"A workspace can have at most {MAX_TEMPLATES} templates. Delete one first."
         raise PlanLimitReached(detail, resource="templates", limit=MAX_TEMPLATES)
     version = _new_version(content)
-    template = Template(workspace=workspace, name=name, alias=alias, strict_variables=strict_variables, version=version)
+    template = Template(
+        workspace=workspace,
+        name=name,
+        alias=alias,
+        strict_variables=strict_variables,
+        sample_data=sample_data,
+        version=version,
+    )
     _save(template, force_insert=True)
     record_action(workspace, AuditAction.TEMPLATE_CREATED, about=name)
+    TemplateVersion.objects.filter(id=version.id).update(template=template)
     return template
+
+
+def duplicate_template(template: Template, *, name: str) -> Template:
+    """Create a template with the same content and without an alias. Raises PlanLimitReached."""
+    return create_template(
+        template.workspace,
+        name=name,
+        content=version_content(template.version),
+        alias=None,
+        strict_variables=template.strict_variables,
+        sample_data=template.sample_data,
+    )
+
+
+def restore_version(template: Template, version: TemplateVersion) -> Template:
+    """Make the content of an earlier version the current one, as a new version."""
+    return update_template(template, changes=asdict(version_content(version)))
 
 
 @transaction.atomic
 def update_template(template: Template, *, changes: Mapping[str, Any]) -> Template:
-    """Update name, alias, strict_variables, subject, html or text. Accepted emails keep the old version.
+    """Update name, alias, strict_variables, sample_data or content. Accepted emails keep the old version.
 
     Raises TemplateSyntaxInvalid, AliasTaken.
     """
@@ -162,8 +195,9 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
     if new != old:
         compile_content(new)
         _retire(locked.version_id)
-        locked.version = _new_version(new)
-    for name in ("name", "alias", "strict_variables"):
+        locked.version = _new_version(new, template=locked)
+        _detach_old_versions(locked)
+    for name in ("name", "alias", "strict_variables", "sample_data"):
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)
@@ -192,8 +226,14 @@ def _compiled(field: str, source: str) -> CompiledTemplate:
         raise TemplateSyntaxInvalid(detail, field=field, line=error.line, column=error.column) from error
 
 
-def _new_version(content: TemplateContent) -> TemplateVersion:
-    return TemplateVersion.objects.create(subject=content.subject, html=content.html, text=content.text)
+def _new_version(content: TemplateContent, *, template: Template | None = None) -> TemplateVersion:
+    return TemplateVersion.objects.create(template=template, **asdict(content))
+
+
+def _detach_old_versions(template: Template) -> None:
+    """Keep the newest versions; retention deletes the others unless an email uses them."""
+    newest = template.versions.order_by("-created_at", "-id").values_list("id", flat=True)[:MAX_VERSIONS]
+    template.versions.exclude(id__in=list(newest)).update(template=None)
 
 
 def _retire(version_id: str | None) -> None:

@@ -1,6 +1,7 @@
 """Template drafts: validation and preview with sample data in the template editor."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from templates_app.services import TemplateContent, compile_content, preview_dra
 
 # Field of the wire → field of the form.
 FIELDS = {"subject": "subject", "htmlContent": "html", "textContent": "text"}
+
+
+COLOR_SCHEME = re.compile(r"\(\s*prefers-color-scheme\s*:\s*(light|dark)\s*\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,11 @@ def check_draft(draft: TemplateDraft) -> dict[str, Any]:
         return {"error": problem.detail, "field": "data"}
     texts = {"subject": rendered.subject, "html": rendered.html, "text": rendered.text}
     return {**texts, "missing": list(rendered.missing)}
+
+
+def apply_color_scheme(html: str, scheme: str) -> str:
+    """Return HTML whose media queries see this scheme, light or dark, instead of that of the reader's browser."""
+    return COLOR_SCHEME.sub(lambda query: "(min-width: 0)" if query[1].lower() == scheme else "(max-width: 0)", html)
 
 
 def sample_data(content: TemplateContent) -> str:

@@ -1,29 +1,42 @@
-"""Templates: list, editor with live preview, delete."""
+"""Templates: list, editor with live preview and test emails, starters, versions, duplicate, delete."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from dashboard.pages.template_drafts import check_draft, read_draft, sample_data
+from dashboard.pages.template_drafts import apply_color_scheme, check_draft, read_draft, sample_data
+from dashboard.pages.template_samples import template_samples
+from dashboard.pages.template_starters import STARTERS, TemplateStarter, find_starter
+from dashboard.pages.template_tests import default_sender, send_test
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
 from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response
 from dashboard.ui.scoping import ScopedAdmin
+from emails.template_usage import read_template_usage
 from templates_app.models import Template
 from templates_app.serializers import TemplateInput, new_template
-from templates_app.services import create_template, delete_template, update_template, version_content
+from templates_app.services import (
+    create_template,
+    delete_template,
+    duplicate_template,
+    restore_version,
+    update_template,
+    version_content,
+)
 
 CODE = {"spellcheck": "false", "autocapitalize": "none", "autocomplete": "off", "class": "pr-editor", "wrap": "off"}
+MAX_SAMPLE_LENGTH = 64 * 1024
 
 
 class TemplateForm(ApiForm):
@@ -48,12 +61,14 @@ class TemplateForm(ApiForm):
     subject = forms.CharField(
         label=gettext_lazy("Subject"), strip=False, max_length=998, widget=UnfoldAdminTextInputWidget
     )
-    html = forms.CharField(label="HTML", strip=False, widget=UnfoldAdminTextareaWidget({**CODE, "rows": 18}))
+    html = forms.CharField(
+        label="HTML", strip=False, widget=UnfoldAdminTextareaWidget({**CODE, "rows": 18, "data-language": "html"})
+    )
     text = forms.CharField(
         label=gettext_lazy("Text"),
         strip=False,
         required=False,
-        widget=UnfoldAdminTextareaWidget({**CODE, "rows": 6}),
+        widget=UnfoldAdminTextareaWidget({**CODE, "rows": 6, "data-language": "text"}),
         help_text=gettext_lazy("If empty, the text version is generated from the HTML."),
     )
     strict_variables = forms.BooleanField(
@@ -62,6 +77,18 @@ class TemplateForm(ApiForm):
         widget=UnfoldBooleanWidget,
         help_text=gettext_lazy("Reject emails whose data is missing a variable."),
     )
+
+    data = forms.CharField(  # type: ignore[assignment]
+        label=gettext_lazy("Sample data (JSON)"),
+        required=False,
+        max_length=MAX_SAMPLE_LENGTH,
+        widget=UnfoldAdminTextareaWidget({**CODE, "rows": 9, "data-language": "json"}),
+        help_text=gettext_lazy("For the preview and test emails; saved with the template."),
+    )
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        return {**self.values, "sample_data": self.cleaned_data["data"]}
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         # Browsers submit text areas with CRLF line ends; templates use LF.
@@ -87,23 +114,28 @@ class TemplateSection(ScopedAdmin):
             self.route("add/", "add", self.add_view),
             self.post_route("check/", "check", self.check_view),
             self.post_route("preview/", "preview", self.preview_view),
+            self.post_route("test/", "test", self.test_view),
             self.route("<str:object_id>/", "change", self.edit_view),
+            self.post_route("<str:object_id>/duplicate/", "duplicate", self.duplicate_view),
+            self.post_route("<str:object_id>/restore/", "restore", self.restore_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         # The list does not read the content, which may have a megabyte per part.
         rows = self.get_queryset(request).defer("version__html", "version__text")
-        return self.page(request, "dashboard/templates/list.html", title=self.title, listing=list_page(request, rows))
+        listing = list_page(request, rows)
+        usage = read_template_usage(current_workspace(request), [template.id for template in listing.rows])
+        for template in listing.rows:
+            template.usage = usage[template.id]
+        return self.page(request, "dashboard/templates/list.html", title=self.title, listing=listing)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = TemplateForm(request.POST or None)
-        workspace = current_workspace(request)
-        made = (
-            form.attempt(lambda: create_template(workspace, **new_template(form.values))) if form.is_valid() else None
-        )
+        starter = find_starter(request.GET.get("starter", ""))
+        form = TemplateForm(request.POST or None, initial=_from_starter(starter) if starter else {"data": "{}"})
+        made = form.attempt(lambda: self._create(request, form)) if form.is_valid() else None
         if made is None:
-            return self._editor(request, form, title=str(self.add_label), sample="{}")
+            return self._editor(request, form, title=str(self.add_label), starters=STARTERS, starter=starter)
         self.log_addition(request, made, "Created.")
         messages.success(request, _("The template was saved."))
         return redirect(self.url("change", made.id))
@@ -111,10 +143,9 @@ class TemplateSection(ScopedAdmin):
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         template = self.find(request, object_id)
         form = TemplateForm(request.POST or None, initial=_initial(template))
-        changed = form.attempt(lambda: update_template(template, changes=form.values)) if form.is_valid() else None
+        changed = form.attempt(lambda: update_template(template, changes=form.changes)) if form.is_valid() else None
         if changed is None:
-            sample = request.POST.get("data") or sample_data(version_content(template.version))
-            return self._editor(request, form, title=template.name, sample=sample, edited=template)
+            return self._editor(request, form, title=template.name, **self._details(template, form))
         self.log_change(request, changed, "Changed.")
         messages.success(request, _("The template was saved. Emails already accepted keep the previous version."))
         return redirect(self.url("change", template.id))
@@ -123,7 +154,32 @@ class TemplateSection(ScopedAdmin):
         return JsonResponse(check_draft(read_draft(request)))
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        return preview_response(check_draft(read_draft(request)).get("html", ""))
+        html = check_draft(read_draft(request)).get("html", "")
+        return preview_response(apply_color_scheme(html, request.POST.get("scheme", "light")))
+
+    def test_view(self, request: HttpRequest) -> JsonResponse:
+        return JsonResponse(send_test(request))
+
+    def duplicate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        template = self.find(request, object_id)
+        name = _("%(name)s (copy)") % {"name": template.name[:90]}
+        copies: list[Template] = []
+        if not try_action(request, lambda: copies.append(duplicate_template(template, name=name))):
+            return redirect(self.url("change", template.id))
+        (copy,) = copies
+        self.log_addition(request, copy, "Duplicated.")
+        messages.success(request, _("This is the copy. It has no alias yet."))
+        return redirect(self.url("change", copy.id))
+
+    def restore_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        template = self.find(request, object_id)
+        version_id = request.POST.get("version", "")
+        if version_id not in template.versions.values_list("id", flat=True):
+            raise Http404
+        restore_version(template, template.versions.get(id=version_id))
+        self.log_change(request, template, "Restored a version.")
+        messages.success(request, _("The version was restored. Emails already accepted keep their version."))
+        return redirect(self.url("change", template.id))
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         template = self.find(request, object_id)
@@ -138,8 +194,24 @@ class TemplateSection(ScopedAdmin):
         return redirect(self.list_url)
 
     def _editor(self, request: HttpRequest, form: TemplateForm, *, title: str, **context: Any) -> HttpResponse:
-        urls = {name: self.url(name) for name in ("check", "preview")}
-        return self.page(request, "dashboard/templates/editor.html", title=title, form=form, urls=urls, **context)
+        urls = {name: self.url(name) for name in ("check", "preview", "test")}
+        test = {"sender": default_sender(current_workspace(request)), "recipient": request.user}
+        return self.page(
+            request, "dashboard/templates/editor.html", title=title, form=form, urls=urls, test=test, **context
+        )
+
+    def _create(self, request: HttpRequest, form: TemplateForm) -> Template:
+        values = new_template(form.values)
+        return create_template(current_workspace(request), **values, sample_data=form.cleaned_data["data"])
+
+    def _details(self, template: Template, form: TemplateForm) -> dict[str, Any]:
+        """Return the context of a saved template: its use, versions and code."""
+        return {
+            "edited": template,
+            "usage": read_template_usage(template.workspace, [template.id])[template.id],
+            "versions": template.versions.defer("html", "text").order_by("-created_at", "-id"),
+            "samples": template_samples(template, data=str(form["data"].value())),
+        }
 
 
 def _initial(template: Template) -> dict[str, Any]:
@@ -151,4 +223,9 @@ def _initial(template: Template) -> dict[str, Any]:
         "html": content.html,
         "text": content.text,
         "strict_variables": template.strict_variables,
+        "data": template.sample_data or sample_data(content),
     }
+
+
+def _from_starter(starter: TemplateStarter) -> dict[str, Any]:
+    return {"name": str(starter.title), **asdict(starter.content), "data": starter.sample_data}

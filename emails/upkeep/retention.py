@@ -21,6 +21,8 @@ from lib.sql import Fragment, run_together
 BATCH_SIZE = 1000
 # Longer than a request may still use a template version that it read before the template was changed.
 VERSION_AGE = timedelta(days=1)
+# A version of an existing template, which the dashboard can restore (docs/decisions/0132).
+RESTORABLE_AGE = timedelta(days=90)
 
 # Oldest first; each page begins after the previous one, so that old unfinished emails (of a suspended workspace, or
 # scheduled) are read once per run. At most BATCH_SIZE recipients, but at least one email.
@@ -69,6 +71,7 @@ DELETE_CONTENTS = f"DELETE FROM emails_content c WHERE id {UNUSED}.id)"  # noqa:
 DELETE_VERSIONS = """
 DELETE FROM templates_app_templateversion WHERE id IN (
     SELECT id FROM templates_app_templateversion v WHERE retired_at < now() - %s
+       AND (template_id IS NULL OR retired_at < now() - %s)
        AND NOT EXISTS (SELECT FROM emails_email WHERE template_version_id = v.id) LIMIT %s)
 """
 # A batch without emails cannot get any more: they could have been scheduled for 30 days.
@@ -105,7 +108,7 @@ def delete_emails(workspace_id: str, candidates: Sequence[UUID]) -> list[UUID]:
 
 def delete_unused_versions() -> Iterator[None]:
     """Delete retired template versions that no email refers to; yield after each batch."""
-    while _execute(DELETE_VERSIONS, [VERSION_AGE, BATCH_SIZE]) == BATCH_SIZE:
+    while _execute(DELETE_VERSIONS, [VERSION_AGE, RESTORABLE_AGE, BATCH_SIZE]) == BATCH_SIZE:
         yield
 
 

@@ -56,6 +56,6 @@ def test_the_committed_files_are_those_of_their_sources(tmp_path):
     subprocess.run([sys.executable, "bin/assets.py", str(tmp_path)], cwd=REPOSITORY, check=True)
     built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    assert len(built) == 2
+    assert len(built) == 3
     changed = [name for name, content in built.items() if content != (assets.RESULTS / name).read_bytes()]
     assert not changed, "Run bin/assets.py."

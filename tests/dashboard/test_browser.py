@@ -121,9 +121,11 @@ def test_hostile_templates_and_data_stay_in_their_frame(visit):
     sign_in(visit, make_account("alice").owner.email)
     page = visit.go("/dashboard/templates/add/")
     for text in bundles(4):
-        page.locator("[name=html]").fill(f"<h1>Here</h1>{text.replace('{', '(')}{{{{{{x}}}}}}")
+        page.get_by_role("textbox", name="HTML").fill(f"<h1>Here</h1>{text.replace('{', '(')}{{{{{{x}}}}}}")
         page.locator("[name=subject]").fill(text.replace("{", "("))
-        page.locator("[name=data]").fill(json.dumps({"x": text}))
+        page.get_by_role("button", name="Data").click()
+        page.get_by_role("textbox", name="Sample data").fill(json.dumps({"x": text}))
+        page.get_by_role("button", name="Preview", exact=True).click()
         expect(page.locator("[data-subject]")).to_contain_text("alert")
         expect(page.frame_locator("iframe").get_by_role("heading", name="Here")).to_be_visible()
 

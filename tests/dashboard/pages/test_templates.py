@@ -108,7 +108,7 @@ def test_the_preview_is_sandboxed(owner):
 
     assert response.content == b"<script>alert(1)</script>"
     assert response["Content-Security-Policy"] == PREVIEW_POLICY
-    assert PREVIEW_POLICY.startswith("sandbox; default-src 'none'")
+    assert PREVIEW_POLICY.startswith("sandbox allow-same-origin; default-src 'none'")
 
 
 def test_deleting_requires_confirmation(owner):

@@ -1,0 +1,55 @@
+"""Test emails of the template editor: the unsaved draft, rendered with its sample data."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from api.errors import Problem
+from dashboard.pages.onboarding import sending_domain_name
+from dashboard.pages.template_drafts import check_draft, read_draft
+from dashboard.ui.confirm import problem_message
+from dashboard.ui.current_workspace import current_workspace
+from emails.accept.drafts import Draft
+from emails.accept.services import send_email
+from emails.models import Entrance
+from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
+from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.models import Workspace
+
+
+def default_sender(workspace: Workspace) -> str:
+    return f"test@{sending_domain_name(workspace)}"
+
+
+def send_test(request: HttpRequest) -> dict[str, Any]:
+    """Send the draft of the form; return a message and the URL of the email, or an error."""
+    rendered = check_draft(read_draft(request))
+    if "error" in rendered:
+        return {"error": rendered["error"]}
+    try:
+        email_id = _send(current_workspace(request), request, rendered)
+    except InvalidAddress as error:
+        return {"error": str(error)}
+    except Problem as problem:
+        return {"error": problem_message(problem)}
+    return {
+        "message": _("The test email was accepted."),
+        "url": reverse("dashboard:emails_email_change", args=[email_id]),
+    }
+
+
+def _send(workspace: Workspace, request: HttpRequest, rendered: dict[str, Any]) -> str:
+    refuse_suspended(workspace)
+    refuse_unconfirmed(workspace)
+    draft = Draft(
+        sender=parse_address(request.POST.get("test_from", "")),
+        to=(parse_recipient(request.POST.get("test_to", "")),),
+        subject=rendered["subject"],
+        html=rendered["html"],
+        text=rendered["text"],
+        tags=("test",),
+        entrance=Entrance.DASHBOARD,
+    )
+    return str(send_email(workspace, draft=draft, key=None).body["id"])

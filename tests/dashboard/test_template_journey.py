@@ -1,0 +1,144 @@
+"""Journeys in the template editor, in Chromium."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import expect
+
+from emails.models import Email, Entrance
+from templates_app.models import Template
+from tests.conftest import make_account, make_domain, make_key
+from tests.dashboard.axe import violations
+from tests.dashboard.browser import sign_in
+from tests.dashboard.conftest import signed_in
+from tests.standards.tools import program
+from tests.submission.fixtures import run_submission
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def account():
+    account = make_account("alice")
+    make_domain(account.workspace, "alice.example")
+    return account
+
+
+def open_starter(visit, account):
+    sign_in(visit, account.owner.email)
+    page = visit.go("/dashboard/templates/add/")
+    page.get_by_role("link", name="Receipt").click()
+    expect(page.locator("[data-subject]")).to_have_text("Your receipt for order A-1042")
+    return page
+
+
+def save(page):
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The template was saved.")).to_be_visible()
+
+
+def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, account):
+    page = open_starter(visit, account)
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading", name="Thank you for your order")).to_be_visible()
+    assert page.locator("iframe").bounding_box()["width"] > 375
+    page.get_by_role("button", name="375 px").click()
+    assert page.locator("iframe").bounding_box()["width"] == 375
+    page.get_by_role("button", name="Dark").click()
+    expect(frame.locator("body")).to_have_css("background-color", "rgb(17, 19, 24)")
+    page.get_by_role("button", name="Light").click()
+    expect(frame.locator("body")).to_have_css("background-color", "rgb(244, 245, 248)")
+    page.get_by_role("button", name="Text", exact=True).click()
+    expect(page.locator("[data-text]")).to_contain_text("2 x Notebook, dotted: $18.00")
+    save(page)
+
+    page.get_by_label("Subject").fill("Changed {{order}}")
+    page.get_by_role("button", name="Send test").click()
+    page.get_by_label("To").fill("ada@example.com")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("[data-outcome]")).to_contain_text("The test email was accepted.")
+    visit.keep_screenshot("template-test")
+    page.get_by_role("button", name="Close").click()
+    assert Email.objects.get().subject == "Changed A-1042"
+    save(page)
+
+    page.get_by_role("button", name="Versions").click()
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("The version was restored.")).to_be_visible()
+    expect(page.get_by_label("Subject")).to_have_value("Your receipt for order {{order}}")
+    page.get_by_role("button", name="Duplicate").click()
+    expect(page.get_by_label("Name")).to_have_value("Receipt (copy)")
+    assert Template.objects.count() == 2
+    assert not visit.complaints
+
+
+def test_an_error_is_marked_at_its_position_and_disappears(visit, account):
+    page = open_starter(visit, account)
+    editor = page.get_by_role("textbox", name="HTML")
+    editor.fill("<p>One</p>\n<p>🙂 {{#if paid}}</p>")
+
+    expect(page.locator("[data-status]")).to_contain_text("line 2, column 6")
+    expect(page.locator(".cm-lintRange-error")).to_have_text("{{#if paid}}")
+    expect(page.locator(".cm-gutters").first).to_contain_text("2")
+    expect(page.locator(".pr-tag-section")).to_have_text(["{{#if paid}}", "{{#each items}}", "{{/each}}", "{{#if url}}",
+                                                          "{{/if}}"])  # fmt: skip
+    editor.fill("<p>One</p>\n<p>{{#if paid}}paid{{/if}}</p>")
+    expect(page.locator("[data-status]")).to_have_text("No errors")
+    expect(page.locator(".cm-lintRange-error")).to_have_count(0)
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize("window", ["visit", "phone"])
+def test_each_panel_of_the_editor_is_accessible(request, window, account):
+    visit = request.getfixturevalue(window)
+    page = open_starter(visit, account)
+    save(page)
+    problems = []
+    for panel in ("Preview", "Text", "Data", "Code", "Versions"):
+        page.get_by_role("button", name=panel, exact=True).click()
+        visit.keep_screenshot(f"template-{window}-{panel}")
+        problems += [f"{panel}: {violation}" for violation in violations(page)]
+    page.get_by_role("button", name="Send test").click()
+    problems += [f"Send test: {violation}" for violation in violations(page)]
+
+    assert problems == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize("language", ["curl", "JavaScript", "Python", "SMTP"])
+def test_the_code_of_a_template_sends_it(live_server, settings, account, language):
+    settings.PUBLIC_URL = live_server.url
+    owner = signed_in(account.owner)
+    form = {"name": "Receipt", "alias": "receipt", "subject": "Order {{order}}", "html": "<p>{{name}}</p>"}
+    data = '{"name": "Ada \\"Countess\\" O\'Neill, $HOME €5", "order": 7, "list": [1, {"empty": ""}]}'
+    owner.post("/dashboard/templates/add/", {**form, "data": data})
+    key = make_key(account.workspace)
+    with run_submission(settings):
+        page = owner.get(f"/dashboard/templates/{Template.objects.get().id}/")
+        code = {one.language: one.code for one in page.context["samples"]}[language]
+        done = subprocess.run(
+            command(language, code),
+            check=False,
+            env={**os.environ, "POSTRIDER_API_KEY": key},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    assert done.returncode == 0, done.stderr
+    email = Email.objects.get()
+    assert (email.subject, email.to, email.template_id) == ("Order 7", ["ada@example.com"], Template.objects.get().id)
+    assert "O'Neill, $HOME €5" in email.template_data or "O'Neill, $HOME \\u20ac5" in email.template_data
+    assert email.entrance == (Entrance.SMTP if language == "SMTP" else Entrance.API)
+
+
+def command(language: str, code: str) -> list[str]:
+    match language:
+        case "JavaScript":
+            return [program("node", package="nodejs"), "--input-type=module", "-e", code]
+        case "Python":
+            return [sys.executable, "-c", code]
+    return [program("bash", package="bash"), "-euc", code]
