@@ -9,11 +9,11 @@ const From = "Demo <hello@demo.example>";
 const simple = (To, extra = {}) => ({ From, To, Subject: "Hello", TextBody: "It works", ...extra });
 
 async function until(find) {
-  for (const limit = Date.now() + 60_000; Date.now() < limit; await new Promise((done) => setTimeout(done, 200))) {
+  for (const limit = Date.now() + 120_000; Date.now() < limit; await new Promise((done) => setTimeout(done, 200))) {
     const found = await find();
     if (found) return found;
   }
-  return assert.fail("not within 60 s");
+  return assert.fail("not within 120 s");
 }
 
 async function fails(call, type, code) {
