@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from config.doctor import installation, mail, web
+from config.doctor import installation, mail, submission, web
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed
 from config.doctor.diagnosis import skipped as skip
 
@@ -39,6 +39,9 @@ CHECKS = (
     DoctorCheck("return_path", mail.check_return_path),
     DoctorCheck("inbound", mail.check_inbound, needs="return_path"),
     DoctorCheck("static_files", installation.check_static_files),
+    DoctorCheck("submission", submission.check_submission),
+    DoctorCheck("submission_certificate", submission.check_submission_certificate),
+    DoctorCheck("submission_plaintext", submission.check_submission_plaintext),
     DoctorCheck("disk", installation.check_disk),
     DoctorCheck("backups", installation.check_backups),
 )

@@ -36,6 +36,7 @@ from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
 from tests.inbound.fixtures import run_receiver
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
+from tests.submission.fixtures import run_submission
 
 HOST = "mail.example.com"
 ZONES = {
@@ -57,12 +58,21 @@ class Installation:
     proxy: TlsProxy
     redis: Any
     context: ssl.SSLContext
+    authority: trustme.CA
     api: Any
     directory: Path
     stack: ExitStack
 
     def use_certificate_for(self, name: str) -> None:
         trustme.CA().issue_cert(name).configure_cert(self.context)
+
+    def write_submission_certificate(self, authority: trustme.CA, name: str = HOST, **options: Any) -> None:
+        """Write the files of submission, which reads them again at the next connection."""
+        issued = authority.issue_cert(name, **options)
+        self.settings.SUBMISSION_TLS_CERT = str(self.directory / "submission.pem")
+        self.settings.SUBMISSION_TLS_KEY = str(self.directory / "submission.key")
+        issued.private_key_pem.write_to_path(self.settings.SUBMISSION_TLS_KEY)
+        issued.cert_chain_pems[0].write_to_path(self.settings.SUBMISSION_TLS_CERT)
 
 
 @pytest.fixture
@@ -84,7 +94,10 @@ def installation(settings, monkeypatch, tmp_path, api):
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit = on")
         with Redis.from_url(settings.REDIS_URL) as client:
-            yield Installation(settings, dns, proxy, client, context, api, tmp_path, stack)
+            sound = Installation(settings, dns, proxy, client, context, ca, api, tmp_path, stack)
+            sound.write_submission_certificate(ca)
+            stack.enter_context(run_submission(settings))
+            yield sound
             client.flushdb()
 
 
@@ -104,6 +117,7 @@ def configure(settings, monkeypatch, *, dns, public_port, smtp_port):
     settings.EHLO_NAME, settings.RETURN_PATH_DOMAIN = HOST, "bounce.example.com"
     settings.DELIVERY_TRANSPORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = "direct", True
     settings.DIRECT_SMTP_PORT, settings.DNS_SERVERS = smtp_port, [dns.address]
+    settings.SUBMISSION_ALLOW_PLAINTEXT = False
 
 
 def diagnose(**options):
@@ -257,7 +271,38 @@ def stop_relay(installation):
     use_relay(installation, f"smtp://127.0.0.1:{free_port()}")
 
 
+def close_submission(installation):
+    installation.settings.SUBMISSION_PORTS = [free_port()]
+    installation.settings.SUBMISSION_TLS_PORTS = []
+
+
+def use_unknown_authority_for_submission(installation):
+    installation.write_submission_certificate(trustme.CA())
+
+
+def use_other_name_for_submission(installation):
+    installation.write_submission_certificate(installation.authority, "other.example.com")
+
+
+def submit_without_tls(installation):
+    installation.settings.SUBMISSION_PORTS = [installation.stack.enter_context(other_mail_server())]
+
+
+def mix_submission_files(installation):
+    trustme.CA().issue_cert(HOST).private_key_pem.write_to_path(installation.settings.SUBMISSION_TLS_KEY)
+
+
+def remove_submission_key(installation):
+    installation.settings.SUBMISSION_TLS_KEY = str(installation.directory / "missing.key")
+
+
 FAULTS = [
+    (close_submission, "submission", "No submission server answers", "Start manage.py submission"),
+    (use_unknown_authority_for_submission, "submission", "is not valid for", "Renew the certificate"),
+    (use_other_name_for_submission, "submission", "is not valid for", "Renew the certificate"),
+    (submit_without_tls, "submission", "cannot be used with TLS", "Set SUBMISSION_TLS_CERT"),
+    (mix_submission_files, "submission_certificate", "cannot be used", "one certificate and its key"),
+    (remove_submission_key, "submission_certificate", "cannot be used", "one certificate and its key"),
     (weaken_token, "settings", "METRICS_TOKEN is too easy to guess", "Correct these settings"),
     (remove_extension, "extension", "lacks the extension pg_trgm", "CREATE EXTENSION pg_trgm"),
     (switch_synchronous_commit_off, "synchronous_commit", "is off", "Set synchronous_commit = on"),
@@ -322,6 +367,35 @@ def test_a_relay_without_tls_is_a_warning_unless_the_setting_says_so(installatio
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("days", "verdict", "message"),
+    [(30, Verdict.OK, "is valid until"), (13, Verdict.WARNING, "expires on"), (-2, Verdict.FAILED, "expired on")],
+)
+def test_a_certificate_of_submission_is_renewed_in_time(installation, days, verdict, message):
+    expires_at = timezone.now() + timedelta(days=days, hours=1)
+    installation.write_submission_certificate(
+        installation.authority, not_before=timezone.now() - timedelta(days=60), not_after=expires_at
+    )
+    diagnoses = diagnose()
+    diagnosis = diagnoses["submission_certificate"]
+    assert (diagnosis.verdict, message in diagnosis.message) == (verdict, True), diagnosis
+    assert bool(diagnosis.remedy) is (verdict is not Verdict.OK)
+    assert diagnoses["submission"].verdict is verdict
+
+
+def test_keys_without_tls_are_a_warning(installation):
+    installation.settings.SUBMISSION_ALLOW_PLAINTEXT = True
+    diagnosis = diagnose()["submission_plaintext"]
+    assert (diagnosis.verdict, "SUBMISSION_ALLOW_PLAINTEXT" in diagnosis.remedy) == (Verdict.WARNING, True)
+
+
+def test_an_installation_without_submission_is_sound(installation):
+    close_submission(installation)
+    installation.settings.SUBMISSION_TLS_CERT = installation.settings.SUBMISSION_TLS_KEY = ""
+    diagnoses = diagnose()
+    assert {diagnoses[name].verdict for name in ("submission", "submission_certificate")} == {Verdict.SKIPPED}
+
+
 def test_a_full_disk_is_a_fault():
     diagnosis = run_checks(DoctorOptions(min_free_gib=1e9))["disk"]
     assert diagnosis.verdict is Verdict.FAILED

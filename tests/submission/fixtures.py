@@ -40,6 +40,18 @@ class SubmissionPort(ReceiverPort):
             return code, text.decode()
 
 
+async def close_connections(loop: asyncio.AbstractEventLoop) -> None:
+    """Close connections whose end the server has not read yet; a closed loop would leave them open."""
+    sessions = asyncio.all_tasks(loop) - {asyncio.current_task()}
+    for session in sessions:
+        session.cancel()
+    for transport in list(loop._transports.values()):
+        transport.abort()
+    await asyncio.gather(*sessions, return_exceptions=True)
+    # The loop calls connection_lost, which closes the socket, in its next round.
+    await asyncio.sleep(0)
+
+
 @contextlib.contextmanager
 def run_submission(settings, *, key: str = "", limits: SessionLimits | None = None) -> Iterator[SubmissionPort]:
     """Run a server in a thread, on free ports."""
@@ -51,6 +63,7 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     def run():
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
+        loop.run_until_complete(close_connections(loop))
 
     thread = threading.Thread(target=run)
     thread.start()
