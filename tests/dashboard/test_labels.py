@@ -28,6 +28,7 @@ SOURCES = sorted(ROOT.glob("dashboard/**/*.py"))
 # Names, units and technical terms: the same in every language.
 SAME_EVERYWHERE = {
     "UTC",
+    "en-us",
     "API",
     "TTL",
     "s",
@@ -53,7 +54,7 @@ class TestTemplates:
     )
     TEXT_ATTRIBUTES = {"aria-label", "title", "alt", "placeholder"}
     # Icon names are words but not visible text.
-    HIDDEN = {"code", "script", "style"}
+    HIDDEN = {"code", "kbd", "script", "style"}
 
     def test_mark_every_text(self):
         found = [f"{path.relative_to(ROOT)}: {text}" for path in TEMPLATES for text in self.unmarked(path.read_text())]
@@ -193,7 +194,7 @@ class Bracketed(trans_real.DjangoTranslation):
 class TestPages:
     MESSAGE = re.compile(r"⟦[^⟦⟧]*⟧")
     # Elements with user data and technical names.
-    DATA = {"code", "script", "style", "bdi", "pre", "textarea", "time", "strong", "title", "h2"}
+    DATA = {"code", "kbd", "script", "style", "bdi", "pre", "textarea", "time", "strong", "title", "h2"}
     USER_DATA = re.compile(
         r"""^\s*(?:A|test)\s*$ | alice\S* | \S+\.example\S* | \S+@\S+ | \w+_\w+ | postrider | shop | Your[ ]receipt
             | Receipt | DKIM | SPF | DMARC | ReturnPath | TXT | CNAME""",
