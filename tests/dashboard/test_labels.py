@@ -28,7 +28,11 @@ SOURCES = sorted(ROOT.glob("dashboard/**/*.py"))
 # Names, units and technical terms: the same in every language.
 SAME_EVERYWHERE = {
     "UTC",
-    "en-us",
+    "curl",
+    "JavaScript",
+    "Python",
+    "Django",
+    "SMTP",
     "API",
     "TTL",
     "s",
