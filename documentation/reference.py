@@ -128,7 +128,8 @@ class OperationReader:
         has_key = "security" in found
         body = next(iter(found.get("requestBody", {}).get("content", {}).values()), {})
         example = next(self._examples(body), None)
-        request = ExampleRequest(method.upper(), settings.PUBLIC_URL + self._example_path(path), example, has_key)
+        url, is_stream = settings.PUBLIC_URL + self._example_path(path), _is_stream(found)
+        request = ExampleRequest(method.upper(), url, example, has_key=has_key, is_stream=is_stream)
         successes = {status: one for status, one in found["responses"].items() if int(status) < FIRST_ERROR_STATUS}
         return found["tags"][0], ReferenceOperation(
             id=found["operationId"],
@@ -194,6 +195,10 @@ class OperationReader:
 def _shape(path: str) -> str:
     """Return a path without the names and values of its parameters."""
     return re.sub(r"\{\w+\}|\b(\w+_)?[0-9A-Za-z]{22}\b", "{}", path)
+
+
+def _is_stream(operation: Schema) -> bool:
+    return any("text/event-stream" in found["content"] for found in operation["responses"].values())
 
 
 def _plain(text: str) -> str:

@@ -12,12 +12,16 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """body: a JSON value; None without a body. has_key: whether the operation needs an API key."""
+    """body: a JSON value; None without a body. has_key: whether the operation needs an API key.
+
+    is_stream: whether the response never ends.
+    """
 
     method: str
     url: str
     body: Any = None
     has_key: bool = True
+    is_stream: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,18 @@ PHP = LiteralStyle(lambda name: f"{quote(name)} => ", lambda text: quote(text).r
 RUBY = LiteralStyle(_bare_key, lambda text: quote(text).replace("#", "\\#"), words={"null": "nil"})
 
 
+PHP_STREAM = "while (($line = fgets($stream)) !== false) echo $line;"
+RUBY_CALL = [
+    "response = Net::HTTP.start(uri.hostname, uri.port, options) { |http| http.request(request) }",
+    "puts response.body",
+]
+RUBY_STREAM = [
+    "Net::HTTP.start(uri.hostname, uri.port, options) do |http|",
+    "  http.request(request) { |response| response.read_body { |chunk| print chunk } }",
+    "end",
+]
+
+
 def literal(value: Any, style: LiteralStyle, *, indent: int = 0) -> str:
     """Return a JSON value in the syntax of a language, on several lines if it is long."""
     if isinstance(value, str):
@@ -86,7 +102,8 @@ def _parts(value: Any, style: LiteralStyle, *, indent: int) -> list[str]:
 
 
 def curl(request: ExampleRequest) -> str:
-    lines = [f'curl "{request.url}"' if request.method == "GET" else f'curl -X {request.method} "{request.url}"']
+    option = "-N " if request.is_stream else "" if request.method == "GET" else f"-X {request.method} "
+    lines = [f'curl {option}"{request.url}"']
     if request.has_key:
         lines.append('-H "Authorization: Bearer $POSTRIDER_API_KEY"')
     if request.body is not None:
@@ -106,7 +123,10 @@ def javascript(request: ExampleRequest) -> str:
         options.append(f"body: JSON.stringify({literal(request.body, JAVASCRIPT, indent=2)})")
     arguments = "".join(f"\n  {option}," for option in options)
     call = f'fetch("{request.url}", {{{arguments}\n}})' if options else f'fetch("{request.url}")'
-    return f"const response = await {call};\nconsole.log(response.status, await response.text());"
+    show = "console.log(response.status, await response.text());"
+    if request.is_stream:
+        show = "for await (const chunk of response.body) process.stdout.write(chunk);"
+    return f"const response = await {call};\n{show}"
 
 
 def python(request: ExampleRequest) -> str:
@@ -117,9 +137,13 @@ def python(request: ExampleRequest) -> str:
         arguments.append('headers={"Authorization": f"Bearer {os.environ[\'POSTRIDER_API_KEY\']}"}')
     if request.body is not None:
         arguments.append(f"json={literal(request.body, PYTHON, indent=4)}")
+    show = "print(response.status_code, response.text)"
+    if request.is_stream:
+        arguments.append("stream=True")
+        show = "for line in response.iter_lines():\n    print(line.decode(), flush=True)"
     call = "".join(f"\n    {argument}," for argument in arguments)
     method = request.method.lower()
-    return f"{imports}\nresponse = requests.{method}({call}\n)\nprint(response.status_code, response.text)"
+    return f"{imports}\nresponse = requests.{method}({call}\n)\n{show}"
 
 
 def php(request: ExampleRequest) -> str:
@@ -134,7 +158,10 @@ def php(request: ExampleRequest) -> str:
     options.append('"ignore_errors" => true')
     lines = "".join(f"\n    {option}," for option in options)
     context = f'$context = stream_context_create(["http" => [{lines}\n]]);'
-    return f'<?php\n{context}\necho file_get_contents("{request.url}", false, $context);'
+    show = f'echo file_get_contents("{request.url}", false, $context);'
+    if request.is_stream:
+        show = f'$stream = fopen("{request.url}", "r", false, $context);\n{PHP_STREAM}'
+    return f"<?php\n{context}\n{show}"
 
 
 def ruby(request: ExampleRequest) -> str:
@@ -150,12 +177,8 @@ def ruby(request: ExampleRequest) -> str:
     if request.body is not None:
         lines.append('request["Content-Type"] = "application/json"')
         lines.append(f"request.body = JSON.generate({literal(request.body, RUBY)})")
-    lines += [
-        'options = { use_ssl: uri.scheme == "https" }',
-        "response = Net::HTTP.start(uri.hostname, uri.port, options) { |http| http.request(request) }",
-        "puts response.body",
-    ]
-    return "\n".join(lines)
+    lines.append('options = { use_ssl: uri.scheme == "https" }')
+    return "\n".join(lines + (RUBY_STREAM if request.is_stream else RUBY_CALL))
 
 
 # In the order of the tabs: label, language of the code block, renderer.

@@ -3,6 +3,8 @@
   "use strict";
 
   const KEY = "docsApiKey";
+  // A stream never ends: its beginning is shown.
+  const STREAM_MS = 10_000;
   const SHOWN_HEADERS = ["x-request-id", "ratelimit-remaining", "retry-after", "idempotent-replayed", "location"];
 
   const keys = document.querySelectorAll("input[name=key]");
@@ -37,10 +39,20 @@
   async function answer(form) {
     const started = performance.now();
     const response = await fetch(url(form), options(form));
-    const text = await response.text();
+    const text = await textOf(response);
     const elapsed = Math.round(performance.now() - started);
     const headers = SHOWN_HEADERS.filter((name) => response.headers.has(name)).map((name) => `${name}: ${response.headers.get(name)}`);
     return [line(`${response.status} in ${elapsed} ms`), line(headers.join(", ")), block(readable(text))];
+  }
+
+  async function textOf(response) {
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return response.text();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const timer = setTimeout(() => reader.cancel(), STREAM_MS);
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
+    clearTimeout(timer);
+    return text;
   }
 
   function url(form) {

@@ -1,0 +1,101 @@
+"""A reader in Chromium: search, samples, theme, and "Try it" in the API reference."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from emails.models import Email
+from tests.conftest import make_account, make_domain, make_key
+from tests.dashboard.browser import Visit, chromium
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
+    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield opened
+
+
+@pytest.fixture
+def visit(browser, live_server):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    context.set_default_timeout(60_000)
+    visit = Visit(context, live_server.url)
+    yield visit
+    context.close()
+    assert visit.complaints == []
+
+
+def test_a_search_while_typing_leads_to_a_section(visit):
+    page = visit.go("/docs/")
+    page.keyboard.press("/")
+    page.keyboard.type("cancel a scheduled")
+    results = page.get_by_role("region", name="Search results").get_by_role("link")
+    expect(results.first).to_be_visible(timeout=60_000)
+    page.keyboard.press("ArrowDown")
+    expect(results.first).to_be_focused()
+    page.get_by_role("region", name="Search results").get_by_role("link", name="Cancel a scheduled email").click()
+    expect(page).to_have_url(f"{visit.base_url}/docs/api/emails#cancelEmail", timeout=60_000)
+
+
+def test_a_search_works_without_script(browser, live_server):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{live_server.url}/docs/")
+    page.get_by_role("searchbox").fill("webhook")
+    page.get_by_role("searchbox").press("Enter")
+    expect(page.locator("#results").get_by_role("link").first).to_be_visible(timeout=60_000)
+    context.close()
+
+
+def test_all_samples_follow_the_chosen_language_and_pages_remember_it(visit):
+    page = visit.go("/docs/api/emails")
+    page.get_by_role("tab", name="Python").first.click()
+    chosen = page.get_by_role("tab", name="Python")
+    assert [tab.get_attribute("aria-selected") for tab in chosen.all()] == ["true"] * chosen.count()
+    page = visit.go("/docs/guides/sending")
+    expect(page.get_by_role("tab", name="Python").first).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel", name="Python").first).to_be_visible()
+
+
+def test_the_theme_of_the_documentation_is_that_of_the_dashboard(visit):
+    page = visit.go("/docs/")
+    page.get_by_role("button", name="Dark theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("localStorage.getItem('adminTheme')") == '"dark"'
+
+
+def test_try_it_sends_a_request_with_a_key_that_ends_with_the_tab(visit, browser):
+    account = make_account("alice")
+    make_domain(account.workspace, "alice.example")
+    key = make_key(account.workspace)
+    page = visit.go("/docs/api/emails")
+    operation = page.locator("#sendEmail")
+    operation.get_by_text("Try it").click()
+    operation.get_by_label("API key").fill(key)
+    email = {"from": "hello@alice.example", "to": "ada@example.com", "subject": "Hello", "text": "Hello"}
+    operation.get_by_label("Body").fill(json.dumps(email))
+    operation.get_by_role("button", name="Send request").click()
+    expect(operation.get_by_role("status")).to_contain_text('"status": "queued"', timeout=60_000)
+    assert Email.objects.filter(workspace=account.workspace).count() == 1
+
+    # The key is in the fields of the other operations and pages of this tab, and nowhere else.
+    expect(page.locator("#listEmails input[name=key]")).to_have_value(key)
+    assert page.evaluate("Object.values(localStorage).some((value) => value.includes('pr_'))") is False
+    other = visit.page.context.new_page()
+    other.goto(f"{visit.base_url}/docs/api/emails")
+    assert other.locator("#sendEmail input[name=key]").input_value() == ""
+
+
+def test_try_it_shows_an_error_with_its_code(visit):
+    page = visit.go("/docs/api/account")
+    # Chromium reports every response with an error.
+    visit.page.remove_listener("console", visit._record)
+    page.locator("#getMe").get_by_text("Try it").click()
+    page.locator("#getMe").get_by_label("API key").fill("pr_wrong")
+    page.locator("#getMe").get_by_role("button", name="Send request").click()
+    expect(page.locator("#getMe").get_by_role("status")).to_contain_text("invalid_api_key", timeout=60_000)

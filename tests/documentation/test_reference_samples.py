@@ -1,0 +1,145 @@
+"""Every sample of the API reference runs against a running service: each operation in each language."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import settings
+
+from documentation.reference import ReferenceOperation, reference_pages
+from documentation.samples import RENDERERS
+from tests.stack.stack import Stack, wait_for
+
+pytestmark = pytest.mark.full
+
+OPERATIONS = [operation for page in reference_pages() for operation in page.operations]
+LANGUAGES = [language for _, language, _ in RENDERERS]
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+STREAMS = {"streamEvents"}
+
+
+def tomorrow() -> str:
+    return f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def created(stack: Stack, path: str, **body: Any) -> str:
+    """Create a resource; return its id."""
+    reply = stack.call("POST", path, body)
+    assert reply.status in {200, 201, 202}, reply.body
+    return str(reply.body["id"])
+
+
+def new_email(stack: Stack) -> list[str]:
+    return [str(stack.send(scheduledFor=tomorrow()).body["id"])]
+
+
+def new_template(stack: Stack) -> list[str]:
+    return [created(stack, "/templates", name="Welcome", subject="Hi", htmlContent="<p>Hi {{name}}</p>")]
+
+
+def new_webhook(stack: Stack) -> list[str]:
+    # A workspace has at most 20.
+    delete_all(stack, "/webhooks")
+    return [created(stack, "/webhooks", url="https://example.com/hooks", events=["delivered"])]
+
+
+def new_delivery(stack: Stack) -> list[str]:
+    (webhook,) = new_webhook(stack)
+    stack.call("POST", f"/webhooks/{webhook}/test")
+    found = wait_for(
+        lambda: stack.call("GET", f"/webhooks/{webhook}/deliveries").body["data"], seconds=30, what="the delivery"
+    )
+    return [webhook, found[0]["id"]]
+
+
+def new_domain(stack: Stack) -> list[str]:
+    return [created(stack, "/domains", name=f"d{uuid4().hex}.example")]
+
+
+def new_suppression(stack: Stack) -> list[str]:
+    return [created(stack, "/suppressions", email=f"{uuid4().hex}@example.com")]
+
+
+# The ids for the parameters of a path, by its beginning. The longest beginning applies.
+IDS: dict[str, Callable[[Stack], list[str]]] = {
+    "/v1/emails/{": new_email,
+    "/v1/templates/{": new_template,
+    "/v1/webhooks/{": new_webhook,
+    "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
+    "/v1/domains/{": new_domain,
+    "/v1/suppressions/{": new_suppression,
+}
+
+
+def delete_all(stack: Stack, path: str, *, name: str = "") -> None:
+    for one in stack.call("GET", f"{path}?limit=100").body["data"]:
+        if name in (one.get("name", ""), one.get("alias", ""), ""):
+            stack.call("DELETE", f"{path}/{one['id']}")
+
+
+def restore(stack: Stack, operation: str) -> None:
+    """Bring the workspace into the state that the examples of new resources need: earlier samples have changed it."""
+    delete_all(stack, "/suppressions")
+    delete_all(stack, "/webhooks")
+    delete_all(stack, "/templates", name="welcome")
+    if operation != "createTemplate":
+        created(stack, "/templates", name="W", alias="welcome", subject="Hi {{name}}", htmlContent="<p>{{name}}</p>")
+    delete_all(stack, "/domains", name="demo.example")
+    if operation != "createDomain":
+        created(stack, "/domains", name="demo.example")
+
+
+def ids_for(stack: Stack, path: str) -> list[str]:
+    beginnings = [beginning for beginning in IDS if path.startswith(beginning)]
+    if not beginnings:
+        assert "{" not in path, f"Add to IDS how to create the resource of {path}."
+        return []
+    return IDS[max(beginnings, key=len)](stack)
+
+
+def runnable(operation: ReferenceOperation, language: str, stack: Stack) -> str:
+    """Return the sample for the running service: with its URL, existing ids and a time in the future."""
+    (sample,) = [sample for sample in operation.samples if sample.language == language]
+    url = settings.PUBLIC_URL + operation.path
+    pattern = re.sub(r"\\\{\w+\\\}", r'[^/"]+', re.escape(url))
+    assert re.search(f"{pattern}\\b", sample.text), sample.text
+    ids = iter(ids_for(stack, operation.path))
+    real = stack.url + re.sub(r"\{\w+\}", lambda _: next(ids), operation.path)
+    return TIMESTAMP.sub(tomorrow(), re.sub(f'{pattern}(?=")', real, sample.text))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id not in STREAMS], ids=lambda one: one.id)
+def test_a_sample_returns_a_success(operation, language, runner, tmp_path):
+    if operation.method == "POST" and "{" not in operation.path:
+        restore(runner.stack, operation.id)
+    output = runner.run(language, runnable(operation, language, runner.stack), home=tmp_path)
+    assert output.strip()
+    assert "/docs/errors#" not in output, output
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id in STREAMS], ids=lambda one: one.id)
+def test_a_sample_of_a_stream_shows_new_events(operation, language, runner, tmp_path):
+    command = runner.command(language, runnable(operation, language, runner.stack), home=tmp_path)
+    output = tmp_path / "output"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=runner.environment(tmp_path), stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        wait_for(lambda: shows_an_event(runner.stack, output), seconds=120, what=f"an event in {output.read_text()}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def shows_an_event(stack: Stack, output: Any) -> bool:
+    """Send an email, until the stream that is being opened shows one of its events."""
+    stack.send(to="delivered@simulator.test")
+    return "emailId" in output.read_text()
