@@ -183,9 +183,21 @@ class OperationReader:
         shape = _shape(path)
         for other, methods in self.document["paths"].items():
             if "get" in methods and _shape(other).split("/") == shape.split("/"):
-                content = next(iter(methods["get"]["responses"]["200"]["content"].values()))
-                return str(next(self._examples(content))["id"])
-        return PLACEHOLDER.findall(path)[-1].strip("{}").upper()
+                return str(self._example_of(methods["get"])["id"])
+        return self._listed_id(path)
+
+    def _listed_id(self, path: str) -> str:
+        """Return the id in the example of the list that contains the resource."""
+        collection, _, name = path.rpartition("/")
+        shape, field = _shape(collection), name.strip("{}")
+        for other, methods in self.document["paths"].items():
+            if "get" in methods and _shape(other) == shape:
+                return str(self._example_of(methods["get"])["data"][0][field])
+        return field.upper()
+
+    def _example_of(self, operation: Schema) -> Any:
+        content = next(iter(operation["responses"]["200"]["content"].values()))
+        return next(self._examples(content))
 
     def _examples(self, content: Schema) -> Iterator[Any]:
         for example in content.get("examples", {}).values():

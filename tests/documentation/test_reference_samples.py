@@ -1,9 +1,11 @@
 """Every sample of the API reference runs against a running service: each operation in each language."""
 
+import json
 import re
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -65,6 +67,33 @@ def new_suppression(stack: Stack) -> list[str]:
     return [created(stack, "/suppressions", email=f"{uuid4().hex}@example.com")]
 
 
+def new_workspace(stack: Stack) -> list[str]:
+    return [created(stack, "/admin/workspaces", name="Shop", plan="pro")]
+
+
+def new_key(stack: Stack) -> list[str]:
+    (workspace,) = new_workspace(stack)
+    return [workspace, created(stack, f"/admin/workspaces/{workspace}/api-keys", name="Site", scope="sending_access")]
+
+
+def new_invitation(stack: Stack) -> list[str]:
+    (workspace,) = new_workspace(stack)
+    return [workspace, created(stack, f"/admin/workspaces/{workspace}/invitations", email="ada@example.com")]
+
+
+def new_member(stack: Stack) -> list[str]:
+    """Create a workspace with an owner and a member: the last owner could not be removed."""
+    (workspace,), (owner, member) = new_workspace(stack), (f"u{uuid4().hex}@example.com" for _ in range(2))
+    stack.manage("shell", "-c", ADD_MEMBERS.format(workspace=workspace, owner=owner, member=member))
+    return [workspace, member]
+
+
+ADD_MEMBERS = """
+from workspaces.models import Membership, User
+for email, role in (("{owner}", "owner"), ("{member}", "member")):
+    Membership.objects.create(workspace_id="{workspace}", user=User.objects.create(email=email), role=role)
+"""
+MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
@@ -73,6 +102,10 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
     "/v1/domains/{": new_domain,
     "/v1/suppressions/{": new_suppression,
+    "/v1/admin/workspaces/{": new_workspace,
+    "/v1/admin/workspaces/{workspace_id}/api-keys/{": new_key,
+    "/v1/admin/workspaces/{workspace_id}/invitations/{": new_invitation,
+    "/v1/admin/workspaces/{workspace_id}/members/{": new_member,
 }
 
 
@@ -113,10 +146,19 @@ def runnable(operation: ReferenceOperation, language: str, stack: Stack) -> str:
     return TIMESTAMP.sub(tomorrow(), re.sub(f'{pattern}(?=")', real, sample.text))
 
 
+@pytest.fixture(scope="module")
+def manager(runner):
+    """Return a runner with a key of the management API."""
+    key = json.loads(runner.stack.manage("create_management_key", "--name", "platform"))["key"]
+    return replace(runner, stack=replace(runner.stack, key=key))
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id not in STREAMS], ids=lambda one: one.id)
-def test_a_sample_returns_a_success(operation, language, runner, tmp_path):
-    if operation.method == "POST" and "{" not in operation.path:
+def test_a_sample_returns_a_success(operation, language, runner, manager, tmp_path):
+    if operation.path.startswith(MANAGEMENT):
+        runner = manager
+    elif operation.method == "POST" and "{" not in operation.path:
         restore(runner.stack, operation.id)
     output = runner.run(language, runnable(operation, language, runner.stack), home=tmp_path)
     assert output.strip()
