@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.safestring import SafeString
 
-from api.errors import Problem, all_problems
+from api.errors import Problem, all_problems, documented_problems
 from api.openapi import problem_example
 from documentation.markdown import render_markdown
 
@@ -29,8 +29,10 @@ class ErrorEntry:
 def error_entries() -> tuple[ErrorEntry, ...]:
     # Importing the views loads the errors of all apps.
     importlib.import_module(settings.ROOT_URLCONF)
-    problems = sorted(all_problems(), key=lambda problem: (problem.status, problem.code))
-    return tuple(_error_entry(problem) for problem in problems)
+    # A subclass may have the code of its parent, which describes it.
+    problems = {problem.code: problem for problem in all_problems()} | documented_problems()
+    entries = (_error_entry(problem) for problem in problems.values())
+    return tuple(sorted(entries, key=lambda entry: (entry.status, entry.code)))
 
 
 def problem_text(problem: type[Problem]) -> str:
