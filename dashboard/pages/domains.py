@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,11 +19,29 @@ from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import list_records, list_warnings
+from domains.records import DnsRecord, list_records, list_warnings
 from domains.services import delete_domain, register_domain, rotate_dkim_key, set_tls_policy
 from domains.verify import verify_domain
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
+
+# Of each record, below its name in the table.
+PURPOSES = {
+    "DKIM": gettext_lazy("Verifies the signature of each email"),
+    "SPF": gettext_lazy("Lists the servers that may send"),
+    "DMARC": gettext_lazy("Tells receivers how to treat forged email"),
+    "ReturnPath": gettext_lazy("Receives bounces under your own name"),
+}
+# A text of a TXT record has at most 255 bytes; a longer value consists of several.
+TXT_BYTES = 255
+
+
+def zone_line(record: DnsRecord) -> str:
+    value = f"{record.value}."
+    if record.type == "TXT":
+        escaped = record.value.replace("\\", "\\\\").replace('"', '\\"')
+        value = " ".join(f'"{escaped[at : at + TXT_BYTES]}"' for at in range(0, len(escaped), TXT_BYTES))
+    return f"{record.fqdn}. {record.ttl} IN {record.type} {value}"
 
 
 class DomainForm(forms.Form):
@@ -66,6 +85,7 @@ class DomainSection(ScopedAdmin):
         return [
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
+            self.route("<str:object_id>/zone/", "zone", self.zone_view),
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
             self.post_route("<str:object_id>/tls/", "tls", self.tls_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
@@ -90,8 +110,17 @@ class DomainSection(ScopedAdmin):
             domain=domain,
             records=list_records(domain),
             warnings=list_warnings(domain),
-            urls={name: self.url(name, domain.id) for name in ("verify", "tls", "rotate", "delete")},
+            purposes=PURPOSES,
+            is_trial=settings.DELIVERY_TRANSPORT == "inbox",
+            urls={name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "rotate", "delete")},
         )
+
+    def zone_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the records as a zone file (RFC 1035, section 5), which DNS providers import."""
+        domain = self.find(request, object_id)
+        lines = [zone_line(record) for record in list_records(domain)]
+        headers = {"Content-Disposition": f'attachment; filename="{domain.name}.zone.txt"'}
+        return HttpResponse("\n".join([f"$ORIGIN {domain.name}.", *lines, ""]), "text/plain", headers=headers)
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)

@@ -40,6 +40,7 @@ POST_ONLY = {
 }
 # A file, a frame, a fragment, a redirect, or a URL name that unfold requires.
 NOT_A_PAGE = {
+    "domains_domain_zone",
     "emails_email_attachment",
     "emails_email_export",
     "emails_email_message",

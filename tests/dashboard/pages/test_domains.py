@@ -1,5 +1,6 @@
 from dataclasses import asdict
 
+import dns.zone
 import pytest
 from django.db.models.functions import Now
 
@@ -139,3 +140,32 @@ def test_deleting_requires_confirmation(owner, domain):
 
     assert "mail.example.com was deleted." in page
     assert not Domain.objects.exists()
+
+
+def test_the_zone_file_has_every_record(owner, domain, settings):
+    settings.RETURN_PATH_DOMAIN = "bounce.postrider.example"
+    response = owner.get(f"/dashboard/domains/{domain.id}/zone/")
+    zone = dns.zone.from_text(response.content.decode(), origin=domain.name, relativize=False, check_origin=False)
+    key = domain.dkim_keys.get()
+
+    assert response.headers["Content-Disposition"] == f'attachment; filename="{domain.name}.zone.txt"'
+    found = {f"{name} {rdataset.rdtype.name}": rdataset[0] for name, rdataset in zone.iterate_rdatasets()}
+    dkim = found[f"{key.selector}._domainkey.{domain.name}. TXT"]
+    assert b"".join(dkim.strings).decode() == f"v=DKIM1; k=rsa; p={key.public_key}"
+    assert len(dkim.strings) > 1
+    assert str(found[f"bounce.{domain.name}. CNAME"].target) == "bounce.postrider.example."
+    assert {f"{domain.name}. TXT", f"_dmarc.{domain.name}. TXT"} <= set(found)
+
+
+def test_a_foreign_zone_file_is_not_found(owner, bob):
+    foreign = make_domain(bob.workspace, "bob.example")
+
+    assert owner.get(f"/dashboard/domains/{foreign.id}/zone/").status_code == 404
+
+
+def test_the_trial_needs_no_dns(owner, domain, settings):
+    path, note = f"/dashboard/domains/{domain.id}/", "without DNS records"
+    assert note in owner.get(path).content.decode()
+    settings.DELIVERY_TRANSPORT = "direct"
+    assert note not in owner.get(path).content.decode()
+    assert "next check" in owner.get(path).content.decode()
