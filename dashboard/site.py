@@ -16,7 +16,7 @@ from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
 from dashboard.auth.signup import sign_up
 from dashboard.pages.onboarding import send_test_email
-from dashboard.pages.overview.page import overview
+from dashboard.pages.overview.page import overview, read_refresh
 from dashboard.pages.usage import usage
 from dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
 from dashboard.ui.guides import guide_url
@@ -69,8 +69,14 @@ class DashboardSite(TwoFactorSite):
             "is_unconfirmed": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
         }
 
-    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        return self.page(request, "dashboard/overview.html", title=_("Overview"), **overview(request))
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        refresh = read_refresh(request)
+        if unchanged := refresh.unchanged(request):
+            return unchanged
+        context = overview(request)
+        # Without emails the page has none of the regions.
+        context["refresh"] = refresh if context["recent"] else None
+        return self.page(request, "dashboard/overview.html", title=_("Overview"), **context)
 
     def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return self.page(request, "dashboard/usage.html", title=_("Usage"), **usage(request))

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from dashboard.ui.confirm import try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
+from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
 from emails.models import Email
 from lib.datetimes import parse_datetime
@@ -47,12 +48,16 @@ class DeliverySection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
+        refresh = refresh_of(delivery.status, delivery.attempt_count, regions=("state", "attempts", "facts"))
+        if unchanged := refresh.unchanged(request):
+            return unchanged
         pending = PendingDelivery.objects.filter(delivery=delivery).exclude(stage=Stage.LEASED).first()
         return self.page(
             request,
             "dashboard/webhooks/delivery.html",
             title=delivery.id,
             delivery=delivery,
+            refresh=refresh,
             webhook=delivery.webhook,
             body=_format_json(delivery.event.body),
             attempts=[_describe_attempt(attempt) for attempt in reversed(delivery.attempts)],

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
+from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
@@ -103,11 +104,13 @@ class DomainSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
-        return self.page(
+        refresh = refresh_of(domain.status, domain.last_checked_at, regions=("checked", "state", "records"))
+        return refresh.unchanged(request) or self.page(
             request,
             "dashboard/domains/detail.html",
             title=domain.name,
             domain=domain,
+            refresh=refresh,
             records=list_records(domain),
             warnings=list_warnings(domain),
             purposes=PURPOSES,

@@ -17,6 +17,7 @@ from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response, shown_source, source_response
+from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from inbound.inbox.html_check import check_html
 from inbound.inbox.models import CaughtMail
@@ -54,11 +55,15 @@ class InboxSection(ScopedAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         search = request.GET.get("search", "")[:MAX_SEARCH_LENGTH].replace("\0", "")
         rows = self.get_queryset(request).order_by(*self.ordering)
-        return self.page(
+        listing = list_page(request, search_newest(rows, search) if search else rows)
+        refresh = refresh_of([mail.id for mail in listing.rows], regions=("rows",))
+        return refresh.unchanged(request) or self.page(
             request,
             "dashboard/inbox/list.html",
             title=self.title,
-            listing=list_page(request, search_newest(rows, search) if search else rows),
+            listing=listing,
+            # A search reads many emails.
+            refresh=None if search else refresh,
             search=search,
             clear_url=self.url("clear"),
         )

@@ -17,6 +17,7 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
 from dashboard.ui.labels import DELIVERY_TONES
 from dashboard.ui.listing import ListPage, list_page
+from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from documentation.page_samples import read_samples
 from webhooks.event_types import EVENT_TYPES
@@ -121,12 +122,16 @@ class WebhookSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        return self.page(
+        listing = _deliveries(request, webhook)
+        shown = [(delivery.id, delivery.status, delivery.attempt_count) for delivery in listing.rows]
+        refresh = refresh_of(webhook.active, webhook.failing_since, shown, regions=("state", "deliveries"))
+        return refresh.unchanged(request) or self.page(
             request,
             "dashboard/webhooks/detail.html",
             title=webhook.url,
             webhook=webhook,
-            listing=_deliveries(request, webhook),
+            refresh=refresh,
+            listing=listing,
             health=read_health(webhook),
             statuses=WebhookDeliveryStatus.values,
             status_filter=request.GET.get("status", ""),

@@ -16,10 +16,12 @@ from dashboard.pages.emails.recipients import partial_failures
 from dashboard.pages.emails.resend import resend
 from dashboard.pages.emails.schedule import ScheduleForm
 from dashboard.pages.emails.search import EmailListFilters, count_label, find_emails, suggest_tags
+from dashboard.pages.emails.timeline import last_event_number
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
+from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from emails.api.export import csv_lines
 from emails.models import Event
@@ -37,6 +39,8 @@ EVENTS = (Event.EventKind.COMPLAINED, Event.EventKind.UNSUBSCRIBED, Event.EventK
 # Fields that may be long; the list does not read them.
 LONG_FIELDS = ("template_data", "metadata", "headers", "search_text", "error_message")
 MAX_TEMPLATES = 200
+# The parts of an email's page that change while it is sent.
+LIVE = ("state", "timeline", "recipients", "facts")
 
 
 class EmailSection(ScopedAdmin):
@@ -68,6 +72,9 @@ class EmailSection(ScopedAdmin):
         form = EmailListFilters(request.GET, emails).form
         filters = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
         listing = find_emails(request, emails, filters=filters)
+        refresh = refresh_of([(email.id, email.status) for email in listing.rows], regions=("rows",))
+        if unchanged := refresh.unchanged(request):
+            return unchanged
         workspace = current_workspace(request)
         return self.page(
             request,
@@ -84,6 +91,8 @@ class EmailSection(ScopedAdmin):
             templates=Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES],
             tones=EMAIL_TONES,
             export_url=self.url("export"),
+            # A search reads many emails.
+            refresh=None if listing.total is not None else refresh,
         )
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
@@ -95,10 +104,15 @@ class EmailSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)
+        refresh = refresh_of(email.status, last_event_number(email), regions=LIVE)
+        if unchanged := refresh.unchanged(request):
+            return unchanged
         names = ("preview", "message", "source", "attachment", "resend", "schedule", "cancel")
         urls = {name: self.url(name, email.id) for name in names}
         details = describe_email(email)
-        return self.page(request, "dashboard/emails/detail.html", title=email.subject, urls=urls, **details)
+        return self.page(
+            request, "dashboard/emails/detail.html", title=email.subject, urls=urls, refresh=refresh, **details
+        )
 
     def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         html = render_email(self.find(request, object_id)).html

@@ -68,6 +68,11 @@ def read_timeline(email: Email) -> Timeline:
     return Timeline(entries, has_more=len(events) > MAX_EVENTS)
 
 
+def last_event_number(email: Email) -> int | None:
+    """Return the number of the newest event, which grows with each event; None without any."""
+    return email.events.order_by("-number").values_list("number", flat=True).first()
+
+
 def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[WebhookDelivery]]:
     """Return the webhook deliveries of events by event id; those of deleted webhooks are left out."""
     found: dict[str, list[WebhookDelivery]] = {}

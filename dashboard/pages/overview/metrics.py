@@ -125,15 +125,15 @@ def _parse_date(text: str) -> date | None:
         return None
 
 
-def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -> list[Metric]:
+def _totals(days: list[DayOutcomes], before: list[DayOutcomes] | None) -> list[Metric]:
     now = sum_outcomes(days)
     then = None if before is None else sum_outcomes(before)
-    total = Metric(str(LABELS["total"]), now["total"], None, "all", then and f"{then['total']:,}")
+    total = Metric(str(LABELS["total"]), now["total"], None, "all", None if then is None else f"{then['total']:,}")
     return [total, *(_event_metric(name, now, then) for name in EVENTS)]
 
 
 def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -> Metric:
-    before = then and _percent_text(percent_of(then[name], then["total"]))
+    before = None if then is None else _percent_text(percent_of(then[name], then["total"]))
     return Metric(str(LABELS[name]), now[name], percent_of(now[name], now["total"]) or 0.0, name, before)
 
 

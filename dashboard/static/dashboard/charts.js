@@ -6,7 +6,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     drawAll();
     new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["class"] });
-    document.addEventListener("htmx:afterSwap", drawAll);
+    // Before the next paint, once for all replaced regions.
+    document.addEventListener("htmx:oobAfterSwap", () => requestAnimationFrame(drawAll));
   });
 
   function drawAll() {

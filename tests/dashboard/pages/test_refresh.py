@@ -1,0 +1,70 @@
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from analytics import counters
+from emails.models import Event
+from tests.dashboard.routes import paths_of
+from tests.dashboard.scenario import fill_workspace
+
+REFRESHED = (
+    "index", "emails_email_changelist", "emails_email_change", "webhooks_webhook_change",
+    "webhooks_webhookdelivery_change", "domains_domain_change", "inbox_caughtmail_changelist",
+)  # fmt: skip
+
+
+@pytest.fixture
+def objects(alice, settings):
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+    return fill_workspace(alice)
+
+
+def version_of(page: str) -> str:
+    return re.search(r'"X-Page-Version": "(\w{16})"', page)[1]
+
+
+@pytest.mark.parametrize("name", REFRESHED)
+def test_an_unchanged_page_is_a_204_of_a_few_queries(owner, objects, name):
+    path = paths_of(objects)[name]
+    page = owner.get(path)
+    version = version_of(page.content.decode())
+
+    with CaptureQueriesContext(connection) as queries:
+        again = owner.get(path, headers={"x-page-version": version})
+
+    assert (again.status_code, again.content) == (204, b"")
+    # Session, user and workspaces, then the object and at most one query for its data.
+    assert len(queries) <= 5, [query["sql"] for query in queries]
+
+
+@pytest.mark.parametrize("name", REFRESHED)
+def test_each_refreshed_region_is_on_the_page(owner, objects, name):
+    page = owner.get(paths_of(objects)[name])
+
+    for selector in page.context["refresh"].selectors.split(","):
+        assert page.content.decode().count(f'id="{selector[1:]}"') == 1, selector
+
+
+def test_another_version_gets_the_page(owner, objects):
+    assert owner.get("/dashboard/emails/", headers={"x-page-version": "x"}).status_code == 200
+
+
+def test_a_change_changes_the_version(owner, alice, objects):
+    email = objects["emails_email"]
+    paths = ["/dashboard/", "/dashboard/emails/", f"/dashboard/emails/{email.id}/"]
+    before = [version_of(owner.get(path).content.decode()) for path in paths]
+    assert before == [version_of(owner.get(path).content.decode()) for path in paths]
+
+    type(email).objects.filter(id=email.id).update(status="failed")
+    Event.objects.create(email=email, kind="opened", payload={}, created_at=email.created_at)
+    counters.add([(counters.CounterKey(alice.workspace.id, email.created_at, "status.sent"), 1)])
+
+    after = [version_of(owner.get(path).content.decode()) for path in paths]
+    assert not set(before) & set(after)
+
+
+def test_a_search_is_not_repeated(owner, objects):
+    for path in ("/dashboard/emails/?tag=shop", "/dashboard/inbox/?search=x"):
+        assert owner.get(path).context["refresh"] is None
