@@ -1,5 +1,6 @@
 """Outcomes of emails by day, of a workspace or of one of its slices (docs/decisions/0128)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
@@ -67,7 +68,7 @@ def read_outcomes(workspace: Workspace, *, first: date, last: date, slice_: UUID
     return [_day_outcomes(day, counts) for day, *counts in rows]
 
 
-def sum_outcomes(days: list[DayOutcomes]) -> dict[str, int]:
+def sum_outcomes(days: Sequence[DayOutcomes]) -> dict[str, int]:
     """Return the sums of a period: the total, and each of EVENTS."""
     events = {name: sum(day.reached[name] for day in days) for name in EVENTS}
     return {"total": sum(day.total for day in days), **events}

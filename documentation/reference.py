@@ -126,7 +126,7 @@ class OperationReader:
     def operation(self, path: str, method: str, found: Schema) -> tuple[str, ReferenceOperation]:
         """Return an operation with its tag."""
         has_key = "security" in found
-        body = next(iter(found.get("requestBody", {}).get("content", {}).values()), {})
+        body: Schema = next(iter(found.get("requestBody", {}).get("content", {}).values()), {})
         example = next(self._examples(body), None)
         url, is_stream = settings.PUBLIC_URL + self._example_path(path), _is_stream(found)
         request = ExampleRequest(method.upper(), url, example, has_key=has_key, is_stream=is_stream)

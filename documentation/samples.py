@@ -83,7 +83,7 @@ def literal(value: Any, style: LiteralStyle, *, indent: int = 0) -> str:
     if not isinstance(value, dict | list) or not value:
         text = json.dumps(value)
         return style.brackets if text == "{}" else style.words.get(text, text)
-    start, end = style.brackets if isinstance(value, dict) else "[]"
+    start, end = tuple(style.brackets if isinstance(value, dict) else "[]")
     parts = _parts(value, style, indent=indent + style.step)
     space = " " if start == "{" and style is not PYTHON and style is not JSON else ""
     line = f"{start}{space}{', '.join(parts)}{space}{end}"
