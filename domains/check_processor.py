@@ -1,6 +1,5 @@
 """Domain check queue work: claim due checks, query DNS without a transaction, and record the results."""
 
-import functools
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from domains.record_checks.dns_cache import ANSWER_SECONDS
 from domains.record_checks.results import VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.signing_identities import return_path_name
+from lib.once import once
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
@@ -93,7 +93,7 @@ def expected_records(domain: Domain) -> ExpectedRecords:
     )
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def domain_checks_processor() -> QueueProcessor[DomainCheckJob, DomainCheckResult]:
     """Return this process's queue processor for domain checks."""
     return QueueProcessor(DomainCheckQueueWork())

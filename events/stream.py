@@ -6,7 +6,6 @@ waits for a reader.
 
 import asyncio
 import errno
-import functools
 import json
 import logging
 import socket
@@ -26,6 +25,7 @@ from api.errors import RateLimitExceeded
 from events.feed import make_cursor, read_feed
 from events.models import FeedHead
 from events.serializers import DEFAULT_LIMIT, render_page
+from lib.once import once
 from workspaces.api.authentication import is_active_key
 
 MAX_STREAMS = 500
@@ -102,7 +102,7 @@ class SocketTransfer:
         return "\r\n".join(lines).encode("latin-1")
 
 
-@functools.cache
+@once
 def stream_server() -> "StreamServer":
     """Return the stream server of this process, which begins with the first stream."""
     return StreamServer()

@@ -1,6 +1,5 @@
 """System email queue work: claim system emails, send them by the configured transport and record the outcomes."""
 
-import functools
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from emails.sending.retries import delay_after, max_age
 from emails.sending.sending import LEASE_LOST, emails_transport, internal_error_outcome
 from lib.email_addresses import parse_address
 from lib.keyring import UnknownKey
+from lib.once import once
 from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
 from system_mail import queue
@@ -149,7 +149,7 @@ def find_signing_key() -> SigningKey | None:
     return load_identities({pair})[pair].key
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def system_mail_processor() -> QueueProcessor[SystemMailJob, SystemMailResult]:
     """Return this process's queue processor for system emails."""
     return QueueProcessor(SystemMailQueueWork(emails_transport()))

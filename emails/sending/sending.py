@@ -1,6 +1,5 @@
 """Email queue work: claim queue entries, load send jobs, deliver them and record the outcomes."""
 
-import functools
 import time
 from collections import Counter
 from collections.abc import Collection, Container, Sequence
@@ -22,6 +21,7 @@ from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
 from emails.sending.transports import configured_transport
+from lib.once import once
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
@@ -198,19 +198,19 @@ def _workspace_and_address(job: SendJob) -> tuple[str, str]:
     return job.claim.workspace_id, job.address
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def emails_work() -> EmailQueueWork:
     """Return the email queue work of this process."""
     return EmailQueueWork(emails_transport(), sessions=settings.DELIVERY_CONNECTIONS)
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def emails_processor() -> QueueProcessor[SendJob, SendResult]:
     """Return this process's queue processor for emails."""
     return QueueProcessor(emails_work())
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def emails_transport() -> Transport:
     """Return this process's transport. Its `trouble` explains why nothing can be sent."""
     return configured_transport()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
+from lib.once import once
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ def _start(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
         task.add_done_callback(_running.discard)
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def network_loop() -> asyncio.AbstractEventLoop:
     """Return the running loop; it lives as long as the process, so that connections can be kept."""
     loop = asyncio.new_event_loop()

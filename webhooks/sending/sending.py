@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from lib.keyring import UnknownKey
+from lib.once import once
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
@@ -149,7 +150,7 @@ def _open_secret(row: WebhookSecret) -> str:
         return ""
 
 
-@functools.lru_cache(maxsize=1)
+@once
 def webhooks_processor() -> QueueProcessor[PostJob, AttemptResult]:
     """Return the queue processor for webhook deliveries in this process."""
     resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=DNS_SECONDS)
