@@ -95,7 +95,8 @@ DAILY_COUNTS = """
      WHERE workspace_id = %(workspace)s
        AND hour >= ({first})::timestamp AT TIME ZONE 'UTC' AND hour < ({last} + 1)::timestamp AT TIME ZONE 'UTC'
 """
-FOLD_BATCH_SIZE = 50_000
+# A delta has up to twelve slices: the statement must stay far below statement_timeout.
+FOLD_BATCH_SIZE = 5_000
 
 # The hour of counters that cover all time.
 ALL_TIME = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,9 +7,13 @@ under a narrow key and no registry of values is needed.
 import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import islice
 from uuid import UUID
 
 from lib.ids import to_uuid
+
+# As many as an email has in `/v1`; further ones, of other APIs, are not counted.
+MAX_TAGS = 10
 
 
 class Dimension(StrEnum):
@@ -28,7 +32,7 @@ def email_slices(
     workspace_id: str, *, tags: Iterable[str], template_id: str | None, from_domain: str
 ) -> tuple[UUID, ...]:
     """Return the slices that an email belongs to, in order, each once."""
-    values = [(Dimension.TAG, tag) for tag in tags] + [(Dimension.DOMAIN, from_domain)]
+    values = [(Dimension.TAG, tag) for tag in islice(tags, MAX_TAGS)] + [(Dimension.DOMAIN, from_domain)]
     if template_id:
         values.append((Dimension.TEMPLATE, template_id))
     return tuple(sorted({slice_id(workspace_id, dimension, value) for dimension, value in values}))
@@ -38,7 +42,7 @@ def slices_sql(email: str) -> str:
     """Return an SQL expression for the slices of a row of emails_email. email: the alias of the table."""
     return f"""ARRAY(
         SELECT DISTINCT md5({email}.workspace_id || name)::uuid FROM (
-            SELECT '/{Dimension.TAG}/' || tag FROM unnest({email}.tags) AS tag
+            SELECT '/{Dimension.TAG}/' || tag FROM unnest({email}.tags[1:{MAX_TAGS}]) AS tag
             UNION ALL VALUES ('/{Dimension.TEMPLATE}/' || {email}.template_id),
                              ('/{Dimension.DOMAIN}/' || {email}.from_domain)) AS names (name)
          WHERE name IS NOT NULL ORDER BY 1)"""  # noqa: S608 - constants

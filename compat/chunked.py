@@ -4,6 +4,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+from gunicorn.http.errors import ParseException
 from rest_framework.request import Request
 
 from api.errors import InvalidJson, PayloadTooLarge
@@ -18,7 +19,7 @@ def read_chunks(request: Request, *, max_bytes: int) -> None:
     """Read a chunked body, as if it had come with its length. Raises PayloadTooLarge and InvalidJson."""
     try:
         body = request.META["wsgi.input"].read(max_bytes + 1)
-    except OSError as error:
+    except (OSError, ParseException) as error:
         raise InvalidJson("The body did not arrive completely.") from error
     if len(body) > max_bytes:
         raise PayloadTooLarge(f"At most {max_bytes:,} bytes are allowed here.")

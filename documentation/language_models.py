@@ -18,7 +18,7 @@ def llms_text() -> str:
     return render_to_string("documentation/llms.txt", values)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=32)
 def reference_markdown(name: str) -> str | None:
     """Return the API reference in Markdown: name is `api`, or `api/` and the name of a page; None for others."""
     if name == REFERENCE:

@@ -90,11 +90,14 @@ def page_names() -> frozenset[str]:
     return frozenset(entry.name for section in page_sections() for entry in section.entries if entry.name)
 
 
-@functools.cache
 def documentation_page(name: str) -> DocumentationPage | None:
     """Return a rendered page; None if the index does not list it."""
-    if name not in page_names():
-        return None
+    # A name is text from a URL: only those of pages are cached.
+    return _render_page(name) if name in page_names() else None
+
+
+@functools.cache
+def _render_page(name: str) -> DocumentationPage:
     tokens = parser().parse(_source(name))
     headings = add_anchors(tokens)
     rewrite_links(tokens, functools.partial(site_url, folder=posixpath.dirname(name)))
@@ -103,11 +106,13 @@ def documentation_page(name: str) -> DocumentationPage | None:
     )
 
 
-@functools.cache
 def markdown_page(name: str) -> str | None:
     """Return the Markdown of a page, with links to the Markdown of other pages; None if it is not served."""
-    if name not in page_names():
-        return None
+    return _rewritten_page(name) if name in page_names() else None
+
+
+@functools.cache
+def _rewritten_page(name: str) -> str:
     return rewrite_source(_source(name), functools.partial(markdown_url, folder=posixpath.dirname(name)))
 
 

@@ -5,7 +5,7 @@ A batch is locked by each request that adds emails to it and by each change of i
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -77,8 +77,8 @@ def cancel_batch(batch: EmailBatch) -> None:
         followers, _ = QueueEntry.objects.filter(recipient__email__in=ids).delete()
         entries = len(ids) + followers
         record_cancelled(batch.workspace_id, ids, entries=entries, delayed=entries)
-        for accepted_at, units in _units_by_time(ids).items():
-            refund_quota(batch.workspace_id, units=units, taken_at=accepted_at)
+        for month, units in _units_by_month(ids).items():
+            refund_quota(batch.workspace_id, units=units, taken_at=month)
 
 
 def _join(workspace: Workspace, batch_id: str, count: int) -> bool:
@@ -102,12 +102,13 @@ def _set_state(batch: EmailBatch, state: EmailBatch.State, *, sources: list[Emai
     batch.refresh_from_db()
 
 
-def _units_by_time(email_ids: list[str]) -> dict[datetime, int]:
-    """Return the quota units that emails used, by the time of their acceptance."""
+def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
+    """Return the quota units that emails used, by the start of the month (UTC) in which they were accepted."""
     units: Counter[datetime] = Counter()
     rows: Any = Email.objects.filter(id__in=email_ids).annotate(units=Count("recipients")).order_by()
     for accepted_at, recipients in rows.values_list("created_at", "units"):
-        units[accepted_at] += recipients if settings.QUOTA_UNIT == "recipient" else 1
+        month = accepted_at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        units[month] += recipients if settings.QUOTA_UNIT == "recipient" else 1
     return dict(units)
 
 

@@ -37,6 +37,8 @@ HEARTBEAT_SECONDS = 15
 # A client that does not read for this long is disconnected.
 STALLED_SECONDS = 20
 MAX_SHARED_PAGES = 50
+# Of a response without a socket.
+MAX_PAGES = 10
 START = b"retry: 2000\n\n"
 HEARTBEAT = b": waiting\n\n"
 
@@ -65,7 +67,7 @@ class StreamPage:
 class StreamResponse(StreamingHttpResponse):
     """A response whose body the stream thread sends. client: the socket of gunicorn's connection.
 
-    Without a socket, on another server, the response has the events until now and ends: clients connect again.
+    Without a socket, on another server, the response has the next MAX_PAGES pages and ends: clients connect again.
     """
 
     def __init__(self, subscription: Subscription, *, after: int, client: socket.socket | None) -> None:
@@ -131,13 +133,13 @@ class StreamServer:
 
     def serve(self, connection: socket.socket, subscription: Subscription, *, after: int, head: bytes) -> None:
         """Send events to a client until it disconnects. Called in any thread."""
-        self.open[subscription.workspace_id] += 1
         self.loop.call_soon_threadsafe(self._start, connection, subscription, after, head)
 
-    def _start(self, *arguments: Any) -> None:
+    def _start(self, connection: socket.socket, subscription: Subscription, after: int, head: bytes) -> None:
+        self.open[subscription.workspace_id] += 1
         if self.poll is None or self.poll.done():
             self.poll = self.loop.create_task(self._poll())
-        task = self.loop.create_task(self._serve(*arguments))
+        task = self.loop.create_task(self._serve(connection, subscription, after, head))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -160,6 +162,14 @@ class StreamServer:
         changed.set()
 
     async def _serve(self, connection: socket.socket, subscription: Subscription, after: int, head: bytes) -> None:
+        try:
+            await self._serve_until_end(connection, subscription, after, head)
+        finally:
+            self.open[subscription.workspace_id] -= 1
+
+    async def _serve_until_end(
+        self, connection: socket.socket, subscription: Subscription, after: int, head: bytes
+    ) -> None:
         connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=connection)
         sender = asyncio.create_task(self._send(writer, subscription, after, head))
@@ -172,7 +182,6 @@ class StreamServer:
             if isinstance(result, Exception) and not isinstance(result, OSError | DatabaseError):
                 log.error("an event stream failed", exc_info=result)
         writer.transport.abort()
-        self.open[subscription.workspace_id] -= 1
 
     async def _send(self, writer: asyncio.StreamWriter, subscription: Subscription, after: int, head: bytes) -> None:
         await _write(writer, head + START)
@@ -215,11 +224,12 @@ def _format_event(event: dict[str, Any]) -> str:
 
 def _events_until_now(subscription: Subscription, after: int) -> Iterator[bytes]:
     yield START
-    has_more = True
-    while has_more:
+    for _ in range(MAX_PAGES):
         page = read_page(subscription.workspace_id, subscription.kinds, after)
-        after, has_more = page.position, page.has_more
         yield page.body
+        if not page.has_more:
+            return
+        after = page.position
 
 
 def _has_failed(task: "asyncio.Task[Any]") -> bool:

@@ -35,6 +35,8 @@ class EventsView(WorkspaceView):
 @stream_schema
 class EventStreamView(WorkspaceView):
     action = "stream"
+    # The response to HEAD has no body, so nothing would end it.
+    http_method_names = ("get", "options")
     renderer_classes = (EventStreamRenderer, JSONRenderer)
 
     def get(self, request: Request) -> StreamingHttpResponse:

@@ -55,9 +55,13 @@ def invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
     if not level.is_allowed:
         seconds = str(level.retry_after_seconds)
         raise RateLimitExceeded("Too many invitations. Try again later.", headers={"Retry-After": seconds})
-    with transaction.atomic():
-        invitation = invite_member(workspace, email=email, role=role, by=None)
-        send_invitation(invitation)
+    return _invite(workspace, email=email, role=role)
+
+
+@transaction.atomic
+def _invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
+    invitation = invite_member(workspace, email=email, role=role, by=None)
+    send_invitation(invitation)
     return invitation
 
 
@@ -76,7 +80,7 @@ def provision_workspace(
         raise InvalidFields([{"field": "group", "code": "foreign_group", "detail": detail}])
     workspace = create_workspace(name=name, plan=plan, group=creator.group or group)
     if ownerEmail:
-        invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
+        _invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
     workspace.refresh_from_db()
     return workspace
 

@@ -18,7 +18,7 @@ from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
 from lib.worker.stages import Stage
-from webhooks.event_types import EVENT_TYPES
+from webhooks.event_types import EVENT_TYPES, wire_type
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "webhook-secret"
@@ -185,6 +185,10 @@ class WebhookDelivery(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def type(self) -> str:
+        return wire_type(self.kind)
 
     @property
     def next_attempt_at(self) -> datetime | None:

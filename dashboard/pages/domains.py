@@ -45,6 +45,11 @@ def zone_line(record: DnsRecord) -> str:
     return f"{record.fqdn}. {record.ttl} IN {record.type} {value}"
 
 
+def _is_published(record: DnsRecord) -> bool:
+    """Return whether DNS has a record that importing the zone file would repeat or, as with DMARC, weaken."""
+    return bool(record.found) or record.status == Domain.DomainStatus.VERIFIED
+
+
 class DomainForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Domain"),
@@ -119,9 +124,12 @@ class DomainSection(ScopedAdmin):
         )
 
     def zone_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Return the records as a zone file (RFC 1035, section 5), which DNS providers import."""
+        """Return the records as a zone file (RFC 1035, section 5), which DNS providers import.
+
+        Records that exist already, or must be merged by hand, are comments.
+        """
         domain = self.find(request, object_id)
-        lines = [zone_line(record) for record in list_records(domain)]
+        lines = [f"{'; ' if _is_published(record) else ''}{zone_line(record)}" for record in list_records(domain)]
         headers = {"Content-Disposition": f'attachment; filename="{domain.name}.zone.txt"'}
         return HttpResponse("\n".join([f"$ORIGIN {domain.name}.", *lines, ""]), "text/plain", headers=headers)
 

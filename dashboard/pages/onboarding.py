@@ -23,6 +23,7 @@ from emails.accept.services import send_email
 from emails.models import Entrance
 from lib.email_addresses import Address, InvalidAddress, parse_recipient
 from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.models import User, Workspace
 
 # The key is a variable, because it cannot be shown again.
@@ -97,6 +98,7 @@ def send_test_email(request: HttpRequest) -> HttpResponse:
 
 def _send_test(workspace: Workspace, *, to: str) -> str:
     """Return the id of the accepted email. Raises the errors of send_email, and InvalidAddress."""
+    refuse_excess(take_request(workspace))
     refuse_suspended(workspace)
     refuse_unconfirmed(workspace)
     name = sending_domain_name(workspace)

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from api.errors import InvalidJson
+from api.parser import parse_object
 from dashboard.pages.template_tests import default_sender
 from documentation.page_samples import CodeSample
 from templates_app.models import Template
@@ -87,7 +89,6 @@ def _values(template: Template, data: dict[str, Any]) -> dict[str, object]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        data = json.loads(text or "{}")
-    except ValueError:
+        return parse_object((text.strip() or "{}").encode("utf-8", "replace"))
+    except InvalidJson:
         return {}
-    return data if isinstance(data, dict) else {}

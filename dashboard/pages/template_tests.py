@@ -16,6 +16,7 @@ from emails.accept.services import send_email
 from emails.models import Entrance
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.models import Workspace
 
 
@@ -41,6 +42,7 @@ def send_test(request: HttpRequest) -> dict[str, Any]:
 
 
 def _send(workspace: Workspace, request: HttpRequest, rendered: dict[str, Any]) -> str:
+    refuse_excess(take_request(workspace))
     refuse_suspended(workspace)
     refuse_unconfirmed(workspace)
     draft = Draft(

@@ -2,9 +2,12 @@
 
 import io
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gunicorn.http.body import Body, ChunkedReader
+from gunicorn.http.unreader import IterUnreader
 
 from api.parser import MAX_BODY_BYTES
 from emails.models import Email
@@ -30,11 +33,16 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class BrokenInput(io.BytesIO):
-    """The input of a client that sends an invalid chunk, as gunicorn reports it."""
+class ClosedInput(io.BytesIO):
+    """The input of a client that disconnects, as gunicorn reports it."""
 
     def read(self, size: int | None = -1) -> bytes:
-        raise OSError("Invalid chunk size")
+        raise OSError("The client disconnected")
+
+
+def broken_input() -> Body:
+    """Return gunicorn's input of a client that sends an invalid chunk."""
+    return Body(ChunkedReader(SimpleNamespace(limit_request_field_size=0), IterUnreader([b"zz\r\nabc\r\n"])))
 
 
 def post(dialect: Dialect, body: io.BytesIO, **environ: Any) -> Any:
@@ -68,8 +76,9 @@ def test_a_chunked_body_has_the_limit_of_others(dialect):
     assert body.tell() == MAX_BODY_BYTES + 1
 
 
-def test_a_broken_body_is_an_error_of_the_dialect(dialect):
-    response = post(dialect, BrokenInput())
+@pytest.mark.parametrize("make_input", [ClosedInput, broken_input])
+def test_a_broken_body_is_an_error_of_the_dialect(dialect, make_input):
+    response = post(dialect, make_input())
     assert 400 <= response.status_code < 500
     assert response.json().keys() == MEMBERS[dialect.name]
 

@@ -165,6 +165,11 @@ class TestTestToken:
         for path in ("/server", "/messages/outbound", "/templates"):
             assert error(tester.get(path)) == (401, 10)
 
+    def test_a_body_is_smaller_than_with_a_key(self, tester, postmark):
+        large = [mail(HtmlBody="x" * 70_000)]
+        assert tester.post("/email/batch", large).status_code == 413
+        assert postmark.post("/email/batch", large).status_code == 200
+
     def test_its_requests_are_limited(self, tester, settings):
         settings.RATE_LIMIT = (50, 100)
         # Not the address of other tests, whose requests share one limit.

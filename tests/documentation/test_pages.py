@@ -9,6 +9,8 @@ from django.test import Client
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
+from documentation import pages as documentation_pages
+from documentation.language_models import reference_markdown
 from documentation.markdown import Anchors
 from documentation.navigation import navigation
 from documentation.pages import directory, page_names
@@ -50,6 +52,16 @@ def test_files_for_developers_are_not_served():
     assert "faults" not in NAMES
     for name in ("faults", "README", "decisions", "decisions/README", "nothing", "migrate", "migrate/../faults"):
         assert Client().get(f"/docs/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("suffix", ["", ".md"])
+def test_names_that_are_no_pages_take_no_memory(suffix):
+    caches = (documentation_pages._render_page, documentation_pages._rewritten_page, reference_markdown)
+    for number in range(100):
+        assert Client().get(f"/docs/guides/nothing-{number}{suffix}").status_code == 404
+        assert Client().get(f"/docs/api/nothing-{number}{suffix}").status_code == 404
+
+    assert all(cache.cache_info().currsize <= len(PATHS) for cache in caches)
 
 
 @pytest.mark.parametrize("path", PATHS)

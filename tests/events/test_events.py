@@ -223,5 +223,20 @@ def test_a_stream_sends_the_events_from_a_cursor(api: Api):
     assert api.get("/events/stream", {"after": "nonsense"}).status_code == 422
 
 
+def test_a_stream_without_a_socket_ends_after_some_pages(api: Api, monkeypatch):
+    monkeypatch.setattr("events.stream.MAX_PAGES", 1)
+    monkeypatch.setattr("events.stream.DEFAULT_LIMIT", 1)
+    for _ in range(3):
+        send(api)
+    (first, second, _), _ = read_all(api)
+    response = api.get("/events/stream", {"after": first["cursor"]})
+    text = b"".join(response.streaming_content).decode()
+    assert [line for line in text.splitlines() if line.startswith("id:")] == [f"id: {second['cursor']}"]
+
+
+def test_a_stream_has_no_head_request(api: Api):
+    assert api.raw("HEAD", "/events/stream", b"").status_code == 405
+
+
 def test_a_sending_key_reads_no_events(alice):
     assert Api(make_key(alice.workspace, "sending_access")).get("/events").status_code == 403

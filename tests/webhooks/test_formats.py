@@ -18,7 +18,7 @@ from svix.webhooks import Webhook as SvixWebhook
 
 from lib.ids import new_id, to_uuid
 from tests.conftest import Api
-from webhooks.event_types import RECIPIENT_EVENTS
+from webhooks.event_types import RECIPIENT_EVENTS, STANDARD_EVENTS
 from webhooks.formats.registry import format_headers, render_body
 from webhooks.formats.sendgrid import verification_key
 from webhooks.samples import SAMPLES
@@ -142,6 +142,14 @@ def test_a_sendgrid_batch_is_signed_with_the_key_of_the_endpoint():
 def test_metadata_cannot_replace_members_of_a_sendgrid_event():
     (event,) = json.loads(posted("delivered", "sendgrid", new_secret(), metadata={"event": "bounce", "n": 1})[0])
     assert (event["event"], event["n"]) == ("delivered", "1")
+
+
+@pytest.mark.parametrize("format_", ["resend", "postmark", "sendgrid"])
+@pytest.mark.parametrize("kind", STANDARD_EVENTS)
+def test_an_event_that_a_service_does_not_have_keeps_the_standard_format(format_, kind):
+    # The format of the endpoint was changed after the event.
+    body = json.dumps({"id": new_id("evt_"), "type": kind, "event": kind, "data": {}})
+    assert render_body(body, format_=format_) == body.encode()
 
 
 def test_the_same_event_has_the_same_bytes_on_every_attempt():

@@ -22,6 +22,8 @@ from workspaces.models import Workspace
 PERIODS = (7, 14, 30, 90)
 DEFAULT_PERIOD = 14
 MAX_DAYS = 366
+# Before any email.
+EARLIEST = date(2000, 1, 1)
 LABELS: dict[str, str | Promise] = {
     "total": gettext_lazy("Emails"),
     "delivered": gettext_lazy("Delivered"),
@@ -87,7 +89,7 @@ def read_period(request: HttpRequest) -> Period:
     """Return the requested period: from and to, or a number of days from PERIODS; otherwise the default."""
     today = datetime.now(UTC).date()
     first, last = (_parse_date(request.GET.get(name, "")) for name in ("from", "to"))
-    if first and last and timedelta() <= last - first < timedelta(days=MAX_DAYS) and last <= today:
+    if first and last and EARLIEST <= first <= last <= today and last - first < timedelta(days=MAX_DAYS):
         return Period(first, last, is_custom=True)
     raw = request.GET.get("days")
     days = int(raw) if raw in {str(days) for days in PERIODS} else DEFAULT_PERIOD

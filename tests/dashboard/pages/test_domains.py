@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 
 from api.errors import RateLimitExceeded
 from domains.models import Domain
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from domains.records import list_records
 from tests.conftest import make_domain
 from tests.domains.conftest import Zone, running_worker
@@ -155,6 +156,19 @@ def test_the_zone_file_has_every_record(owner, domain, settings):
     assert len(dkim.strings) > 1
     assert str(found[f"bounce.{domain.name}. CNAME"].target) == "bounce.postrider.example."
     assert {f"{domain.name}. TXT", f"_dmarc.{domain.name}. TXT"} <= set(found)
+
+
+def test_records_that_exist_are_comments_in_the_zone_file(owner, domain):
+    # A policy of the organizational domain applies: importing a weaker one would replace it.
+    inherited, missing = RecordCheck(RecordStatus.VALID), RecordCheck(RecordStatus.MISSING)
+    domain.findings = to_json(
+        VerificationResult({domain.dkim_keys.get().selector: missing}, missing, inherited, missing, missing)
+    )
+    domain.save()
+    lines = owner.get(f"/dashboard/domains/{domain.id}/zone/").content.decode().splitlines()
+
+    assert [line[:2] == "; " for line in lines if "_dmarc." in line] == [True]
+    assert [line[:2] == "; " for line in lines if "_domainkey." in line] == [False]
 
 
 def test_a_foreign_zone_file_is_not_found(owner, bob):

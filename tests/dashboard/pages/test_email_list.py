@@ -168,6 +168,14 @@ class TestExport:
         assert [row["subject"] for row in self.rows(owner, "tag=shop&p=7")] == ["'=newer", "Older"]
         assert len(self.rows(owner)) == 3
 
+    def test_by_sender_reads_no_more_than_the_newest_emails(self, owner, alice, monkeypatch):
+        now = datetime.now(UTC)
+        for hours in range(3):
+            make_email(alice.workspace, subject=f"{hours}", created_at=now - timedelta(hours=hours))
+        monkeypatch.setattr("dashboard.pages.emails.section.NEWEST_EMAILS", 2)
+
+        assert [row["subject"] for row in self.rows(owner, "sender=alice.example")] == ["0", "1"]
+
     def test_of_an_invalid_filter_is_empty(self, owner, alice):
         make_email(alice.workspace)
 

@@ -72,6 +72,7 @@ class TestPeriod:
         [
             "", "days=8", "days=nonsense", "days=-7", "days=٧", "from=2026-01-01", "from=2026-13-01&to=2026-13-02",  # noqa: RUF001
             "from=2026-02-01&to=2026-01-01", "from=2001-01-01&to=2026-01-01", "from=2999-01-01&to=2999-01-02",
+            "from=0001-01-01&to=0001-01-05",
         ],
     )  # fmt: skip
     def test_an_invalid_period_falls_back_to_the_default(self, owner, workspace, query):

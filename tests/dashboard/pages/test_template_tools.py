@@ -86,6 +86,14 @@ def test_sample_data_is_saved_with_the_template(owner):
     assert list(too_long.context["form"].errors) == ["data"]
 
 
+@pytest.mark.parametrize("depth", [3_000, 20_000])
+def test_deeply_nested_sample_data_does_not_break_the_page(owner, depth):
+    owner.post(f"{LIST}add/", {**FORM, "data": '{"a":' + "[" * depth + "]" * depth + "}"})
+    template = Template.objects.get()
+
+    assert owner.get(f"{LIST}{template.id}/").status_code == 200
+
+
 def test_an_earlier_version_is_restored_as_a_new_one(owner, alice):
     template = make_template(alice.workspace, "Receipt", "First", "<p>1</p>")
     first = template.version

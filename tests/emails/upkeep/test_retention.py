@@ -202,8 +202,9 @@ class TestKeptRows:
 class TestTemplateVersions:
     TEMPLATE = {"name": "t", "subject": "s", "htmlContent": "<p>1</p>"}
 
-    def versions(self):
-        TemplateVersion.objects.filter(retired_at__isnull=False).update(retired_at=timezone.now() - timedelta(days=2))
+    def versions(self, *, days: int = 91):
+        retired_at = timezone.now() - timedelta(days=days)
+        TemplateVersion.objects.filter(retired_at__isnull=False).update(retired_at=retired_at)
         expire()
         return sorted(TemplateVersion.objects.values_list("html", flat=True))
 
@@ -217,7 +218,13 @@ class TestTemplateVersions:
         age(LONG_AGO)
         assert self.versions() == ["<p>3</p>"]
         api.delete(f"/templates/{template_id}")
-        assert self.versions() == []
+        assert self.versions(days=2) == []
+
+    def test_a_replaced_version_can_be_restored_for_90_days(self, api: Api):
+        template_id = api.post("/templates", self.TEMPLATE).json()["id"]
+        api.patch(f"/templates/{template_id}", {"htmlContent": "<p>2</p>"})
+        assert self.versions(days=89) == ["<p>1</p>", "<p>2</p>"]
+        assert self.versions(days=91) == ["<p>2</p>"]
 
     def test_a_replaced_version_stays_for_a_day(self, api: Api):
         template_id = api.post("/templates", self.TEMPLATE).json()["id"]
