@@ -18,6 +18,7 @@ class Service:
 
     stack: Stack
     spent_key: str
+    management_key: str
 
     @property
     def environment(self) -> dict[str, str]:
@@ -26,6 +27,7 @@ class Service:
             "POSTRIDER_URL": self.stack.url,
             "POSTRIDER_API_KEY": self.stack.key,
             "SPENT_API_KEY": self.spent_key,
+            "MANAGEMENT_KEY": self.management_key,
         }
 
     def received(self, recipient: str) -> bytes | None:
@@ -38,7 +40,8 @@ class Service:
 def service(tmp_path_factory: Any) -> Any:
     with running_stack(tmp_path_factory.mktemp("clients")) as stack:
         stack.start("inbox", "worker", "beat", "web")
-        yield Service(stack, spent_key=_spent_key(stack))
+        management_key = json.loads(stack.manage("create_management_key", "--name", "test"))["key"]
+        yield Service(stack, spent_key=_spent_key(stack), management_key=management_key)
 
 
 def _spent_key(stack: Stack) -> str:

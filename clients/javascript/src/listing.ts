@@ -19,7 +19,7 @@ export interface Paging {
  * Pages are requested one after the other. An item that moves to the next page because a newer item was added is not
  * repeated.
  */
-export class List<T extends { id: string }> implements PromiseLike<Page<T>>, AsyncIterable<T> {
+export class List<T extends object> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   readonly #fetchPage: (page: number | undefined) => Promise<Page<T>>;
 
   constructor(fetchPage: (page: number | undefined) => Promise<Page<T>>) {
@@ -37,10 +37,15 @@ export class List<T extends { id: string }> implements PromiseLike<Page<T>>, Asy
     let page = await this.#fetchPage(undefined);
     let known = new Set<string>();
     while (page.data.length > 0) {
-      for (const item of page.data) if (!known.has(item.id)) yield item;
+      for (const item of page.data) if (!known.has(identityOf(item))) yield item;
       if (page.page * page.limit >= page.total) return;
-      known = new Set(page.data.map((item) => item.id));
+      known = new Set(page.data.map(identityOf));
       page = await this.#fetchPage(page.page + 1);
     }
   }
+}
+
+/** Return the id of an item. Members and audit entries have none and are compared as a whole. */
+function identityOf(item: object): string {
+  return "id" in item ? String(item.id) : JSON.stringify(item);
 }

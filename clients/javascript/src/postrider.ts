@@ -1,21 +1,28 @@
 import { Domains } from "./resources/domains.js";
 import { Emails } from "./resources/emails.js";
+import { Events } from "./resources/events.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
+import { Workspaces } from "./resources/workspaces.js";
 import { type PostriderOptions, type RequestOptions, Transport } from "./transport.js";
 import type { Me } from "./types.js";
 
-/** Client for the API of one workspace. `apiKey` defaults to the environment variable POSTRIDER_API_KEY. */
+/**
+ * Client for the API of one workspace. `apiKey` defaults to the environment variable POSTRIDER_API_KEY. A management
+ * key is for `workspaces` only.
+ */
 export class Postrider {
   readonly emails: Emails;
   readonly templates: Templates;
   readonly suppressions: Suppressions;
   readonly domains: Domains;
   readonly webhooks: Webhooks;
+  readonly events: Events;
   readonly analytics: AnalyticsResource;
   readonly queue: Queue;
+  readonly workspaces: Workspaces;
   readonly #transport: Transport;
 
   constructor(apiKey?: string, options: PostriderOptions = {}) {
@@ -25,8 +32,10 @@ export class Postrider {
     this.suppressions = new Suppressions(this.#transport);
     this.domains = new Domains(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
+    this.events = new Events(this.#transport);
     this.analytics = new AnalyticsResource(this.#transport);
     this.queue = new Queue(this.#transport);
+    this.workspaces = new Workspaces(this.#transport);
   }
 
   /** Return the workspace, the API key in use and the remaining quota. */

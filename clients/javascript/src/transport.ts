@@ -69,8 +69,39 @@ export class Transport {
     return this.#repeated(call, async (response) => ({ text: await response.text(), headers: response.headers }));
   }
 
+  /**
+   * Yield each complete line of the response when it arrives. Throws the same errors as `json`; the timeout is for the
+   * time without data.
+   */
+  async *lines(call: Call): AsyncGenerator<string> {
+    const response = await this.#repeated(call, async (answer) => answer);
+    const reader = response.body!.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    try {
+      for (let part = await this.#nextPart(call, reader); part; part = await this.#nextPart(call, reader)) {
+        const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
+        rest = lines.pop()!;
+        yield* lines;
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined);
+    }
+  }
+
+  /** Return the next bytes of a response, or undefined at its end. */
+  async #nextPart(call: Call, reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+    return this.#withDeadline(call, async (signal) => {
+      signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
+      const { value } = signal.aborted ? { value: undefined } : await reader.read();
+      // A cancelled read ends without an error.
+      if (signal.aborted) throw signal.reason;
+      return value;
+    });
+  }
+
   /** Return a list that requests its pages on demand. */
-  list<T extends { id: string }>(path: readonly string[], query: object, options: RequestOptions | undefined): List<T> {
+  list<T extends object>(path: readonly string[], query: object, options: RequestOptions | undefined): List<T> {
     const given = query as Query & Paging;
     return new List((page) => {
       return this.json<Page<T>>({ method: "GET", path, query: { ...given, page: page ?? given.page }, options });
@@ -116,12 +147,19 @@ export class Transport {
     request: { url: string; init: RequestInit },
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
+    return this.#withDeadline(call, async (signal) => {
+      const response = await this.#fetch(request.url, { ...request.init, signal });
+      if (!response.ok) throw await errorFromResponse(response);
+      return await read(response);
+    });
+  }
+
+  /** Run a function with a signal for its timeout and for the caller's signal. */
+  async #withDeadline<T>(call: Call, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const timeoutMs = call.options?.timeoutMs ?? this.#timeoutMs;
     const deadline = new Deadline(timeoutMs, call.options?.signal);
     try {
-      const response = await this.#fetch(request.url, { ...request.init, signal: deadline.signal });
-      if (!response.ok) throw await errorFromResponse(response);
-      return await read(response);
+      return await act(deadline.signal);
     } catch (error) {
       if (call.options?.signal?.aborted) throw call.options.signal.reason;
       if (error instanceof ApiError) throw error;

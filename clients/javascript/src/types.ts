@@ -308,6 +308,28 @@ export interface WebhookEvent {
   };
 }
 
+export type FeedEventType =
+  | WebhookKind
+  | "queued"
+  | "scheduled"
+  | "cancelled"
+  | "suppressed"
+  | "domain.verified"
+  | "domain.failed"
+  | "suppression.added"
+  | "suppression.removed";
+
+/** An event of the workspace, with the fields of a webhook body. */
+export interface FeedEvent {
+  id: string;
+  type: string;
+  event: FeedEventType;
+  createdAt: Timestamp;
+  /** Pass it as `after` to continue behind this event. */
+  cursor: string;
+  data: Data;
+}
+
 export interface Analytics {
   /** The range in whole hours; null if the request had none. */
   from: Timestamp | null;
@@ -335,8 +357,92 @@ export interface QueueStats {
   paused: number;
 }
 
+export type Plan = "free" | "pro" | "enterprise";
+
+export type KeyScope = "full_access" | "sending_access" | "read_only" | "workspace_admin";
+
+export interface Quota {
+  /** Null if the plan has no limit. */
+  limit: number | null;
+  used: number;
+  remaining: number | null;
+  resetsAt: Timestamp;
+}
+
 export interface Me {
-  workspace: { id: string; name: string; plan: "free" | "pro" | "enterprise" };
-  key: { id: string; name: string; scope: "full_access" | "sending_access" | "read_only" };
-  quota: { limit: number | null; used: number; remaining: number | null; resetsAt: Timestamp };
+  workspace: { id: string; name: string; plan: Plan };
+  key: { id: string; name: string; scope: KeyScope };
+  quota: Quota;
+}
+
+export interface NewWorkspace {
+  name: string;
+  plan?: Plan;
+  /** Only for a management key to all workspaces. */
+  group?: string;
+  /** The address of a person to invite as an owner. */
+  ownerEmail?: string;
+}
+
+export interface ManagedWorkspace {
+  id: string;
+  name: string;
+  plan: Plan;
+  group: string;
+  suspendedAt: Timestamp | null;
+  suspendedReason: string | null;
+  createdAt: Timestamp;
+}
+
+/** The quota of the current month and the usage of the last twelve months. */
+export interface WorkspaceUsage {
+  quota: Quota;
+  /** `month` is the first day of the month in UTC, such as `2026-11-01`. */
+  months: { month: string; used: number }[];
+}
+
+export interface ManagedKey {
+  id: string;
+  name: string;
+  scope: KeyScope;
+  lastFour: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp | null;
+  revokedAt: Timestamp | null;
+  lastUsedAt: Timestamp | null;
+}
+
+/** The response with the API key, which cannot be read again. */
+export interface CreatedKey extends ManagedKey {
+  key: string;
+}
+
+export type MemberRole = "owner" | "member";
+
+export interface Member {
+  email: string;
+  role: MemberRole;
+  createdAt: Timestamp;
+}
+
+export interface RemovedMember {
+  email: string;
+  deleted: true;
+}
+
+export interface Invitation {
+  id: string;
+  email: string;
+  role: MemberRole;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+export interface AuditEntry {
+  action: string;
+  about: string;
+  actorKind: string;
+  actor: string;
+  address: string | null;
+  createdAt: Timestamp;
 }

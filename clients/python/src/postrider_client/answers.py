@@ -281,6 +281,19 @@ class WebhookEvent:
 
 
 @dataclass(frozen=True)
+class FeedEvent:
+    """An event of the workspace, with the fields of a webhook body. `cursor`: pass it as `after` to continue."""
+
+    id: str
+    type: str
+    event: str
+    created_at: datetime
+    cursor: str
+    data: dict[str, Any]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Breakdown:
     delivered: int
     bounced: int

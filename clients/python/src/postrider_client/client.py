@@ -6,18 +6,21 @@ from typing import Optional
 from postrider_client.answers import Me
 from postrider_client.domains import Domains
 from postrider_client.emails import Emails
+from postrider_client.events import Events
 from postrider_client.numbers import Analytics, Queue
 from postrider_client.suppressions import Suppressions
 from postrider_client.templates import Templates
 from postrider_client.transport import Call, Transport
 from postrider_client.webhooks import Webhooks
 from postrider_client.wire import read
+from postrider_client.workspaces import Workspaces
 
 
 class Postrider:
     """Client for the API of one workspace. Threads may share it.
 
-    api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL.
+    api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL. A management key is
+    for `workspaces` only.
     timeout_seconds: maximum time without data from the server. max_retries: attempts after the first; 0 disables
     retries.
     """
@@ -38,8 +41,10 @@ class Postrider:
         self.suppressions = Suppressions(self._transport)
         self.domains = Domains(self._transport)
         self.webhooks = Webhooks(self._transport)
+        self.events = Events(self._transport)
         self.analytics = Analytics(self._transport)
         self.queue = Queue(self._transport)
+        self.workspaces = Workspaces(self._transport)
 
     def me(self) -> Me:
         """Return the workspace, the API key in use and the remaining quota."""

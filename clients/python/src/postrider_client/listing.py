@@ -2,18 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from postrider_client.transport import Call, Transport
 from postrider_client.wire import read
 
-
-class HasId(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=HasId)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,15 +36,20 @@ class Listing(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         page = self.fetch()
-        known: set[str] = set()
+        known: set[Any] = set()
         while page.data:
-            yield from (item for item in page.data if item.id not in known)
+            yield from (item for item in page.data if _identity(item) not in known)
             if page.page * page.limit >= page.total:
                 return
-            known = {item.id for item in page.data}
+            known = set(map(_identity, page.data))
             page = self._page({"page": page.page + 1})
 
     def _page(self, changes: Mapping[str, Any]) -> Page[T]:
         answer = self._transport.json(Call("GET", self._path, query={**self._query, **changes}))
         items = [read(self._kind, item) for item in answer["data"]]
         return Page(items, answer["total"], answer["page"], answer["limit"])
+
+
+def _identity(item: Any) -> Any:
+    """Return the id of an item. Members and audit entries have none and are compared as a whole."""
+    return getattr(item, "id", item)

@@ -6,7 +6,8 @@ import re
 import time
 import urllib.request
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Optional
 from urllib.parse import quote, urlencode, urlsplit
@@ -18,6 +19,9 @@ from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.retries import is_transient, seconds_after, was_not_processed
 from postrider_client.version import __version__
 from postrider_client.wire import plain
+
+# The most that one read of a stream returns; it returns with less as soon as data arrives.
+READ_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,24 @@ class Transport:
 
     def reply(self, call: Call) -> Reply:
         """Return the response. Raises the same errors as `json`."""
+        answer = self._respond(call)
+        return Reply(answer.status, answer.data, answer.headers)
+
+    def lines(self, call: Call) -> Iterator[bytes]:
+        """Yield each complete line of a response when it arrives. Raises the same errors as `json`."""
+        with closing(self._respond(call, is_streamed=True)) as answer, _converted_errors(self._timeout_seconds):
+            rest = b""
+            while part := answer.read1(READ_BYTES):
+                *lines, rest = (rest + part).split(b"\n")
+                yield from lines
+
+    def _respond(self, call: Call, *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
         url, headers = self._url_of(call), self._headers_of(call)
         body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
         attempt = 1
         while True:
             try:
-                return self._attempt(call.method, url, headers=headers, body=body)
+                return self._attempt(call.method, url, headers=headers, body=body, is_streamed=is_streamed)
             except PostriderError as error:
                 may_repeat = is_transient(error) and (call.may_be_repeated or was_not_processed(error))
                 wait = seconds_after(attempt, error=error) if may_repeat and attempt <= self._max_retries else None
@@ -86,21 +102,24 @@ class Transport:
     def close(self) -> None:
         self._pool.clear()
 
-    def _attempt(self, method: str, url: str, *, headers: Mapping[str, str], body: Optional[bytes]) -> Reply:
-        try:
-            # Redirects are errors: following one would turn a POST into a GET or send the key to another host.
+    def _attempt(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: Optional[bytes], is_streamed: bool
+    ) -> urllib3.BaseHTTPResponse:
+        with _converted_errors(self._timeout_seconds):
             answer = self._connections().request(
-                method, url, body=body, headers=headers, retries=False, redirect=False, timeout=self._timeout_seconds
+                method,
+                url,
+                body=body,
+                headers=headers,
+                retries=False,
+                # Redirects are errors: following one would turn a POST into a GET or send the key to another host.
+                redirect=False,
+                timeout=self._timeout_seconds,
+                preload_content=not is_streamed,
             )
-        except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError in urllib3
-            raise ConnectionFailed(str(error)) from error
-        except urllib3.exceptions.TimeoutError as error:
-            raise TimedOut(f"No data within {self._timeout_seconds} s.") from error
-        except urllib3.exceptions.HTTPError as error:
-            raise ConnectionFailed(f"No valid response: {error}") from error
-        if 200 <= answer.status < 300:
-            return Reply(answer.status, answer.data, answer.headers)
-        raise error_from_response(answer.status, body=answer.data, headers=answer.headers)
+            if 200 <= answer.status < 300:
+                return answer
+            raise error_from_response(answer.status, body=answer.data, headers=answer.headers)
 
     def _connections(self) -> urllib3.PoolManager:
         # Two processes that share a socket would read each other's responses.
@@ -123,6 +142,19 @@ class Transport:
     def _url_of(self, call: Call) -> str:
         query = urlencode({name: _parameter(value) for name, value in (call.query or {}).items() if value is not None})
         return f"{self._base_url}/v1/{'/'.join(map(_segment, call.path))}{'?' if query else ''}{query}"
+
+
+@contextmanager
+def _converted_errors(timeout_seconds: float) -> Iterator[None]:
+    """Raise ConnectionFailed and TimedOut instead of the errors of urllib3."""
+    try:
+        yield
+    except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError in urllib3
+        raise ConnectionFailed(str(error)) from error
+    except urllib3.exceptions.TimeoutError as error:
+        raise TimedOut(f"No data within {timeout_seconds} s.") from error
+    except urllib3.exceptions.HTTPError as error:
+        raise ConnectionFailed(f"No valid response: {error}") from error
 
 
 def _pool_for(base_url: str) -> urllib3.PoolManager:

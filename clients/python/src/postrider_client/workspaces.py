@@ -1,0 +1,146 @@
+"""The management API: `client.workspaces`.
+
+It requires a management key, or an API key with scope workspace_admin for the workspace of the key.
+"""
+
+from datetime import datetime
+from typing import Any, Optional
+
+from postrider_client.answers import Deleted
+from postrider_client.listing import Listing
+from postrider_client.transport import Call, Transport
+from postrider_client.wire import body_of, read
+from postrider_client.workspace_answers import (
+    AuditEntry,
+    Invitation,
+    ManagedKey,
+    ManagedWorkspace,
+    Member,
+    RemovedMember,
+    WorkspaceUsage,
+)
+
+
+class Workspaces:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.keys = WorkspaceKeys(transport)
+        self.members = WorkspaceMembers(transport)
+        self.invitations = WorkspaceInvitations(transport)
+        self.audit = WorkspaceAudit(transport)
+
+    def create(
+        self,
+        *,
+        name: str,
+        plan: Optional[str] = None,
+        group: Optional[str] = None,
+        owner_email: Optional[str] = None,
+    ) -> ManagedWorkspace:
+        """Create a workspace. owner_email: the address of a person to invite as an owner."""
+        body = body_of(name=name, plan=plan, group=group, owner_email=owner_email)
+        return read(ManagedWorkspace, self._transport.json(Call("POST", _path(), body=body)))
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[ManagedWorkspace]:
+        return Listing(self._transport, _path(), kind=ManagedWorkspace, query=body_of(page=page, limit=limit))
+
+    def get(self, workspace_id: str) -> ManagedWorkspace:
+        return read(ManagedWorkspace, self._transport.json(Call("GET", _path(workspace_id))))
+
+    def update(self, workspace_id: str, *, name: Optional[str] = None, plan: Optional[str] = None) -> ManagedWorkspace:
+        call = Call("PATCH", _path(workspace_id), body=body_of(name=name, plan=plan))
+        return read(ManagedWorkspace, self._transport.json(call))
+
+    def suspend(self, workspace_id: str, *, reason: str) -> ManagedWorkspace:
+        """Refuse new emails and hold queued ones. The members see the reason."""
+        call = Call("POST", _path(workspace_id, "suspend"), body={"reason": reason}, is_repeatable=True)
+        return read(ManagedWorkspace, self._transport.json(call))
+
+    def resume(self, workspace_id: str) -> ManagedWorkspace:
+        """End the suspension. Queued emails are sent."""
+        call = Call("POST", _path(workspace_id, "resume"), is_repeatable=True)
+        return read(ManagedWorkspace, self._transport.json(call))
+
+    def usage(self, workspace_id: str) -> WorkspaceUsage:
+        return read(WorkspaceUsage, self._transport.json(Call("GET", _path(workspace_id, "usage"))))
+
+
+class WorkspaceKeys:
+    """API keys of a workspace: `client.workspaces.keys`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, workspace_id: str, *, name: str, scope: str, expires_at: Optional[datetime] = None) -> ManagedKey:
+        """Create an API key. Store `key` of the response: it cannot be read again."""
+        body = body_of(name=name, scope=scope, expires_at=expires_at)
+        return read(ManagedKey, self._transport.json(Call("POST", _path(workspace_id, "api-keys"), body=body)))
+
+    def list(
+        self, workspace_id: str, *, page: Optional[int] = None, limit: Optional[int] = None
+    ) -> Listing[ManagedKey]:
+        return _listing(self._transport, workspace_id, "api-keys", kind=ManagedKey, page=page, limit=limit)
+
+    def revoke(self, workspace_id: str, key_id: str) -> ManagedKey:
+        """Revoke an API key permanently."""
+        return read(ManagedKey, self._transport.json(Call("DELETE", _path(workspace_id, "api-keys", key_id))))
+
+
+class WorkspaceMembers:
+    """Members of a workspace, identified by their address: `client.workspaces.members`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, workspace_id: str, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[Member]:
+        return _listing(self._transport, workspace_id, "members", kind=Member, page=page, limit=limit)
+
+    def update(self, workspace_id: str, email: str, *, role: str) -> Member:
+        call = Call("PATCH", _path(workspace_id, "members", email), body={"role": role})
+        return read(Member, self._transport.json(call))
+
+    def remove(self, workspace_id: str, email: str) -> RemovedMember:
+        """End a membership. API keys stay active: they belong to the workspace."""
+        return read(RemovedMember, self._transport.json(Call("DELETE", _path(workspace_id, "members", email))))
+
+
+class WorkspaceInvitations:
+    """Invitations that were not accepted yet: `client.workspaces.invitations`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, workspace_id: str, *, email: str, role: Optional[str] = None) -> Invitation:
+        """Send an invitation by email. An open invitation of the same address is replaced."""
+        call = Call("POST", _path(workspace_id, "invitations"), body=body_of(email=email, role=role))
+        return read(Invitation, self._transport.json(call))
+
+    def list(
+        self, workspace_id: str, *, page: Optional[int] = None, limit: Optional[int] = None
+    ) -> Listing[Invitation]:
+        return _listing(self._transport, workspace_id, "invitations", kind=Invitation, page=page, limit=limit)
+
+    def withdraw(self, workspace_id: str, invitation_id: str) -> Deleted:
+        """Delete an invitation. Its link stops working."""
+        return read(Deleted, self._transport.json(Call("DELETE", _path(workspace_id, "invitations", invitation_id))))
+
+
+class WorkspaceAudit:
+    """The audit log of a workspace: `client.workspaces.audit`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, workspace_id: str, *, page: Optional[int] = None, limit: Optional[int] = None
+    ) -> Listing[AuditEntry]:
+        """List the actions on a workspace, newest first."""
+        return _listing(self._transport, workspace_id, "audit", kind=AuditEntry, page=page, limit=limit)
+
+
+def _path(*segments: str) -> list[str]:
+    return ["admin", "workspaces", *segments]
+
+
+def _listing(transport: Transport, *segments: str, kind: type[Any], **query: Optional[int]) -> Listing[Any]:
+    return Listing(transport, _path(*segments), kind=kind, query=body_of(**query))
