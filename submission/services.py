@@ -120,7 +120,7 @@ def accept_together(workspace: Workspace, emails: Sequence[SubmittedEmail]) -> l
         ACCEPTED.format(result["id"]) if "id" in result else _accept_alone(workspace, submitted)
         for submitted, result in zip(emails, results, strict=True)
     ]
-    failpoint("submission.before_reply")
+    failpoint("submission.before_replies")
     return replies
 
 

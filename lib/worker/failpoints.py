@@ -42,6 +42,7 @@ POINTS = {
     "webhooks.after_record": ("worker", "attempts are committed"),
     "submission.after_data": ("submission", "a message is fully received, nothing is written"),
     "submission.before_reply": ("submission", "committed; the client has no reply yet"),
+    "submission.before_replies": ("submission", "a group is committed; none of its clients has a reply yet"),
     "inbound.before_store": ("inbound", "a report is fully received"),
     "inbound.after_store": ("inbound", "the report is committed; the sending server has no reply yet"),
     "inbound.after_claim": ("inbound", "reports are claimed, not parsed"),
