@@ -14,10 +14,10 @@ from domains.record_checks.dns_cache import ANSWER_SECONDS
 from domains.record_checks.results import VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.signing_identities import return_path_name
-from lib.once import once
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
+from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 
 log = logging.getLogger("postrider.domains")

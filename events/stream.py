@@ -25,7 +25,7 @@ from api.errors import RateLimitExceeded
 from events.feed import make_cursor, read_feed
 from events.models import FeedHead
 from events.serializers import DEFAULT_LIMIT, render_page
-from lib.once import once
+from lib.worker.once import once
 from workspaces.api.authentication import is_active_key
 
 MAX_STREAMS = 500

@@ -35,8 +35,6 @@ class EventsView(WorkspaceView):
 @stream_schema
 class EventStreamView(WorkspaceView):
     action = "stream"
-    # The response to HEAD has no body, so nothing would end it.
-    http_method_names = ("get", "options")
     renderer_classes = (EventStreamRenderer, JSONRenderer)
 
     def get(self, request: Request) -> StreamingHttpResponse:
@@ -44,8 +42,10 @@ class EventStreamView(WorkspaceView):
         cursor = request.headers.get("Last-Event-ID") or query.get("after") or LATEST
         position = read_after(self.workspace.id, cursor)
         subscription = Subscription(key_of(request).id, self.workspace.id, tuple(query.get("types", ())))
-        client = request.META.get("gunicorn.socket") if request.method == "GET" else None
-        return StreamResponse(subscription, after=position, client=client)
+        if request.method == "HEAD":
+            # A server drops the body of the response, and nothing would end it.
+            return StreamingHttpResponse((), content_type=EventStreamRenderer.media_type)
+        return StreamResponse(subscription, after=position, client=request.META.get("gunicorn.socket"))
 
 
 def read_after(workspace_id: str, cursor: str) -> int:

@@ -18,8 +18,8 @@ from emails.sending.retries import delay_after, max_age
 from emails.sending.sending import LEASE_LOST, emails_transport, internal_error_outcome
 from lib.email_addresses import parse_address
 from lib.keyring import UnknownKey
-from lib.once import once
 from lib.worker.leases import Lease
+from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from system_mail import queue
 from system_mail.html import render_html

@@ -21,10 +21,10 @@ from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
 from emails.sending.transports import configured_transport
-from lib.once import once
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
+from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from suppressions.notices import SuppressionNotice
 from suppressions.services import find_suppressed_pairs

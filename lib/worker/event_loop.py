@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-from lib.once import once
+from lib.worker.once import once
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from lib.keyring import UnknownKey
-from lib.once import once
 from lib.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
+from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from webhooks.formats.registry import format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret

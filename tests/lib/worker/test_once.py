@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from lib.once import once
+from lib.worker.once import once
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same_object():
