@@ -1,6 +1,5 @@
 """gunicorn settings: one process per core, and a few threads in each for requests that wait (docs/decisions/0075)."""
 
-import ctypes
 import gc
 import logging
 import multiprocessing
@@ -20,14 +19,11 @@ from gunicorn import util
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from config.web_stop import WAITING_FOR_PROXY, stage, stop_gracefully
+from lib.forking import return_large_blocks
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 # A client that sends or reads nothing for this long is disconnected; the reverse proxy handles slow clients.
 STALLED_SECONDS = 20
-# malloc.h of glibc, and the size from which the system gets free blocks of memory back at once. By default glibc raises
-# it with each large block that is freed: after a few attachments, each thread would keep the memory of the largest.
-M_MMAP_THRESHOLD = -3
-LARGE_BYTES = 512 * 1024
 # A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
 DECISION_SECONDS = 0.2
 
@@ -110,12 +106,6 @@ def post_worker_init(worker: Any) -> None:
 
     warn_of_missing_keys()
     admission.STARTED = time.monotonic()
-
-
-def return_large_blocks() -> None:
-    # Other C libraries have no mallopt.
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def limit_stalls(listener: socket.socket) -> None:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType
 
 log = logging.getLogger("postrider.processes")
@@ -16,6 +17,10 @@ Program = Callable[[], object]
 RESTART_SECONDS = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PR_SET_PDEATHSIG = 1
+# malloc.h of glibc, and the size from which the system gets free blocks of memory back at once. By default glibc raises
+# it with each large block that is freed: after a few attachments, each thread would keep the memory of the largest.
+M_MMAP_THRESHOLD = -3
+LARGE_BYTES = 512 * 1024
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -77,6 +82,13 @@ class _Parent:
         self._is_stopping = True
         for pid in list(self._running):
             os.kill(pid, signal.SIGTERM)
+
+
+def return_large_blocks() -> None:
+    """Make this process, and those it forks, return the memory of large objects to the system when they are deleted."""
+    # Other C libraries have no mallopt.
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def exit_with_parent(parent: int) -> None:

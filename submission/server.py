@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db import connection
 
+from lib.forking import return_large_blocks
 from lib.mail.smtp_server import ConnectionLimiter, SessionLimits
 from submission.handler import SubmissionHandler
 from submission.metrics import keep_saving_replies
@@ -49,6 +50,7 @@ def open_listeners(*, processes: int = 1) -> list[list[Listener]]:
 
 def run_server(listeners: Sequence[Listener]) -> None:
     """Accept sessions until the task is cancelled or the process is interrupted."""
+    return_large_blocks()
     asyncio.run(serve(listeners))
 
 

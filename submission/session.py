@@ -177,6 +177,10 @@ class SubmissionSMTP(LimitedSMTP):
             if refusal is None:
                 self.current_envelope().source = _without_framing(content)
                 refusal = await self._call_handler_hook("DATA")
+        except BaseException:
+            # The frames of a session that ended keep their variables until the garbage collector runs.
+            content.clear()
+            raise
         finally:
             self._budget.release(self._received)
             self.envelope = self._create_envelope()

@@ -17,7 +17,7 @@ from tests.audit.ledger import Ledger
 from tests.audit.sink import mail_sink
 from tests.deploy.debian import pip_settings, run
 from tests.deploy.image import Compose, built_image
-from tests.stack.stack import REPOSITORY, free_port, wait_for
+from tests.stack.stack import REPOSITORY, drop_database, free_port, wait_for
 
 pytestmark = pytest.mark.long
 
@@ -35,8 +35,8 @@ def database():
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"image_{uuid4().hex[:12]}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-        yield f"{server}/{name}"
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    yield f"{server}/{name}"
+    drop_database(server, name)
 
 
 @pytest.fixture

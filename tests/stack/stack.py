@@ -193,8 +193,22 @@ def _template(server: str) -> tuple[str, str]:
 
 def _drop(server: str, name: str) -> None:
     # A server started by a test may have been stopped and removed.
-    with suppress(psycopg.OperationalError), psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    with suppress(psycopg.OperationalError):
+        drop_database(server, name)
+
+
+def drop_database(server: str, name: str) -> None:
+    """Drop a database, if it exists, and end its connections."""
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        while True:
+            try:
+                connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            except psycopg.errors.InsufficientPrivilege:
+                # Only a superuser may end an automatic vacuum of the database; without FORCE, PostgreSQL ends it.
+                with suppress(psycopg.errors.ObjectInUse):
+                    connection.execute(f"DROP DATABASE IF EXISTS {name}")
+            else:
+                return
 
 
 @contextmanager
@@ -232,5 +246,4 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
             # A chaos run may have stopped or replaced Redis.
             os.kill(stack.redis.pid, signal.SIGCONT)
         stack.redis.stop()
-        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        drop_database(server, name)

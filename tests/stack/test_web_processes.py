@@ -100,8 +100,8 @@ def test_killed_processes_are_replaced(stack):
     for child in before:
         os.kill(child, signal.SIGKILL)
     assert [stack.call("GET", "/me").status for _ in range(5)] == [200] * 5
-    wait_for(lambda: len(children(stack)) == CORES, seconds=20, what="all processes are running")
-    assert not set(before) & set(children(stack))
+    # The arbiter may not have noticed the end of a process yet.
+    wait_for(lambda: len(set(children(stack)) - set(before)) == CORES, seconds=20, what="all processes are replaced")
 
 
 def test_a_reload_replaces_all_processes(stack):
