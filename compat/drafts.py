@@ -6,7 +6,7 @@ The validation of `/v1` applies to every dialect, with its limits; the few wider
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from rest_framework import serializers
 
@@ -28,6 +28,7 @@ MAX_GIVEN_HEADERS = 100
 MAX_READ_SECONDS = 3.0
 
 NativeBody = dict[str, Any]
+V = TypeVar("V")
 
 
 class CompatSendInput(SendInput):
@@ -86,6 +87,15 @@ def as_list(value: Any, field: str, *, at_most: int) -> list[Any]:
 
 def as_objects(value: Any, field: str, *, at_most: int) -> list[dict[str, Any]]:
     return [as_object(item, f"{field}[{index}]") for index, item in enumerate(as_list(value, field, at_most=at_most))]
+
+
+def read_choice(value: Any, choices: Mapping[str, V], *, field: str) -> V | None:
+    """Return our value for a dialect's word, None for null. Raises InvalidFields for any other word."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in choices:
+        raise invalid_field(field, f"Use one of {', '.join(choices)}.")
+    return choices[value]
 
 
 def valid_field(name: str, value: Any) -> Any:

@@ -16,7 +16,7 @@ from api.errors import InvalidFields
 from emails.accept.insertion import NewEmail
 from emails.models import Email, EmailBatch, QueueEntry
 from emails.sending.scheduling import record_cancelled
-from lib.ids import InvalidId, from_uuid, to_uuid
+from lib.ids import from_uuid, is_id, to_uuid
 from lib.sql import run
 from lib.worker.stages import Stage
 from workspaces.models import Workspace
@@ -83,12 +83,14 @@ def cancel_batch(batch: EmailBatch) -> None:
 
 def _join(workspace: Workspace, batch_id: str, count: int) -> bool:
     open_batches = EmailBatch.objects.filter(workspace=workspace, state=State.OPEN, size__lte=MAX_EMAILS - count)
-    return _is_id(batch_id) and bool(open_batches.filter(id=batch_id).update(size=F("size") + count))
+    return is_id(batch_id, prefix="bat_") and bool(open_batches.filter(id=batch_id).update(size=F("size") + count))
 
 
 def _reason(workspace: Workspace, batch_id: str) -> str:
     """Return the reason why emails cannot be added to a batch."""
-    batch = EmailBatch.objects.filter(workspace=workspace, id=batch_id).first() if _is_id(batch_id) else None
+    batch = (
+        EmailBatch.objects.filter(workspace=workspace, id=batch_id).first() if is_id(batch_id, prefix="bat_") else None
+    )
     if batch is None:
         return "This batch does not exist."
     if batch.state == State.OPEN:
@@ -110,11 +112,3 @@ def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
         month = accepted_at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         units[month] += recipients if settings.QUOTA_UNIT == "recipient" else 1
     return dict(units)
-
-
-def _is_id(text: str) -> bool:
-    try:
-        to_uuid(text, prefix="bat_")
-    except InvalidId:
-        return False
-    return True

@@ -23,7 +23,7 @@ from inbound.models import InboundReport, MailReport
 from inbound.reports.mime import read_message
 from inbound.reports.reading import read_report
 from inbound.reports.report import RecipientStatus, Report, ReportKind
-from lib.ids import InvalidId, to_uuid
+from lib.ids import is_id
 from lib.tokens import InvalidToken
 
 log = logging.getLogger("postrider.inbound")
@@ -169,12 +169,4 @@ def _is_signed_for(message: bytes, recipient_id: str) -> bool:
 def _id_of_message(message: bytes) -> str:
     """Return the recipient id in a message's Message-ID, or ""."""
     local = read_message(message).header("message-id").strip(" <>").partition("@")[0]
-    return local if _is_id(local) else ""
-
-
-def _is_id(text: str) -> bool:
-    try:
-        to_uuid(text)
-    except InvalidId:
-        return False
-    return True
+    return local if is_id(local) else ""

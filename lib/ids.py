@@ -55,6 +55,15 @@ def to_uuid(text: str, *, prefix: str = "") -> uuid.UUID:
     return uuid.UUID(int=number)
 
 
+def is_id(text: str, *, prefix: str = "") -> bool:
+    """Return whether to_uuid accepts a text."""
+    try:
+        to_uuid(text, prefix=prefix)
+    except InvalidId:
+        return False
+    return True
+
+
 @functools.lru_cache(maxsize=CACHE_SIZE)
 def from_uuid(value: uuid.UUID, *, prefix: str = "") -> str:
     return prefix + base62(value.int, length=LENGTH)

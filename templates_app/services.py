@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from delivery.message.html_segments import TemplateSegments
-from lib.ids import InvalidId, to_uuid
+from lib.ids import is_id
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
@@ -102,7 +102,7 @@ def version_content(version: TemplateVersion) -> TemplateContent:
 
 def find_template(workspace: Workspace, reference: str) -> Template:
     """Return the template with the given id or alias. Raises TemplateNotFound."""
-    by_id = Q(id=reference) if _is_id(reference) else Q()
+    by_id = Q(id=reference) if is_id(reference, prefix="tpl_") else Q()
     template = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
     if template is None:
         raise template_not_found(reference)
@@ -113,7 +113,9 @@ def find_templates(workspace: Workspace, references: Collection[str]) -> dict[st
     """Return the templates with the given ids or aliases, by both, in one query."""
     if not references:
         return {}
-    given = Q(id__in=[reference for reference in references if _is_id(reference)]) | Q(alias__in=references)
+    given = Q(id__in=[reference for reference in references if is_id(reference, prefix="tpl_")]) | Q(
+        alias__in=references
+    )
     rows = list(workspace.templates.select_related("version").filter(given))
     return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
 
@@ -247,11 +249,3 @@ def _save(template: Template, **options: Any) -> None:
     except IntegrityError as error:
         raise AliasTaken(f"Another template of this workspace has the alias {template.alias!r}.") from error
     template.refresh_from_db()
-
-
-def _is_id(reference: str) -> bool:
-    try:
-        to_uuid(reference, prefix="tpl_")
-    except InvalidId:
-        return False
-    return True

@@ -27,7 +27,7 @@ from emails.errors import TooManyRecipients
 from emails.models import Email
 from emails.states import EmailStatus
 from lib.email_addresses import InvalidAddress, normalize_search, parse_recipient, split_address_list
-from lib.ids import InvalidId, from_any_spelling, to_uuid
+from lib.ids import from_any_spelling, is_id
 
 MAX_BATCH = 500
 MAX_COUNT = 500
@@ -190,8 +190,4 @@ def _number(request: Request, name: str) -> int:
 def _ids(text: str) -> list[str]:
     """Return the id in a text; an empty list for any other text."""
     email_id = from_any_spelling(text)
-    try:
-        to_uuid(email_id)
-    except InvalidId:
-        return []
-    return [email_id]
+    return [email_id] if is_id(email_id) else []

@@ -6,7 +6,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compat.errors import invalid_field
+from compat.drafts import read_choice
 from compat.resend.resources import Resource
 from compat.resend.views import ResendViewSet
 from domains.models import Domain
@@ -50,7 +50,7 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
         return domain_item(row)
 
     def create(self, request: Request) -> Response:
-        tls = _read_tls(self.body)
+        tls = read_choice(self.body.get("tls"), TLS, field="tls")
         domain = register_domain(self.workspace, name=_read_name(self.body))
         if tls:
             set_tls_policy(domain, tls=tls)
@@ -60,7 +60,7 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
         return Response(domain_resource(self.find(pk)))
 
     def update(self, request: Request, pk: str) -> Response:
-        domain, tls = self.find(pk), _read_tls(self.body)
+        domain, tls = self.find(pk), read_choice(self.body.get("tls"), TLS, field="tls")
         if tls:
             set_tls_policy(domain, tls=tls)
         return Response(self.reference(domain))
@@ -79,16 +79,6 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
 
 def _read_name(body: dict[str, Any]) -> str:
     return str(DomainInput().run_validation({"name": body.get("name")})["name"])
-
-
-def _read_tls(body: dict[str, Any]) -> str | None:
-    """Return our TLS policy; None if the request does not set one. Raises InvalidFields."""
-    given = body.get("tls")
-    if given is None:
-        return None
-    if not isinstance(given, str) or given not in TLS:
-        raise invalid_field("tls", f"Use one of {', '.join(TLS)}.")
-    return TLS[given]
 
 
 def _record(record: DnsRecord) -> Resource:

@@ -8,14 +8,13 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compat.drafts import as_list
-from compat.errors import invalid_field
+from compat.drafts import as_list, read_choice
 from compat.resend.resources import Resource
 from compat.resend.views import ResendViewSet
 from compat.views import find_row
 from lib.datetimes import format_datetime
 from lib.email_addresses import normalize_address
-from lib.ids import InvalidId, from_any_spelling, to_uuid, uuid_text
+from lib.ids import from_any_spelling, is_id, uuid_text
 from suppressions.models import Suppression
 from suppressions.serializers import SuppressionInput, SuppressionRequest
 from suppressions.services import delete_suppression, delete_suppressions, suppress_addresses
@@ -47,12 +46,11 @@ class ResendSuppressionViewSet(ResendViewSet[Suppression]):
     object_name, id_prefix = "suppression", "sup_"
 
     def get_queryset(self) -> QuerySet[Suppression]:
-        rows, origin = super().get_queryset(), self.request.query_params.get("origin")
-        if self.action != "list" or not origin:
+        rows = super().get_queryset()
+        if self.action != "list":
             return rows
-        if origin not in ORIGINS:
-            raise invalid_field("origin", f"Use one of {', '.join(ORIGINS)}.")
-        return rows.filter(reason__in=ORIGINS[origin])
+        reasons = read_choice(self.request.query_params.get("origin") or None, ORIGINS, field="origin")
+        return rows.filter(reason__in=reasons) if reasons else rows
 
     def find(self, text: str) -> Suppression:
         """Return the suppression with an id in either spelling, or of an address. Raises NotFound."""
@@ -104,12 +102,4 @@ class ResendSuppressionViewSet(ResendViewSet[Suppression]):
 def _ids(given: Sequence[Any]) -> list[str]:
     """Return ids in their usual spelling, without those that are malformed."""
     ids = [from_any_spelling(text, prefix="sup_") for text in given if isinstance(text, str)]
-    return [text for text in ids if _is_id(text)]
-
-
-def _is_id(text: str) -> bool:
-    try:
-        to_uuid(text, prefix="sup_")
-    except InvalidId:
-        return False
-    return True
+    return [text for text in ids if is_id(text, prefix="sup_")]

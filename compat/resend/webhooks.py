@@ -8,6 +8,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from compat.drafts import read_choice
 from compat.errors import invalid_field
 from compat.resend.resources import Resource, list_resource
 from compat.resend.views import ResendViewSet
@@ -126,7 +127,11 @@ class ResendWebhookEventViewSet(ResendViewSet[WebhookDelivery]):
 
 def _read(body: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `/v1` that a request sets. Raises InvalidFields."""
-    native = {"url": body.get("endpoint"), "events": _read_events(body.get("events")), "active": _read_status(body)}
+    native = {
+        "url": body.get("endpoint"),
+        "events": _read_events(body.get("events")),
+        "active": read_choice(body.get("status"), STATUSES, field="active"),
+    }
     return {name: value for name, value in native.items() if value is not None}
 
 
@@ -138,15 +143,6 @@ def _read_events(given: Any) -> Any:
     if given and not names:
         raise invalid_field("events", f"None of these events happens here. Use some of {', '.join(SUBSCRIPTIONS)}.")
     return [SUBSCRIPTIONS.get(name, name) if isinstance(name, str) else name for name in names]
-
-
-def _read_status(body: dict[str, Any]) -> bool | None:
-    given = body.get("status")
-    if given is None:
-        return None
-    if not isinstance(given, str) or given not in STATUSES:
-        raise invalid_field("active", f"Use one of {', '.join(STATUSES)}.")
-    return STATUSES[given]
 
 
 def _attempt(delivery: WebhookDelivery, number: int, attempt: dict[str, Any]) -> Resource:
