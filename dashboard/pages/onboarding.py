@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.contrib import messages
@@ -97,19 +97,23 @@ def send_test_email(request: HttpRequest) -> HttpResponse:
 
 
 def _send_test(workspace: Workspace, *, to: str) -> str:
-    """Return the id of the accepted email. Raises the errors of send_email, and InvalidAddress."""
-    refuse_excess(take_request(workspace))
-    refuse_suspended(workspace)
-    refuse_unconfirmed(workspace)
+    """Return the id of the accepted email. Raises Problem and InvalidAddress."""
     name = sending_domain_name(workspace)
     draft = Draft(
         sender=Address("Postrider", f"test@{name}"),
         to=(parse_recipient(to),),
         subject=_("Test email from %(domain)s") % {"domain": name},
         html=render_to_string("dashboard/overview/test_email.html", {"workspace": workspace, "domain": name}),
-        tags=("test",),
-        entrance=Entrance.DASHBOARD,
     )
+    return send_draft(workspace, draft)
+
+
+def send_draft(workspace: Workspace, draft: Draft) -> str:
+    """Accept a test email with the rules of a request with an API key; return its id. Raises Problem."""
+    refuse_excess(take_request(workspace))
+    refuse_suspended(workspace)
+    refuse_unconfirmed(workspace)
+    draft = replace(draft, tags=("test",), entrance=Entrance.DASHBOARD)
     return str(send_email(workspace, draft=draft, key=None).body["id"])
 
 

@@ -3,13 +3,13 @@
 import json
 from string import Template as Text
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from api.errors import InvalidJson
 from api.parser import parse_object
 from dashboard.pages.template_tests import default_sender
+from dashboard.ui.smtp_settings import smtp_sample_values
 from documentation.page_samples import CodeSample
 from templates_app.models import Template
 
@@ -74,9 +74,7 @@ def _values(template: Template, data: dict[str, Any]) -> dict[str, object]:
     body = {"from": sender, "to": RECIPIENT, "templateId": reference, "templateData": data}
     return {
         "url": settings.PUBLIC_URL,
-        "host": urlsplit(settings.PUBLIC_URL).hostname,
-        "port": settings.SUBMISSION_PORTS[0] if settings.SUBMISSION_PORTS else 587,
-        "tls_option": " --ssl-reqd" if settings.SUBMISSION_TLS_CERT else "",
+        **smtp_sample_values(),
         "sender": sender,
         "recipient": RECIPIENT,
         "template": reference,

@@ -7,16 +7,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from api.errors import Problem
-from dashboard.pages.onboarding import sending_domain_name
+from dashboard.pages.onboarding import send_draft, sending_domain_name
 from dashboard.pages.template_drafts import check_draft, read_draft
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from emails.accept.drafts import Draft
-from emails.accept.services import send_email
-from emails.models import Entrance
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
-from workspaces.account_status import refuse_suspended, refuse_unconfirmed
-from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.models import Workspace
 
 
@@ -42,16 +38,11 @@ def send_test(request: HttpRequest) -> dict[str, Any]:
 
 
 def _send(workspace: Workspace, request: HttpRequest, rendered: dict[str, Any]) -> str:
-    refuse_excess(take_request(workspace))
-    refuse_suspended(workspace)
-    refuse_unconfirmed(workspace)
     draft = Draft(
         sender=parse_address(request.POST.get("test_from", "")),
         to=(parse_recipient(request.POST.get("test_to", "")),),
         subject=rendered["subject"],
         html=rendered["html"],
         text=rendered["text"],
-        tags=("test",),
-        entrance=Entrance.DASHBOARD,
     )
-    return str(send_email(workspace, draft=draft, key=None).body["id"])
+    return send_draft(workspace, draft)

@@ -2,10 +2,10 @@
 
 import json
 from string import Template
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from dashboard.ui.smtp_settings import smtp_sample_values
 from documentation.page_samples import CodeSample
 
 CURL = Template("""curl $url/v1/emails/send \\
@@ -74,17 +74,13 @@ def key_samples(key: str, *, domain: str, may_send: bool) -> list[CodeSample]:
 
 def _values(key: str, *, sender: str) -> dict[str, object]:
     fields = {"from": sender, "to": RECIPIENT, "subject": "Hello from Postrider", "html": "<h1>It works</h1>"}
-    has_tls = bool(settings.SUBMISSION_TLS_CERT)
     return {
         "key": key,
         "url": settings.PUBLIC_URL,
         "body": json.dumps(fields, indent=2),
         "javascript_body": json.dumps(fields, indent=2).replace("\n", "\n  "),
         "python_body": json.dumps(fields, indent=4).replace("\n", "\n    "),
-        "host": urlsplit(settings.PUBLIC_URL).hostname,
-        "port": settings.SUBMISSION_PORTS[0],
-        "has_tls": has_tls,
-        "tls_option": " --ssl-reqd" if has_tls else "",
+        **smtp_sample_values(),
         "sender": sender,
         "recipient": RECIPIENT,
     }

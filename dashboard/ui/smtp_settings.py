@@ -7,6 +7,8 @@ from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+DEFAULT_PORT = 587
+
 
 @dataclass(frozen=True)
 class SmtpSettings:
@@ -23,6 +25,17 @@ def smtp_settings() -> SmtpSettings:
     if not settings.SUBMISSION_TLS_CERT:
         return SmtpSettings(host, _joined(settings.SUBMISSION_PORTS), _("None (this machine only)"))
     return SmtpSettings(host, _joined([*settings.SUBMISSION_PORTS, *settings.SUBMISSION_TLS_PORTS]), _encryption())
+
+
+def smtp_sample_values() -> dict[str, object]:
+    """Return the values of code samples that send over SMTP. Without a port of this service, that of RFC 6409."""
+    has_tls = bool(settings.SUBMISSION_TLS_CERT)
+    return {
+        "host": smtp_settings().host,
+        "port": settings.SUBMISSION_PORTS[0] if settings.SUBMISSION_PORTS else DEFAULT_PORT,
+        "has_tls": has_tls,
+        "tls_option": " --ssl-reqd" if has_tls else "",
+    }
 
 
 def _encryption() -> str:

@@ -1,11 +1,6 @@
 """Journeys in the template editor, in Chromium."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-from django.db import connection
 from playwright.sync_api import expect
 
 from emails.models import Email, Entrance
@@ -14,8 +9,7 @@ from tests.conftest import make_account, make_domain, make_key
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import signed_in
-from tests.stack.stack import wait_for
-from tests.standards.tools import program
+from tests.dashboard.sample_programs import run_sample
 from tests.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -121,36 +115,10 @@ def test_the_code_of_a_template_sends_it(live_server, settings, account, languag
     with run_submission(settings):
         page = owner.get(f"/dashboard/templates/{Template.objects.get().id}/")
         code = {one.language: one.code for one in page.context["samples"]}[language]
-        done = subprocess.run(
-            command(language, code),
-            check=False,
-            env={**os.environ, "POSTRIDER_API_KEY": key},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = run_sample(language, code, POSTRIDER_API_KEY=key)
 
-    # The thread of the last request closes its database connection when it notices that the client is gone.
-    wait_for(lambda: not other_sessions(), seconds=60, what="no other session uses the database")
     assert done.returncode == 0, done.stderr
     email = Email.objects.get()
     assert (email.subject, email.to, email.template_id) == ("Order 7", ["ada@example.com"], Template.objects.get().id)
     assert "O'Neill, $HOME €5" in email.template_data or "O'Neill, $HOME \\u20ac5" in email.template_data
     assert email.entrance == (Entrance.SMTP if language == "SMTP" else Entrance.API)
-
-
-def other_sessions() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        return int(cursor.fetchone()[0])
-
-
-def command(language: str, code: str) -> list[str]:
-    match language:
-        case "JavaScript":
-            return [program("node", package="nodejs"), "--input-type=module", "-e", code]
-        case "Python":
-            return [sys.executable, "-c", code]
-    return [program("bash", package="bash"), "-euc", code]

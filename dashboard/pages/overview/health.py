@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from analytics.outcomes import read_outcomes
 from domains.models import Domain
+from domains.record_checks.results import RecordStatus, from_json
 from system_mail.reputation.rates import PERIOD_DAYS
 from workspaces.models import Workspace
 
@@ -112,8 +113,9 @@ def _dmarc_item(domain: Domain) -> HealthItem:
 
 def _policy(domain: Domain) -> str | None:
     """Return the published DMARC policy: none, quarantine or reject; None without a valid record."""
-    check = (domain.findings or {}).get("dmarc") or {}
-    match = POLICY.search(check.get("found") or "") if check.get("verdict") == "right" else None
+    result = from_json(domain.findings)
+    is_valid = result is not None and result.dmarc.status == RecordStatus.VALID
+    match = POLICY.search(result.dmarc.found or "") if result and is_valid else None
     return match[1].lower() if match else None
 
 

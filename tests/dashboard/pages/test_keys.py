@@ -169,6 +169,12 @@ def test_the_smtp_settings_are_beside_a_key_that_may_send(owner, settings):
     assert 'id="smtp"' not in create(owner, scope="read_only").content.decode()
 
 
+def test_a_key_is_shown_by_a_service_without_a_submission_port(owner, settings):
+    settings.SUBMISSION_PORTS = []
+
+    assert "pr_" in create(owner).content.decode()
+
+
 def test_without_a_certificate_the_overview_shows_unencrypted_smtp(owner):
     page = owner.get("/dashboard/").content.decode()
 

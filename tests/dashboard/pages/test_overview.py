@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from analytics import counters
 from analytics.slices import Dimension, slice_id
 from domains.models import Domain
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import make_template
 from workspaces.models import Workspace
@@ -209,9 +210,10 @@ class TestHealth:
         ],
     )
     def test_names_the_weakest_dmarc_policy(self, owner, workspace, verdict, found, expected):
-        strong = {"dmarc": {"verdict": "right", "found": "v=DMARC1; p=reject"}}
-        weak = {"dmarc": {"verdict": verdict, "found": found}}
-        for name, findings in (("a.example", strong), ("b.example", weak)):
+        strong = RecordCheck(RecordStatus.VALID, found="v=DMARC1; p=reject")
+        weak = RecordCheck(RecordStatus(verdict), found=found)
+        for name, dmarc in (("a.example", strong), ("b.example", weak)):
+            findings = to_json(VerificationResult({}, spf=strong, dmarc=dmarc, return_path=strong, mail=strong))
             Domain.objects.create(
                 workspace=workspace, name=name, status="verified", verified_at=NOON, findings=findings
             )

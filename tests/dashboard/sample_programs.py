@@ -1,0 +1,53 @@
+"""The programs that run the code samples of the dashboard."""
+
+import os
+import subprocess
+import sys
+
+from django.db import connection
+
+from tests.stack.stack import wait_for
+from tests.standards.tools import program
+
+# Runs the two halves of the Django sample: the settings, then the code.
+RUN_DJANGO = """
+import sys
+from django.conf import settings
+
+before, after = sys.argv[1].split("# anywhere")
+values = {}
+exec(before, values)
+settings.configure(**{name: value for name, value in values.items() if name.isupper()})
+exec(after)
+"""
+
+
+def run_sample(language: str, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a sample with more environment variables, until no request of it uses the database."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        command(language, code), check=False, env=environment, capture_output=True, text=True, timeout=120
+    )
+    # The thread of the last request closes its database connection when it notices that the client is gone.
+    wait_for(lambda: not other_sessions(), seconds=60, what="no other session uses the database")
+    return done
+
+
+def command(language: str, code: str) -> list[str]:
+    """Return the command that runs a sample: curl and SMTP samples are shell commands."""
+    match language:
+        case "JavaScript":
+            return [program("node", package="nodejs"), "--input-type=module", "-e", code]
+        case "Python":
+            return [sys.executable, "-c", code]
+        case "Django":
+            return [sys.executable, "-c", RUN_DJANGO, code]
+    return [program("bash", package="bash"), "-euc", code]
+
+
+def other_sessions() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return int(cursor.fetchone()[0])
