@@ -4,6 +4,7 @@ The id of a slice is a hash of the workspace, the dimension and the value, so th
 under a narrow key and no registry of values is needed.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
@@ -14,6 +15,8 @@ from lib.ids import to_uuid
 
 # As many as an email has in `/v1`; further ones, of other APIs, are not counted.
 MAX_TAGS = 10
+# The emails of a batch, and those of one application, have mostly the same slices.
+CACHE_SIZE = 4096
 
 
 class Dimension(StrEnum):
@@ -22,6 +25,7 @@ class Dimension(StrEnum):
     DOMAIN = "domain"
 
 
+@functools.lru_cache(maxsize=CACHE_SIZE)
 def slice_id(workspace_id: str, dimension: Dimension, value: str) -> UUID:
     """Return the id of a slice; slices_sql computes the same."""
     name = f"{to_uuid(workspace_id, prefix='ws_')}/{dimension}/{value}"

@@ -1,21 +1,19 @@
 """Authentication and access of the management API: the only place that decides which workspaces a key manages."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import QuerySet
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from provisioning.models import ManagementKey
-from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer
+from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer, record_use
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
 from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
 from workspaces.models import ApiKey, Workspace
 
 AnyKey = ManagementKey | ApiKey
-LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
 class ManagementAuthentication(ApiKeyAuthentication):
@@ -31,7 +29,7 @@ class ManagementAuthentication(ApiKeyAuthentication):
         if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
             raise InvalidApiKey("This management key does not exist. Check that you copied the complete key.")
         _refuse_inactive(key)
-        _record_use(key)
+        record_use(key)
         return key
 
 
@@ -71,8 +69,3 @@ def _refuse_inactive(key: ManagementKey) -> None:
         raise RevokedApiKey("This management key was revoked.")
     if key.expires_at and key.expires_at <= datetime.now(UTC):
         raise ExpiredApiKey(f"This management key expired at {key.expires_at.isoformat()}.")
-
-
-def _record_use(key: ManagementKey) -> None:
-    unused = Q(last_used_at=None) | Q(last_used_at__lt=Now() - LAST_USED_INTERVAL)
-    ManagementKey.objects.filter(unused, id=key.id).update(last_used_at=Now())

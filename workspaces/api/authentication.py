@@ -72,7 +72,7 @@ def find_key(text: str) -> ApiKey:
     if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
         raise InvalidApiKey("This API key does not exist. Check that you copied the complete key.")
     _refuse_inactive(key)
-    _record_use(key)
+    record_use(key)
     return key
 
 
@@ -97,12 +97,12 @@ def _refuse_inactive(key: ApiKey) -> None:
         raise ExpiredApiKey(f"This API key expired at {key.expires_at.isoformat()}. Create a new one in the dashboard.")
 
 
-def _record_use(key: ApiKey) -> None:
-    """Update lastUsedAt at most once a minute, across all processes."""
+def record_use(key: Any) -> None:
+    """Update last_used_at of an API key or a management key at most once a minute, across all processes."""
     if key.last_used_at and datetime.now(UTC) - key.last_used_at < LAST_USED_INTERVAL:
         return
     unused = Q(last_used_at=None) | Q(last_used_at__lt=Now() - LAST_USED_INTERVAL)
-    ApiKey.objects.filter(unused, id=key.id).update(last_used_at=Now())
+    type(key).objects.filter(unused, id=key.id).update(last_used_at=Now())
     key.last_used_at = datetime.now(UTC)
 
 
