@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from postrider_client import Postrider
 
+from tests.clients.cli import CommandLine
 from tests.clients.node import need_node
 from tests.stack.stack import Stack, running_stack
 
@@ -69,6 +70,20 @@ def _spent_key(stack: Stack) -> str:
 def client(service: Service) -> Any:
     with Postrider(service.stack.key, base_url=service.stack.url) as client:
         yield client
+
+
+@pytest.fixture
+def cli(service: Service, tmp_path: Any) -> CommandLine:
+    """Return the command line with the service and its key in the environment."""
+    return CommandLine({**service.environment, "XDG_CONFIG_HOME": str(tmp_path / "config")}, tmp_path)
+
+
+@pytest.fixture
+def bare_cli(cli: CommandLine) -> CommandLine:
+    """Return the command line without a service in the environment."""
+    names = ("POSTRIDER_URL", "POSTRIDER_API_KEY")
+    environment = {name: value for name, value in cli.environment.items() if name not in names}
+    return CommandLine(environment, cli.home)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,50 @@
+"""The root command `postrider` and its subcommands."""
+
+from collections.abc import Sequence
+
+import click
+
+from postrider_client.cli.commands import PostriderGroup
+from postrider_client.cli.completion import completion
+from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
+from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.login import login
+from postrider_client.version import __version__
+
+# In the order of the help.
+COMMANDS = (login, completion)
+
+
+@click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="postrider")
+def postrider() -> None:
+    """Send and follow transactional email with Postrider.
+
+    Commands print tables on a terminal and JSON otherwise. Exit codes: 1 failed, 2 usage, 3 key or scope, 4 not
+    found, 5 rejected, 6 rate limit or quota, 7 service not reachable.
+    """
+
+
+for command in COMMANDS:
+    postrider.add_command(command)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return the exit code. An error is one line on standard error."""
+    try:
+        result = postrider.main(list(arguments), prog_name="postrider", standalone_mode=False, obj=Invocation())
+    except click.exceptions.NoArgsIsHelpError as usage:
+        click.echo(usage.format_message(), err=True)
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return OUTPUT_CLOSED
+    except Exception as error:
+        message = error_message(error)
+        if message is None:
+            raise
+        click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+        click.echo(message, err=True)
+        return exit_code(error)
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,139 @@
+"""The program `postrider`, run as a process, and on a pseudo-terminal."""
+
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+PROGRAM = (sys.executable, "-m", "postrider_client.cli")
+ROWS, COLUMNS = 50, 140
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.errors
+        return json.loads(self.output)
+
+
+@dataclass
+class CommandLine:
+    """Runs the program with an environment. home: the directory of its configuration."""
+
+    environment: dict[str, str]
+    home: Path
+
+    def run(self, *arguments: str, stdin: str = "", **variables: str) -> Result:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=self.home,
+            env={**self.environment, **variables},
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*PROGRAM, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.home,
+            env={**self.environment, **variables},
+        )
+
+    @contextmanager
+    def terminal(self, *arguments: str) -> Iterator["Terminal"]:
+        """Run the program on a pseudo-terminal and kill it at the end."""
+        process, master = pty.fork()
+        if process == 0:
+            os.chdir(self.home)
+            os.execve(PROGRAM[0], [*PROGRAM, *arguments], {**self.environment, "TERM": "xterm-256color"})
+        ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        terminal = Terminal(process, master)
+        try:
+            yield terminal
+        finally:
+            terminal.close()
+
+
+class Terminal:
+    """A pseudo-terminal with the screen that a person would see."""
+
+    def __init__(self, process: int, master: int) -> None:
+        self.process = process
+        self.master = master
+        self.screen = pyte.Screen(COLUMNS, ROWS)
+        self.stream = pyte.ByteStream(self.screen)
+        self.code: int | None = None
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
+
+    def wait_for(self, text: str) -> str:
+        """Read output until the screen has the text, and return the screen."""
+        deadline = time.monotonic() + 60
+        while text not in self.text:
+            assert time.monotonic() < deadline, f"no {text!r} on the screen:\n{self.text}"
+            if not self._read():
+                assert text in self.text, f"the program ended without {text!r}:\n{self.text}"
+        return self.text
+
+    def finish(self) -> str:
+        """Read all output until the program ends, and return the screen."""
+        while self._read():
+            pass
+        _, status = os.waitpid(self.process, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        return self.text
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def colour_of(self, text: str) -> str:
+        """Return the colour of a text on the screen."""
+        row = next(number for number, line in enumerate(self.screen.display) if text in line)
+        return str(self.screen.buffer[row][self.screen.display[row].index(text)].fg)
+
+    def close(self) -> None:
+        if self.code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+        os.close(self.master)
+
+    def _read(self) -> bool:
+        """Add output to the screen; return False at its end."""
+        ready, _, _ = select.select([self.master], [], [], 1)
+        if not ready:
+            return True
+        try:
+            data = os.read(self.master, 65_536)
+        except OSError:  # the program closed the terminal
+            return False
+        self.stream.feed(data)
+        return bool(data)
