@@ -233,7 +233,10 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W021",  # The preload list is for whole domains, as W005.
 ]
 
+# The API, logs and documentation are English; the dashboard and system emails have all languages.
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
