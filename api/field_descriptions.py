@@ -177,6 +177,12 @@ DESCRIPTIONS = {
     "actorKind": "The kind of the actor.",
     "actor": "The person, key or program that acted.",
     "address": "The IP address of the actor.",
+    "ConfigurationInput.id": "The id of the workspace, if its name changes.",
+    "domains": "The sending domains.",
+    "templates": "The templates, each with an alias.",
+    "webhooks": "The webhook endpoints.",
+    "apiKeys": "The API keys that exist.",
+    "domainNames": "The names of the domains in lower case and ASCII, as responses have them.",
     # Errors.
     "code": "The machine-readable code of the error.",
     "errors": "All invalid fields.",

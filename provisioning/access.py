@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from provisioning.models import ManagementKey
 from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer, record_use
+from workspaces.api.scopes import HasScope
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
 from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
 from workspaces.models import ApiKey, Workspace
@@ -46,6 +47,13 @@ class ManagesWorkspaces(BasePermission):
             needed = ApiKey.Scope.WORKSPACE_ADMIN.value
             raise InsufficientScope(f"This request requires an API key with scope {needed}.", requiredScope=needed)
         return True
+
+
+class ReadsConfiguration(HasScope):
+    """Allows management keys, and API keys that may read the workspace: a check changes nothing."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return isinstance(managing_key(request), ManagementKey) or super().has_permission(request, view)
 
 
 MANAGEMENT_SCOPE = "management"

@@ -11,6 +11,8 @@ from api.schema import ID, Access, Operation, describe_view, response
 from provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
+    ConfigurationInput,
+    ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
     ManagedKeySerializer,
@@ -69,6 +71,11 @@ USAGE = {
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
     "months": [{"month": "2026-10-01", "used": 40_112}, {"month": "2026-11-01", "used": 1_204}],
 }
+CONFIGURATION = {
+    "name": "Shop",
+    "domains": [{"name": "mail.example.com", "tls": "required"}],
+    "webhooks": [{"url": "https://shop.example.com/events", "events": ["bounced", "complained"]}],
+}
 WORKSPACE_ID = OpenApiParameter(
     "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
 )
@@ -80,6 +87,11 @@ def _access(view: Any, name: str) -> Access:
     if name in view.management_actions:
         return Access("Requires a management key.", problems)
     return Access("Requires a management key, or an API key of the workspace with scope `workspace_admin`.", problems)
+
+
+def _reading_access(view: Any, name: str) -> Access:
+    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceSuspended)
+    return Access("Requires a management key, or an API key that may read its workspace.", problems)
 
 
 def managed_view(**operations: Operation) -> Any:
@@ -239,4 +251,17 @@ audit = managed_view(
         problems=[NotFound],
         parameters=[WORKSPACE_ID],
     )
+)
+configuration = describe_view(
+    _reading_access,
+    check=Operation(
+        "checkConfiguration",
+        "Check a configuration",
+        "Checks the description of a workspace as `postrider apply` reads it, and changes nothing. The error "
+        "lists every invalid field, including syntax errors of templates. Existing objects, limits and the addresses "
+        "of webhook hosts are not checked.",
+        response(ConfigurationSerializer, "The configuration is valid.", {"domainNames": ["mail.example.com"]}),
+        body=ConfigurationInput,
+        bodies={"A workspace": CONFIGURATION},
+    ),
 )

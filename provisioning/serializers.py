@@ -6,14 +6,29 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import AddressField, OptionField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import (
+    AddressField,
+    EntriesField,
+    OptionField,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+    UtcDateTimeField,
+)
+from domains.models import Domain
+from domains.serializers import DomainInput
 from lib.datetimes import parse_datetime
+from templates_app.errors import TemplateSyntaxInvalid
+from templates_app.serializers import AliasField, TemplateInput, new_template
+from templates_app.services import check_content
+from webhooks.serializers import WebhookInput
 from workspaces.api.serializers import QuotaSerializer
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from workspaces.plans import PLANS
 
 MAX_NAME_LENGTH = 100
 MAX_REASON_LENGTH = 200
+MAX_ENTRIES = 100
 # Without control characters, which PostgreSQL, logs and emails would show differently.
 PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
 
@@ -91,6 +106,54 @@ class InvitationInput(StrictSerializer):
 
 class RoleInput(StrictSerializer):
     role = OptionField(choices=Membership.Role.values)
+
+
+class ConfiguredDomainInput(DomainInput):
+    tls = OptionField(Domain.TlsPolicy.values, required=False)
+
+
+class ConfiguredTemplateInput(TemplateInput):
+    """A template whose syntax is checked; its alias identifies it."""
+
+    alias = AliasField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            check_content(new_template(attrs)["content"])
+        except TemplateSyntaxInvalid as error:
+            raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
+        return attrs
+
+
+class ConfiguredWebhookInput(WebhookInput):
+    active = StrictBooleanField(required=False)
+
+
+class ConfiguredKeyInput(StrictSerializer):
+    name = NameField()
+    scope = OptionField(choices=ApiKey.Scope.values)
+
+
+class ConfigurationInput(StrictSerializer):
+    """A workspace as a configuration file describes it, or a part of it."""
+
+    locals()["id"] = TextField(required=False, max_length=MAX_NAME_LENGTH)
+    name = NameField(required=False)
+    plan = OptionField(choices=list(PLANS), required=False)
+    group = NameField(required=False)
+    ownerEmail = IdentityField(  # noqa: N815 - a wire name
+        required=False, help_text="The address of a person who is invited as an owner of a new workspace."
+    )
+    domains = EntriesField(child=ConfiguredDomainInput(), required=False, max_length=MAX_ENTRIES)
+    templates = EntriesField(child=ConfiguredTemplateInput(), required=False, max_length=MAX_ENTRIES)
+    webhooks = EntriesField(child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES)
+    apiKeys = EntriesField(child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES)  # noqa: N815
+
+
+class ConfigurationSerializer(serializers.Serializer[Any]):
+    """The response to a valid configuration."""
+
+    domainNames = serializers.ListField(child=serializers.CharField())  # noqa: N815
 
 
 class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):

@@ -1,6 +1,7 @@
 from api.routing import Router
 from provisioning.views import (
     AuditViewSet,
+    ConfigurationViewSet,
     InvitationViewSet,
     ManagedKeyViewSet,
     ManagedMemberViewSet,
@@ -14,5 +15,6 @@ router.register(f"{WITHIN}/api-keys", ManagedKeyViewSet, basename="managed-key")
 router.register(f"{WITHIN}/members", ManagedMemberViewSet, basename="managed-member")
 router.register(f"{WITHIN}/invitations", InvitationViewSet, basename="invitation")
 router.register(f"{WITHIN}/audit", AuditViewSet, basename="audit")
+router.register("configuration", ConfigurationViewSet, basename="configuration")
 router.register("workspaces", ManagedWorkspaceViewSet, basename="managed-workspace")
 urlpatterns = router.urls

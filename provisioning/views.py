@@ -14,11 +14,19 @@ from rest_framework.viewsets import GenericViewSet
 
 from api.fields import DeletedSerializer
 from provisioning import schema
-from provisioning.access import ManagementAuthentication, ManagesWorkspaces, managed_workspaces, managing_key
+from provisioning.access import (
+    ManagementAuthentication,
+    ManagesWorkspaces,
+    ReadsConfiguration,
+    managed_workspaces,
+    managing_key,
+)
 from provisioning.models import ManagementKey
 from provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
+    ConfigurationInput,
+    ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
     ManagedKeySerializer,
@@ -33,6 +41,7 @@ from provisioning.serializers import (
     WorkspaceChangesInput,
 )
 from provisioning.services import change_workspace, invite, issue_key_for, provision_workspace
+from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from workspaces.account_status import lift_suspension, refuse_unconfirmed, suspend_workspace
 from workspaces.api.throttling import take_from, take_request
 from workspaces.api.viewsets import KeyedView
@@ -170,3 +179,15 @@ class InvitationViewSet(ListModelMixin, WithinWorkspaceViewSet[Invitation]):
 class AuditViewSet(ListModelMixin, WithinWorkspaceViewSet[AuditEntry]):
     queryset = AuditEntry.objects.order_by("-id")
     serializer_class = AuditEntrySerializer
+
+
+@schema.configuration
+class ConfigurationViewSet(ManagementViewSet[Workspace]):
+    permission_classes = (ReadsConfiguration,)
+    reading_actions = frozenset({"check"})
+    body_bytes: ClassVar = {"check": MAX_TEMPLATE_BODY_BYTES}
+
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
+        domains = self.valid(ConfigurationInput).get("domains", [])
+        return Response(ConfigurationSerializer({"domainNames": [domain["name"] for domain in domains]}).data)

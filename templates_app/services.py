@@ -72,6 +72,11 @@ def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> Rende
         raise TemplateOutputTooLarge(str(error)) from error
 
 
+def check_content(content: TemplateContent) -> None:
+    """Check the syntax of unsaved content, without the cache. Raises TemplateSyntaxInvalid."""
+    _compile(content)
+
+
 def _compile(content: TemplateContent) -> CompiledContent:
     return CompiledContent(
         subject=_compiled("subject", content.subject),

@@ -254,10 +254,14 @@ export type WebhookKind =
   | "complained"
   | "deferred";
 
+/** The format of the events: Postrider's, or that of another service. */
+export type WebhookFormat = "standard" | "resend" | "postmark" | "sendgrid";
+
 export interface Webhook {
   id: string;
   url: string;
   events: WebhookKind[];
+  format: WebhookFormat;
   active: boolean;
   /** The reason if the service disabled the webhook, or null. */
   disabledReason: string | null;
@@ -382,6 +386,11 @@ export interface NewWorkspace {
   group?: string;
   /** The address of a person to invite as an owner. */
   ownerEmail?: string;
+}
+
+/** domainNames: the names of the domains as the service stores them. */
+export interface CheckedConfiguration {
+  domainNames: string[];
 }
 
 export interface ManagedWorkspace {

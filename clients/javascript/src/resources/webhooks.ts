@@ -7,6 +7,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryDetail,
   WebhookEvent,
+  WebhookFormat,
   WebhookKind,
 } from "../types.js";
 import { type HeaderSource, type RawBody, type VerifyOptions, verifyWebhook } from "../webhook-signatures.js";
@@ -14,6 +15,7 @@ import { type HeaderSource, type RawBody, type VerifyOptions, verifyWebhook } fr
 export interface WebhookFields {
   url: string;
   events: WebhookKind[];
+  format?: WebhookFormat;
 }
 
 export interface DeliveryFilters extends Paging {

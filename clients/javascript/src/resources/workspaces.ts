@@ -2,6 +2,7 @@ import type { List, Paging } from "../listing.js";
 import type { RequestOptions, Transport } from "../transport.js";
 import type {
   AuditEntry,
+  CheckedConfiguration,
   CreatedKey,
   Deleted,
   Invitation,
@@ -63,6 +64,15 @@ export class Workspaces {
 
   usage(id: string, options?: RequestOptions): Promise<WorkspaceUsage> {
     return this.#transport.json({ method: "GET", path: pathOf(id, "usage"), options });
+  }
+
+  /** Check a description of a workspace, and change nothing. */
+  checkConfiguration(
+    configuration: Record<string, unknown>,
+    options?: RequestOptions,
+  ): Promise<CheckedConfiguration> {
+    const path = ["admin", "configuration", "check"];
+    return this.#transport.json({ method: "POST", path, body: configuration, isRepeatable: true, options });
   }
 }
 

@@ -240,6 +240,7 @@ class Webhook:
     id: str
     url: str
     events: list[str]
+    format: str
     active: bool
     disabled_reason: Optional[str]
     created_at: datetime

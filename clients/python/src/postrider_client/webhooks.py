@@ -14,9 +14,12 @@ class Webhooks:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, *, url: str, events: Sequence[str]) -> Webhook:
-        """Create a webhook. Store the secret of the response: it cannot be read again."""
-        call = Call("POST", ["webhooks"], body={"url": url, "events": list(events)})
+    def create(self, *, url: str, events: Sequence[str], format: Optional[str] = None) -> Webhook:  # noqa: A002
+        """Create a webhook. Store the secret of the response: it cannot be read again.
+
+        format: "standard", or another service whose events it receives: "resend", "postmark" or "sendgrid".
+        """
+        call = Call("POST", ["webhooks"], body=body_of(url=url, events=list(events), format=format))
         return read(Webhook, self._transport.json(call))
 
     def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[Webhook]:
@@ -31,9 +34,10 @@ class Webhooks:
         *,
         url: Optional[str] = None,
         events: Optional[Sequence[str]] = None,
+        format: Optional[str] = None,  # noqa: A002 - the API's name
         active: Optional[bool] = None,
     ) -> Webhook:
-        body = body_of(url=url, events=events, active=active)
+        body = body_of(url=url, events=events, format=format, active=active)
         return read(Webhook, self._transport.json(Call("PATCH", ["webhooks", webhook_id], body=body)))
 
     def delete(self, webhook_id: str) -> Deleted:

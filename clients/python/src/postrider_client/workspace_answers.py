@@ -38,6 +38,14 @@ class WorkspaceUsage:
 
 
 @dataclass(frozen=True)
+class CheckedConfiguration:
+    """`domain_names`: the names of the domains as the service stores them."""
+
+    domain_names: list[str]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class ManagedKey:
     """`key`: the API key, only in the response of create, otherwise None."""
 

@@ -3,6 +3,7 @@
 It requires a management key, or an API key with scope workspace_admin for the workspace of the key.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Optional
 
@@ -12,6 +13,7 @@ from postrider_client.transport import Call, Transport
 from postrider_client.wire import body_of, read
 from postrider_client.workspace_answers import (
     AuditEntry,
+    CheckedConfiguration,
     Invitation,
     ManagedKey,
     ManagedWorkspace,
@@ -63,6 +65,11 @@ class Workspaces:
 
     def usage(self, workspace_id: str) -> WorkspaceUsage:
         return read(WorkspaceUsage, self._transport.json(Call("GET", _path(workspace_id, "usage"))))
+
+    def check_configuration(self, configuration: Mapping[str, Any]) -> CheckedConfiguration:
+        """Check a description of a workspace, with the names of the API, and change nothing."""
+        call = Call("POST", ["admin", "configuration", "check"], body=configuration, is_repeatable=True)
+        return read(CheckedConfiguration, self._transport.json(call))
 
 
 class WorkspaceKeys:

@@ -1,0 +1,79 @@
+"""`POST /v1/admin/configuration/check` validates a configuration and changes nothing."""
+
+import pytest
+
+from domains.models import Domain
+from templates_app.models import Template
+from tests.conftest import Api, code_of, field_codes, make_key
+from webhooks.models import Webhook
+from workspaces.models import ApiKey, Workspace
+
+CHECK = "/admin/configuration/check"
+TEMPLATE = {"alias": "welcome", "name": "Welcome", "subject": "Hi {{ name }}", "htmlContent": "<p>Hi</p>"}
+VALID = {
+    "name": "Shop",
+    "plan": "pro",
+    "group": "customers",
+    "ownerEmail": "ada@example.com",
+    "domains": [{"name": "Mail.Example.com.", "tls": "required"}, {"name": "bücher.example"}],
+    "templates": [TEMPLATE],
+    "webhooks": [{"url": "https://shop.example.com/x", "events": ["email.sent", "bounced"], "active": False}],
+    "apiKeys": [{"name": "Website", "scope": "sending_access"}],
+}
+
+
+def test_a_valid_configuration_is_accepted_with_the_names_of_its_domains(platform: Api):
+    counts = [model.objects.count() for model in (Workspace, Domain, Template, Webhook, ApiKey)]
+    response = platform.post(CHECK, VALID)
+    assert (response.status_code, response.json()) == (
+        200,
+        {"domainNames": ["mail.example.com", "xn--bcher-kva.example"]},
+    )
+    assert counts == [model.objects.count() for model in (Workspace, Domain, Template, Webhook, ApiKey)]
+
+
+def test_all_errors_are_reported_together(platform: Api):
+    response = platform.post(
+        CHECK,
+        {
+            "plan": "gold",
+            "domians": [],
+            "domains": [{"name": "gmail.com"}, {"tls": "maybe"}],
+            "templates": [TEMPLATE, {**TEMPLATE, "alias": "1"}, {**TEMPLATE, "htmlContent": "<p>\n{{#if a}}"}],
+            "webhooks": [{"url": "ftp://example.com", "events": ["opend"]}],
+            "apiKeys": [{"name": "Website"}],
+        },
+    )
+    assert field_codes(response) == {
+        "plan": "invalid_choice",
+        "domians": "unknown_field",
+        "domains[0].name": "invalid_domain",
+        "domains[1].name": "required",
+        "domains[1].tls": "invalid_choice",
+        "templates[1].alias": "invalid",
+        "templates[2].htmlContent": "template_syntax_error",
+        "webhooks[0].url": "forbidden_target",
+        "webhooks[0].events[0]": "invalid_choice",
+        "apiKeys[0].scope": "required",
+    }
+
+
+def test_a_template_needs_an_alias(platform: Api):
+    template = {name: value for name, value in TEMPLATE.items() if name != "alias"}
+    assert field_codes(platform.post(CHECK, {"templates": [template]})) == {"templates[0].alias": "required"}
+
+
+@pytest.mark.parametrize("section", ["domains", "templates", "webhooks", "apiKeys"])
+def test_a_section_has_at_most_100_entries(platform: Api, section):
+    (entry,) = VALID[section][:1]
+    assert platform.post(CHECK, {section: [entry] * 100}).status_code == 200
+    assert field_codes(platform.post(CHECK, {section: [entry] * 101})) == {section: "max_length"}
+
+
+@pytest.mark.parametrize("scope", ["read_only", "full_access", "workspace_admin"])
+def test_keys_that_may_read_check_a_configuration(alice, scope):
+    assert Api(make_key(alice.workspace, scope)).post(CHECK, VALID).status_code == 200
+
+
+def test_a_sending_key_checks_no_configuration(alice):
+    assert code_of(Api(make_key(alice.workspace, "sending_access")).post(CHECK, VALID)) == (403, "insufficient_scope")
