@@ -169,6 +169,7 @@ DESCRIPTIONS = {
     "NewKey.key": "The key. It is shown only here: store it.",
     "role": "The role of the member.",
     "group": "The group of the workspace, whose management keys can manage it; empty without one.",
+    "deletesAt": "The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
     "suspendedAt": "The time of the suspension; null if the workspace is not suspended.",
     "suspendedReason": "The reason of the suspension, as the members see it; null without one.",
     "months": "The emails of each month.",

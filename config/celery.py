@@ -51,6 +51,11 @@ app.config_from_object(
             },
             "reputation": {"task": "reputation.tasks.judge", "schedule": 60.0, "options": {"expires": 60}},
             "expire-accounts": {"task": "workspaces.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
+            "erase-workspaces": {
+                "task": "provisioning.tasks.erase",
+                "schedule": 3600.0,
+                "options": {"expires": 3600},
+            },
             "old reports": {"task": "inbound.tasks.purge", "schedule": 3600.0, "options": {"expires": 3600}},
         },
     }

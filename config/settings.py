@@ -23,6 +23,8 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
 DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
+# Days in which a deleted workspace can be restored.
+WORKSPACE_DELETION_DAYS = env.integer("WORKSPACE_DELETION_DAYS", 7, low=0, high=365)
 # Whether a second factor is required or optional for staff.
 STAFF_SECOND_FACTOR = env.choice(
     "STAFF_SECOND_FACTOR", "optional" if EMBEDDED else "required", options=["required", "optional"]

@@ -61,12 +61,14 @@ class DashboardSite(TwoFactorSite):
         return []
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        workspace = current_workspace(request) if workspaces_of(request) else None
         return {
             **super().each_context(request),
             "is_signup_open": settings.SIGNUP == "open",
             "guide": guide_url(request),
             "shortcuts": shortcuts(request),
-            "is_unconfirmed": bool(workspaces_of(request)) and not current_workspace(request).is_proven,
+            "is_unconfirmed": workspace is not None and not workspace.is_proven,
+            "deleted_workspace": workspace if workspace and workspace.is_deleted else None,
         }
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

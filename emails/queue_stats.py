@@ -31,7 +31,7 @@ SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.ALL_TIME_COUNTS}) c
          WHERE stage = {Stage.WAITING} AND workspace_id = %(workspace)s AND due_at <= now())
      + (SELECT count(*) FROM emails_pending
          WHERE stage = {Stage.SCHEDULED} AND workspace_id = %(workspace)s AND since <= now()),
-       (SELECT suspended_at IS NOT NULL FROM workspaces_workspace WHERE id = %(workspace)s)
+       (SELECT coalesce(suspended_at, deletes_at) IS NOT NULL FROM workspaces_workspace WHERE id = %(workspace)s)
 """  # noqa: S608 - a constant of analytics
 
 

@@ -11,6 +11,7 @@ from provisioning.models import ManagementKey
 from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer, record_use
 from workspaces.api.scopes import HasScope
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
+from workspaces.deletion import existing_workspaces
 from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
 from workspaces.models import ApiKey, Workspace
 
@@ -66,10 +67,14 @@ def managing_key(request: Request) -> AnyKey:
 
 
 def managed_workspaces(key: AnyKey) -> QuerySet[Workspace]:
-    """Return the workspaces that a key manages: all, those of its group, or the workspace of an API key."""
+    """Return the workspaces that a key manages: all, those of its group, or the workspace of an API key.
+
+    Deleted ones are included until their grace period ends.
+    """
+    existing = existing_workspaces()
     if isinstance(key, ApiKey):
-        return Workspace.objects.filter(id=key.workspace_id)
-    return Workspace.objects.filter(group=key.group) if key.group else Workspace.objects.all()
+        return existing.filter(id=key.workspace_id)
+    return existing.filter(group=key.group) if key.group else existing
 
 
 def _refuse_inactive(key: ManagementKey) -> None:

@@ -27,7 +27,7 @@ from provisioning.serializers import (
     WorkspaceChangesInput,
 )
 from workspaces.api.schema import UNAUTHENTICATED
-from workspaces.errors import InsufficientScope, PlanLimitReached, WorkspaceSuspended
+from workspaces.errors import InsufficientScope, PlanLimitReached, WorkspaceDeleted, WorkspaceSuspended
 from workspaces.members import AlreadyMember, LastOwner
 
 CREATED_AT = "2026-11-20T08:12:44.102Z"
@@ -38,6 +38,7 @@ WORKSPACE: dict[str, Any] = {
     "group": "customers",
     "suspendedAt": None,
     "suspendedReason": None,
+    "deletesAt": None,
     "createdAt": CREATED_AT,
 }
 KEY: dict[str, Any] = {
@@ -83,7 +84,7 @@ EMAIL = OpenApiParameter("email", {"type": "string"}, OpenApiParameter.PATH, des
 
 
 def _access(view: Any, name: str) -> Access:
-    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceSuspended)
+    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceDeleted, WorkspaceSuspended)
     if name in view.management_actions:
         return Access("Requires a management key.", problems)
     return Access("Requires a management key, or an API key of the workspace with scope `workspace_admin`.", problems)
@@ -150,6 +151,20 @@ workspaces = managed_view(
         "resumeWorkspace",
         "Resume a workspace",
         "Ends the suspension; queued emails are sent. Resuming again changes nothing.",
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
+    ),
+    destroy=Operation(
+        "deleteWorkspace",
+        "Delete a workspace",
+        "Stops the API keys of the workspace within a second and holds queued emails. Until `deletesAt`, seven days "
+        "later by default, the workspace can be restored; then all of its data is deleted. Deleting again changes "
+        "nothing.",
+        response(ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "deletesAt": "2026-11-27T08:12:44.102Z"}),
+    ),
+    restore=Operation(
+        "restoreWorkspace",
+        "Restore a workspace",
+        "Ends the deletion of a workspace; queued emails are sent. Restoring again changes nothing.",
         response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
     ),
     usage=Operation(

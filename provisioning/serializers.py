@@ -160,11 +160,12 @@ class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
     plan = serializers.ChoiceField(list(PLANS))
     suspendedAt = UtcDateTimeField(source="suspended_at", allow_null=True)  # noqa: N815
     suspendedReason = serializers.SerializerMethodField()  # noqa: N815
+    deletesAt = UtcDateTimeField(source="deletes_at", allow_null=True)  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
 
     class Meta:
         model = Workspace
-        fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "createdAt")
+        fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
 
     def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
         return workspace.suspended_reason or None

@@ -42,9 +42,10 @@ from provisioning.serializers import (
 )
 from provisioning.services import change_workspace, invite, issue_key_for, provision_workspace
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
-from workspaces.account_status import lift_suspension, refuse_unconfirmed, suspend_workspace
+from workspaces.account_status import lift_suspension, refuse_inactive, suspend_workspace
 from workspaces.api.throttling import take_from, take_request
 from workspaces.api.viewsets import KeyedView
+from workspaces.deletion import delete_workspace, restore_workspace
 from workspaces.members import change_role, remove_member, withdraw_invitation
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace
 from workspaces.quota import read_quota
@@ -67,7 +68,7 @@ class ManagementViewSet(KeyedView, GenericViewSet[M]):
             self.level = take_from(f"management:{key.id}")
             return
         self.level = take_request(key.workspace)
-        refuse_unconfirmed(key.workspace)
+        refuse_inactive(key.workspace)
 
     def managed_workspace(self, workspace_id: str) -> Workspace:
         return get_object_or_404(managed_workspaces(managing_key(self.request)), id=workspace_id)
@@ -88,7 +89,7 @@ class WithinWorkspaceViewSet(ManagementViewSet[M]):
 class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementViewSet[Workspace]):
     serializer_class = ManagedWorkspaceSerializer
     queryset = Workspace.objects.all()
-    management_actions = frozenset({"create", "suspend", "resume"})
+    management_actions = frozenset({"create", "suspend", "resume", "destroy", "restore"})
 
     def get_queryset(self) -> QuerySet[Workspace]:
         return managed_workspaces(managing_key(self.request)).order_by("-created_at", "-id")
@@ -111,6 +112,15 @@ class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementView
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         lift_suspension(self.get_object())
+        return self.retrieve(request, pk)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        delete_workspace(self.get_object())
+        return self.retrieve(request, pk)
+
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, pk: str) -> Response:
+        restore_workspace(self.get_object())
         return self.retrieve(request, pk)
 
     @action(detail=True)

@@ -10,7 +10,7 @@ from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.errors import AttachmentsTooLarge, IdempotencyInProgress, TooManyAttachments
 from submission.errors import Refused
 from suppressions.errors import RecipientSuppressed
-from workspaces.errors import InsufficientScope, QuotaExceeded, Unauthenticated, WorkspaceSuspended
+from workspaces.errors import InsufficientScope, QuotaExceeded, Unauthenticated, WorkspaceDeleted, WorkspaceSuspended
 
 log = logging.getLogger("postrider.submission")
 
@@ -36,6 +36,7 @@ CODES: tuple[tuple[type[Problem], str], ...] = (
     (DomainNotVerified, "550 5.7.1"),
     (RecipientSuppressed, "550 5.7.1"),
     (QuotaExceeded, "550 5.7.1"),
+    (WorkspaceDeleted, "550 5.7.1"),
     (WorkspaceSuspended, "550 5.7.1"),
     (AttachmentsTooLarge, "552 5.3.4"),
     (TooManyAttachments, "552 5.3.4"),

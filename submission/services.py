@@ -21,7 +21,7 @@ from submission.drafts import SubmittedEmail, read_email
 from submission.errors import ConversionNotAllowed, Refused
 from submission.replies import ACCEPTED, REPEATED, reply_to_error
 from suppressions.services import find_suppressed
-from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.account_status import refuse_inactive, refuse_suspended
 from workspaces.api.authentication import find_key
 from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.errors import InsufficientScope
@@ -61,11 +61,11 @@ def begin_message(password: str) -> Workspace:
     """Return the workspace of a session that begins a message; it uses one request of the rate limit.
 
     The key is checked again, as in each request to the API: a session may be open for longer than its key is valid.
-    Raises Unauthenticated, RateLimitExceeded, WorkspaceSuspended.
+    Raises Unauthenticated, RateLimitExceeded, WorkspaceDeleted, WorkspaceSuspended.
     """
     workspace = sign_in(password).workspace
     refuse_excess(take_request(workspace))
-    refuse_unconfirmed(workspace)
+    refuse_inactive(workspace)
     refuse_suspended(workspace)
     return workspace
 

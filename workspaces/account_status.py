@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.audit import AuditAction, record_action
+from workspaces.deletion import refuse_deleted
 from workspaces.errors import WorkspaceSuspended
 from workspaces.models import Membership, User, Workspace
 
@@ -64,15 +65,20 @@ def must_have_second_factor(user: User) -> bool:
 
 
 def refuse_suspended(workspace: Workspace) -> None:
-    """Raise WorkspaceSuspended for a suspended workspace, which cannot send."""
+    """Raise WorkspaceDeleted or WorkspaceSuspended for a workspace that cannot send."""
+    refuse_deleted(workspace)
     if workspace.is_suspended:
         raise WorkspaceSuspended(
             "This workspace is suspended and cannot send email. Contact the operator of this server."
         )
 
 
-def refuse_unconfirmed(workspace: Workspace) -> None:
-    """Raise WorkspaceSuspended until the owner has confirmed an email address (docs/decisions/0055)."""
+def refuse_inactive(workspace: Workspace) -> None:
+    """Refuse keys of a deleted workspace, and those of one whose owner has not confirmed an email address.
+
+    Raises WorkspaceDeleted, WorkspaceSuspended (docs/decisions/0055).
+    """
+    refuse_deleted(workspace)
     if not workspace.is_proven:
         raise WorkspaceSuspended(
             "API keys of this workspace do not work until the owner confirms an email address. Open the link in the "

@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
 from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
 from workspaces.audit import AuditAction, record_action
+from workspaces.deletion import restore_workspace
 from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
 from workspaces.second_factor import end_second_factor
 
@@ -154,14 +155,21 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 @admin.register(Workspace)
 class WorkspaceAdmin(StrictAdmin):
     form = WorkspaceForm
-    list_display = ("name", "plan", "suspended", "is_proven", "created_at")
+    list_display = ("name", "plan", "suspended", "is_proven", "deletes_at", "created_at")
     list_filter = ("plan", "is_proven")
     search_fields = ("name",)
     ordering = ("name",)
-    fields = ("id", "name", "plan", "is_proven", "suspended", "suspended_reason", "created_at")
+    fields = ("id", "name", "plan", "is_proven", "suspended", "suspended_reason", "deletes_at", "created_at")
     add_fieldsets = ((None, {"fields": ("name", "plan", "is_proven", "suspended", "suspended_reason")}),)
-    readonly_fields = ("id", "created_at")
+    readonly_fields = ("id", "deletes_at", "created_at")
+    actions = ("restore",)
     inlines = (MembershipInline,)
+
+    @admin.action(description="Restore deleted workspaces", permissions=["change"])
+    def restore(self, request: HttpRequest, workspaces: QuerySet[Workspace]) -> None:
+        for workspace in workspaces:
+            restore_workspace(workspace)
+        messages.success(request, "The selected workspaces are restored, except for those whose grace period ended.")
 
     @display(description="suspended", boolean=True)
     def suspended(self, workspace: Workspace) -> bool:
@@ -181,7 +189,7 @@ class WorkspaceAdmin(StrictAdmin):
             lift_suspension(obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Workspaces are suspended instead: all their emails depend on the row."""
+        """The management API deletes workspaces, with a grace period."""
         return False
 
 

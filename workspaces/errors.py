@@ -77,6 +77,17 @@ class WorkspaceSuspended(Problem):
     example = "This workspace is suspended and cannot send email. Contact the operator of this server."
 
 
+class WorkspaceDeleted(Problem):
+    """The workspace is deleted: its API keys do not work, and nothing is sent.
+
+    Its data is kept until the time in `deletesAt`. Ask the operator of this server to restore it before that.
+    """
+
+    status, code, title = 403, "workspace_deleted", "Workspace deleted"
+    example = "This workspace is deleted. It can be restored until 2026-12-01T08:12:44.102Z."
+    example_members: ClassVar = {"deletesAt": "2026-12-01T08:12:44.102Z"}
+
+
 class PlanLimitReached(Problem):
     """The workspace has reached a limit of its plan or of the service.
 

@@ -84,6 +84,8 @@ class Workspace(models.Model):
     is_proven = models.BooleanField("address confirmed", default=True, db_default=True)
     # Management keys of this group may manage it (provisioning.models).
     group = models.CharField(max_length=100, blank=True, db_default="", default="")
+    # Set while the workspace is deleted but can be restored (workspaces.deletion).
+    deletes_at = models.DateTimeField("data deleted at", null=True, blank=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -97,6 +99,10 @@ class Workspace(models.Model):
     @property
     def is_suspended(self) -> bool:
         return self.suspended_at is not None
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.deletes_at is not None
 
 
 class Membership(models.Model):
@@ -196,6 +202,8 @@ class AuditEntry(models.Model):
         OWNERS_WARNED = "owners_warned", "Owners warned"
         PLAN_CHANGED = "plan_changed", "Plan changed"
         WORKSPACE_RENAMED = "workspace_renamed", "Workspace renamed"
+        WORKSPACE_DELETED = "workspace_deleted", "Workspace deleted"
+        WORKSPACE_RESTORED = "workspace_restored", "Workspace restored"
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
         ADDRESS_ERASED = "address_erased", "Address erased"
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 from zlib import crc32
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from lib.worker import shutdown
 from workspaces.models import Workspace
@@ -24,13 +25,14 @@ Batches = Callable[[str, timedelta], Iterator[None]]
 REST_RATIO = 3.0
 
 
-def sweep(kind: str, batches: Batches) -> None:
+def sweep(kind: str, batches: Batches, *, workspaces: QuerySet[Workspace] | None = None) -> None:
     """Delete data older than each workspace's plan allows; return early when the process shuts down.
 
-    Does nothing if a sweep of this kind is already running in any process.
+    workspaces: all by default. Does nothing if a sweep of this kind is already running in any process.
     """
     with _advisory_lock(kind) as is_locked:
-        plans = Workspace.objects.values_list("id", "plan").order_by("id") if is_locked else ()
+        chosen = Workspace.objects.all() if workspaces is None else workspaces
+        plans = chosen.values_list("id", "plan").order_by("id") if is_locked else ()
         for workspace_id, plan in plans:
             if not run_batches(batches(workspace_id, PLANS[plan].retention)):
                 return

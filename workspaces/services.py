@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.audit import AuditAction, key_label, record_action
+from workspaces.deletion import refuse_deleted
 from workspaces.errors import PlanLimitReached
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
@@ -52,11 +53,13 @@ def issue_api_key(
     expires_at: datetime | None = None,
     created_by: User | None = None,
 ) -> tuple[ApiKey, KeySecret]:
-    """Create an API key; return it with its secret, which is not stored. Raises PlanLimitReached at 100 keys.
+    """Create an API key; return it with its secret, which is not stored.
+
+    Raises WorkspaceDeleted, PlanLimitReached at 100 keys.
 
     created_by: a member of the workspace, shown to the others.
     """
-    Workspace.objects.select_for_update().get(id=workspace.id)
+    refuse_deleted(Workspace.objects.select_for_update().get(id=workspace.id))
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
             f"A workspace can have at most {MAX_KEYS} API keys. Revoke one first.", resource="apiKeys", limit=MAX_KEYS

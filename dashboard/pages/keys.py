@@ -21,7 +21,7 @@ from dashboard.ui.key_samples import key_samples
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret
-from workspaces.errors import PlanLimitReached
+from workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from workspaces.models import ApiKey, User, Workspace
 from workspaces.services import issue_api_key, revoke_api_key
 
@@ -75,11 +75,11 @@ class KeyForm(forms.Form):
         return expires_at
 
     def issue(self, workspace: Workspace, *, by: User) -> tuple[ApiKey, KeySecret] | None:
-        """Return the new key; None, with a form error, if the limit is reached."""
+        """Return the new key; None, with a form error, if the limit is reached or the workspace deleted."""
         values = {name: self.cleaned_data[name] for name in ("name", "scope", "expires_at")}
         try:
             return issue_api_key(workspace, created_by=by, **values)
-        except PlanLimitReached as problem:
+        except (PlanLimitReached, WorkspaceDeleted) as problem:
             self.add_error(None, problem.detail)
             return None
 

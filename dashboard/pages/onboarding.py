@@ -22,7 +22,7 @@ from emails.accept.drafts import Draft
 from emails.accept.services import send_email
 from emails.models import Entrance
 from lib.email_addresses import Address, InvalidAddress, parse_recipient
-from workspaces.account_status import refuse_suspended, refuse_unconfirmed
+from workspaces.account_status import refuse_inactive, refuse_suspended
 from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.models import User, Workspace
 
@@ -112,7 +112,7 @@ def send_draft(workspace: Workspace, draft: Draft) -> str:
     """Accept a test email with the rules of a request with an API key; return its id. Raises Problem."""
     refuse_excess(take_request(workspace))
     refuse_suspended(workspace)
-    refuse_unconfirmed(workspace)
+    refuse_inactive(workspace)
     draft = replace(draft, tags=("test",), entrance=Entrance.DASHBOARD)
     return str(send_email(workspace, draft=draft, key=None).body["id"])
 

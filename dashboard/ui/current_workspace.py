@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from workspaces.deletion import existing_workspaces
 from workspaces.models import Membership, Workspace
 
 SESSION_KEY = "workspace"
@@ -55,5 +56,5 @@ def _read_workspaces(request: HttpRequest) -> list[Workspace]:
     user = request.user
     if not user.is_authenticated or not user.is_active:
         return []
-    workspaces = Workspace.objects.filter(memberships__user=user)
+    workspaces = existing_workspaces().filter(memberships__user=user)
     return list(workspaces.annotate(role=F("memberships__role")).order_by("name", "id"))

@@ -14,12 +14,12 @@ from lib.worker.stages import Stage
 
 # A table scan, once per scrape: 0.1 s for a million rows.
 QUEUE_DEPTH = "SELECT stage, count(*) FROM emails_pending GROUP BY stage"
-# Entries of suspended workspaces do not count as late.
+# Entries of suspended and deleted workspaces do not count as late.
 OLDEST_DUE = f"""
 WITH RECURSIVE {QUEUE.ready_groups}
 SELECT extract(epoch FROM now() - least(
     (SELECT min(ready.due_at) FROM ready JOIN workspaces_workspace w ON w.id = ready.workspace_id
-      WHERE w.suspended_at IS NULL),
+      WHERE w.suspended_at IS NULL AND w.deletes_at IS NULL),
     (SELECT min(due_at) FROM emails_pending WHERE {QUEUE.is_due})))::float
 """  # noqa: S608 - constants
 HAS_LEASED = f"SELECT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.LEASED} AND due_at > now())"  # noqa: S608

@@ -33,17 +33,19 @@ QUEUE = SharedLeaseQueue(
 )
 renew = QUEUE.renew
 
-# Each unsuspended workspace with ready entries gets an equal share, one that uses its cap of sessions gets none.
+# Each workspace with ready entries gets an equal share, one that uses its cap of sessions gets none.
 CLAIM = f"""
 WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
     SELECT workspace_id, least(remaining, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
       FROM (SELECT ready.workspace_id, coalesce(used.remaining, %(cap)s) AS remaining
               FROM ready
-              CROSS JOIN LATERAL (SELECT suspended_at FROM workspaces_workspace WHERE id = ready.workspace_id LIMIT 1) w
+              CROSS JOIN LATERAL (
+                SELECT coalesce(suspended_at, deletes_at) AS stopped_at FROM workspaces_workspace
+                 WHERE id = ready.workspace_id LIMIT 1) w
               LEFT JOIN LATERAL (
                 SELECT remaining FROM unnest(%(in_flight)s::uuid[], %(remaining)s::int[]) AS u (workspace_id, remaining)
                  WHERE u.workspace_id = ready.workspace_id LIMIT 1) used ON true
-             WHERE w.suspended_at IS NULL AND coalesce(used.remaining, %(cap)s) > 0
+             WHERE w.stopped_at IS NULL AND coalesce(used.remaining, %(cap)s) > 0
                AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) unsuspended
 )
 {QUEUE.claim_shares_sql}, (SELECT count(*) FROM shares)

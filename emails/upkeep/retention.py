@@ -26,16 +26,22 @@ RESTORABLE_AGE = timedelta(days=90)
 
 # Oldest first; each page begins after the previous one, so that old unfinished emails (of a suspended workspace, or
 # scheduled) are read once per run. At most BATCH_SIZE recipients, but at least one email.
-EXPIRED = """
+PAGE = """
 SELECT array_agg(id), max(created_at), (array_agg(id ORDER BY created_at DESC, id DESC))[1] FROM (
     SELECT created_at, id, sum(cardinality("to") + cardinality(cc) + cardinality(bcc)) OVER page AS recipients,
            row_number() OVER page AS place
       FROM (SELECT created_at, id, "to", cc, bcc FROM emails_email
-             WHERE workspace_id = %(workspace)s AND created_at < now() - %(age)s AND finished_at < now() - %(age)s
+             WHERE workspace_id = %(workspace)s AND {condition}
                AND (created_at, id) > (%(created_at)s, %(id)s)
              ORDER BY created_at, id LIMIT %(limit)s) oldest
     WINDOW page AS (ORDER BY created_at, id)
 ) counted WHERE recipients <= %(limit)s OR place = 1
+"""
+EXPIRED = PAGE.format(condition="created_at < now() - %(age)s AND finished_at < now() - %(age)s")
+ALL = PAGE.format(condition="true")
+DELETE_ENTRIES = """
+DELETE FROM emails_pending WHERE recipient_id IN (
+    SELECT recipient_id FROM emails_pending WHERE workspace_id = %s LIMIT %s)
 """
 # PostgreSQL keeps the plan of a foreign key check. Planned while the queue was empty, it would scan a queue of a
 # million rows once per recipient.
@@ -85,7 +91,20 @@ DELETE FROM emails_emailbatch WHERE id IN (
 
 def delete_expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
     """Delete a workspace's emails that finished more than `age` ago; yield after each transaction."""
-    for ids in _pages(workspace_id, age):
+    for ids in _pages(EXPIRED, workspace_id, age=age):
+        delete_emails(workspace_id, ids)
+        yield
+
+
+def delete_all_emails(workspace_id: str) -> Iterator[None]:
+    """Delete a workspace's queue entries and all of its emails; yield after each transaction.
+
+    The result of a delivery attempt in progress is not recorded: its entry is gone.
+    """
+    workspace = to_uuid(workspace_id, prefix="ws_")
+    while _execute(DELETE_ENTRIES, [workspace, BATCH_SIZE]) == BATCH_SIZE:
+        yield
+    for ids in _pages(ALL, workspace_id):
         delete_emails(workspace_id, ids)
         yield
 
@@ -118,12 +137,12 @@ def delete_empty_batches() -> Iterator[None]:
         yield
 
 
-def _pages(workspace_id: str, age: timedelta) -> Iterator[list[UUID]]:
-    """Yield the ids of expired emails, oldest first."""
-    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": BATCH_SIZE}
+def _pages(sql: str, workspace_id: str, **parameters: Any) -> Iterator[list[UUID]]:
+    """Yield the ids of emails, oldest first. sql: PAGE with a condition."""
+    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "limit": BATCH_SIZE, **parameters}
     last: dict[str, Any] = {"created_at": counters.ALL_TIME, "id": UUID(int=0)}
     while True:
-        ((ids, *place),) = _query(EXPIRED, values | last)
+        ((ids, *place),) = _query(sql, values | last)
         if ids is None:
             return
         yield ids
@@ -136,7 +155,8 @@ def _deleted_changes(
     for hour, key, slices, number in emails:
         yield counters.CounterKey(workspace_id, hour, counters.DELETED + key, tuple(slices)), number
     for state, number in recipients:
-        for count in (RecipientCounter.ACCEPTED, FINISHED_COUNTERS[state]):
+        # Recipients of an erased workspace may be unfinished.
+        for count in filter(None, (RecipientCounter.ACCEPTED, FINISHED_COUNTERS.get(state))):
             yield counters.CounterKey(workspace_id, counters.ALL_TIME, counters.DELETED + count.value), number
 
 

@@ -15,6 +15,8 @@ def test_the_workspaces_of_a_management_key_are_managed(service):
         assert workspaces.update(workspace.id, name="Store").name == "Store"
         assert workspaces.suspend(workspace.id, reason="The invoice is overdue.").suspended_reason is not None
         assert workspaces.resume(workspace.id).suspended_at is None
+        assert workspaces.delete(workspace.id).deletes_at is not None
+        assert workspaces.restore(workspace.id).deletes_at is None
         assert workspaces.get(workspace.id) in list(workspaces.list(limit=1))
         usage = workspaces.usage(workspace.id)
         assert (usage.quota.used, usage.months[-1].used) == (0, 0)

@@ -117,6 +117,12 @@ def _(caller: Caller):
     return caller.send()
 
 
+@row(403, "workspace_deleted", "deletesAt")
+def _(caller: Caller):
+    caller.change_workspace(deletes_at=timezone.now() + timedelta(days=7))
+    return caller.api.get("/me")
+
+
 @row(403, "plan_limit_reached", "resource", "limit")
 def _(caller: Caller):
     caller.change_workspace(plan="free")

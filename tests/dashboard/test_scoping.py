@@ -1,4 +1,5 @@
 import pytest
+from django.db.models.functions import Now
 
 from domains.models import DkimKey, Domain
 from emails.models import Attachment, Email
@@ -12,7 +13,8 @@ from tests.dashboard.conftest import make_caught, make_email, signed_in
 from tests.dashboard.routes import NOT_A_PAGE, POST_ONLY, ROUTES
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
 from webhooks.services import create_webhook, send_test
-from workspaces.models import ApiKey, Membership
+from workspaces.deletion import delete_workspace
+from workspaces.models import ApiKey, Membership, Workspace
 from workspaces.services import create_workspace
 
 WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in route}
@@ -200,3 +202,14 @@ class TestSeveralWorkspaces:
         Membership.objects.all().delete()
 
         assert owner.get("/dashboard/keys/").status_code == 302
+
+    def test_a_deleted_workspace_says_so_on_every_page_until_it_is_erased(self, owner, second):
+        owner.post("/dashboard/workspace/", {"workspace": second.id})
+        delete_workspace(second)
+        for page in ("/dashboard/", "/dashboard/keys/"):
+            assert "This workspace is deleted." in owner.get(page).content.decode()
+        response = owner.post("/dashboard/keys/add/", {"name": "x", "scope": "read_only"})
+        assert response.status_code == 200
+        assert "It can be restored until" in response.content.decode()
+        Workspace.objects.filter(id=second.id).update(deletes_at=Now())
+        assert owner.get("/dashboard/").context["workspace"] != second

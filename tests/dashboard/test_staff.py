@@ -10,6 +10,7 @@ from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
 from workspaces.account_status import lift_suspension, suspend_workspace
+from workspaces.deletion import delete_workspace
 from workspaces.models import ApiKey, AuditEntry, User, Workspace
 
 
@@ -84,6 +85,16 @@ def test_captured_email_of_a_workspace_is_hidden_from_staff(staff, alice):
 
     assert "Between us" not in staff.get("/admin/inbox/caughtmail/").content.decode()
     assert staff.get(f"/admin/inbox/caughtmail/{quote(mail.id)}/change/").status_code == 302
+
+
+def test_a_deleted_workspace_is_shown_and_restored(staff, alice):
+    delete_workspace(alice.workspace)
+    assert "data deleted at" in staff.get("/admin/workspaces/workspace/").content.decode().lower()
+    fields = {"action": "restore", "_selected_action": alice.workspace.id}
+    assert staff.post("/admin/workspaces/workspace/", fields).status_code == 302
+    assert not Workspace.objects.get(id=alice.workspace.id).is_deleted
+    entry = AuditEntry.objects.get(act="workspace_restored")
+    assert (entry.actor_kind, entry.about) == ("staff", "alice")
 
 
 def add_account(staff, **fields: str):

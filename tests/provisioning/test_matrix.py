@@ -26,6 +26,8 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", f"{WORKSPACE}/usage"): (None, ""),
     ("POST", f"{WORKSPACE}/suspend"): ({"reason": "x"}, ""),
     ("POST", f"{WORKSPACE}/resume"): (None, ""),
+    ("DELETE", WORKSPACE): (None, ""),
+    ("POST", f"{WORKSPACE}/restore"): (None, ""),
     ("GET", f"{WORKSPACE}/audit"): (None, ""),
     ("GET", f"{WORKSPACE}/api-keys"): (None, ""),
     ("POST", f"{WORKSPACE}/api-keys"): ({"name": "k", "scope": "workspace_admin"}, ""),
@@ -37,7 +39,11 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", f"{WORKSPACE}/invitations"): ({"email": "new@example.com"}, ""),
     ("DELETE", f"{WORKSPACE}/invitations/{{}}"): (None, "invitation"),
 }
-MANAGEMENT = {("POST", "/admin/workspaces"), ("POST", f"{WORKSPACE}/suspend"), ("POST", f"{WORKSPACE}/resume")}
+MANAGEMENT = {
+    ("POST", "/admin/workspaces"),
+    ("DELETE", WORKSPACE),
+    *(("POST", f"{WORKSPACE}/{action}") for action in ("suspend", "resume", "restore")),
+}
 WITH_ID = sorted(operation for operation in TABLE if "{}" in operation[1])
 # A check changes nothing.
 READING = {("POST", "/admin/configuration/check")}

@@ -80,7 +80,8 @@ def is_active_key(key_id: str) -> bool:
     """Return whether requests with a key that was accepted before would still be accepted."""
     key = cache.get(key_id) or _read_key(key_id)
     is_expired = key is not None and key.expires_at is not None and key.expires_at <= datetime.now(UTC)
-    return key is not None and not key.is_revoked and not is_expired and key.workspace.is_proven
+    is_usable = key is not None and key.workspace.is_proven and not key.workspace.is_deleted
+    return key is not None and is_usable and not key.is_revoked and not is_expired
 
 
 def _read_key(key_id: str) -> ApiKey | None:

@@ -13,7 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 from api.errors import InvalidJson
 from api.parser import DEFAULT_BODY_BYTES, check_body_headers
 from lib.token_bucket import BucketState
-from workspaces.account_status import refuse_unconfirmed
+from workspaces.account_status import refuse_inactive
 from workspaces.api.authentication import workspace_of
 from workspaces.api.throttling import WorkspaceThrottle, take_request
 from workspaces.models import Workspace
@@ -78,7 +78,7 @@ class WorkspaceView(KeyedView):
         super().perform_authentication(request)
         workspace = workspace_of(request)
         self.level = take_request(workspace)
-        refuse_unconfirmed(workspace)
+        refuse_inactive(workspace)
 
     @property
     def workspace(self) -> Workspace:

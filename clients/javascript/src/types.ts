@@ -399,6 +399,8 @@ export interface ManagedWorkspace {
   plan: Plan;
   group: string;
   suspendedAt: Timestamp | null;
+  /** The time at which the data of a deleted workspace is deleted; null if it is not deleted. */
+  deletesAt: Timestamp | null;
   suspendedReason: string | null;
   createdAt: Timestamp;
 }

@@ -10,6 +10,8 @@ test("the workspaces of a management key are managed", async () => {
   assert.equal((await workspaces.update(id, { name: "Store" })).name, "Store");
   assert.ok((await workspaces.suspend(id, { reason: "The invoice is overdue." })).suspendedAt);
   assert.equal((await workspaces.resume(id)).suspendedAt, null);
+  assert.ok((await workspaces.delete(id)).deletesAt);
+  assert.equal((await workspaces.restore(id)).deletesAt, null);
   const listed = [];
   for await (const workspace of workspaces.list({ limit: 1 })) listed.push(workspace.id);
   assert.ok(listed.includes((await workspaces.get(id)).id));

@@ -62,6 +62,16 @@ export class Workspaces {
     return this.#transport.json({ method: "POST", path: pathOf(id, "resume"), isRepeatable: true, options });
   }
 
+  /** Delete a workspace. Until `deletesAt` of the response it can be restored. */
+  delete(id: string, options?: RequestOptions): Promise<ManagedWorkspace> {
+    return this.#transport.json({ method: "DELETE", path: pathOf(id), options });
+  }
+
+  /** Restore a deleted workspace. Queued emails are sent. */
+  restore(id: string, options?: RequestOptions): Promise<ManagedWorkspace> {
+    return this.#transport.json({ method: "POST", path: pathOf(id, "restore"), isRepeatable: true, options });
+  }
+
   usage(id: string, options?: RequestOptions): Promise<WorkspaceUsage> {
     return this.#transport.json({ method: "GET", path: pathOf(id, "usage"), options });
   }

@@ -16,6 +16,7 @@ class ManagedWorkspace:
     group: str
     suspended_at: Optional[datetime]
     suspended_reason: Optional[str]
+    deletes_at: Optional[datetime]
     created_at: datetime
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 

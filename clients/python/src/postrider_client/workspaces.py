@@ -63,6 +63,15 @@ class Workspaces:
         call = Call("POST", _path(workspace_id, "resume"), is_repeatable=True)
         return read(ManagedWorkspace, self._transport.json(call))
 
+    def delete(self, workspace_id: str) -> ManagedWorkspace:
+        """Delete a workspace. Until `deletes_at` of the response it can be restored."""
+        return read(ManagedWorkspace, self._transport.json(Call("DELETE", _path(workspace_id))))
+
+    def restore(self, workspace_id: str) -> ManagedWorkspace:
+        """Restore a deleted workspace. Queued emails are sent."""
+        call = Call("POST", _path(workspace_id, "restore"), is_repeatable=True)
+        return read(ManagedWorkspace, self._transport.json(call))
+
     def usage(self, workspace_id: str) -> WorkspaceUsage:
         return read(WorkspaceUsage, self._transport.json(Call("GET", _path(workspace_id, "usage"))))
 

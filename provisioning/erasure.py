@@ -1,0 +1,89 @@
+"""Erasure of a deleted workspace: all of its data, in small batches (docs/decisions/0119).
+
+Each batch is a transaction. A run that is interrupted deletes less, and the next one continues.
+"""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from domains.models import Domain
+from emails.models import Email
+from emails.upkeep.retention import delete_all_emails
+from inbound.inbox.retention import delete_expired_mail
+from lib.ids import to_uuid
+from templates_app.models import Template, TemplateVersion
+from webhooks.models import Webhook, WebhookEvent
+from workspaces.models import ApiKey, Invitation, Membership
+
+BATCH_SIZE = 1000
+# The clocks of other processes may be ahead.
+LATER = timedelta(days=1)
+DELETE_ROWS = "DELETE FROM {0} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {0} WHERE workspace_id = %s LIMIT %s))"
+# Tables with many rows per workspace. Deltas come before the counters, into which they are folded.
+TABLES = (
+    "emails_acceptance",
+    "emails_emailbatch",
+    "events_feedentry",
+    "workspaces_workspaceevent",
+    "suppressions_suppression",
+    "analytics_tallydelta",
+    "analytics_tally",
+    "analytics_tallyday",
+    "workspaces_usage",
+    "workspaces_auditentry",
+)
+# At most some hundred rows per workspace.
+SMALL = (Domain, Webhook, ApiKey, Membership, Invitation)
+# Without Django's cascade, which would scan tables that have no index by workspace.
+DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
+
+log = logging.getLogger("postrider.accounts")
+
+
+def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
+    """Delete all data of a workspace whose grace period has ended; yield after each transaction."""
+    yield from delete_all_emails(workspace_id)
+    if Email.objects.filter(workspace=workspace_id).exists():
+        # Another process locks some of them; the next run deletes them.
+        return
+    yield from _delete_webhook_events(workspace_id)
+    yield from delete_expired_mail(workspace_id, -LATER)
+    for table in TABLES:
+        yield from _delete_rows(table, workspace_id)
+    yield from _delete_templates(workspace_id)
+    for model in SMALL:
+        model.objects.filter(workspace=workspace_id).delete()
+        yield
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_WORKSPACE, [to_uuid(workspace_id, prefix="ws_")])
+    log.info("a deleted workspace was erased", extra={"data": {"workspace": workspace_id}})
+    yield
+
+
+def _delete_webhook_events(workspace_id: str) -> Iterator[None]:
+    before = timezone.now() + LATER
+    while WebhookEvent.objects.delete_older(workspace_id, before=before, limit=BATCH_SIZE):
+        yield
+
+
+def _delete_rows(table: str, workspace_id: str) -> Iterator[None]:
+    deleted = BATCH_SIZE
+    while deleted == BATCH_SIZE:
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE_ROWS.format(table), [to_uuid(workspace_id, prefix="ws_"), BATCH_SIZE])
+            deleted = cursor.rowcount
+        yield
+
+
+def _delete_templates(workspace_id: str) -> Iterator[None]:
+    """Delete the templates with their versions, one template per transaction."""
+    for template in Template.objects.filter(workspace=workspace_id):
+        with transaction.atomic():
+            version_ids = [*TemplateVersion.objects.filter(template=template).values_list("id", flat=True)]
+            template.delete()
+            TemplateVersion.objects.filter(id__in=version_ids).delete()
+        yield

@@ -1,0 +1,13 @@
+"""Periodic task of the management API: it may be lost or run twice."""
+
+from celery import shared_task
+
+from provisioning.erasure import erase_workspace
+from workspaces.deletion import ended_workspaces
+from workspaces.retention import sweep
+
+
+@shared_task(name="provisioning.tasks.erase", ignore_result=True)
+def erase() -> None:
+    """Delete the data of the deleted workspaces whose grace period has ended."""
+    sweep("deleted workspaces", erase_workspace, workspaces=ended_workspaces())

@@ -1,0 +1,244 @@
+"""Deletion of workspaces: keys and sending stop, a restored workspace continues, and an ended one leaves nothing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import models
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from analytics.counters import fold
+from emails.models import Attachment, Content, Email, EmailBatch, Event, QueueEntry, Recipient
+from emails.queue_stats import read_queue_stats
+from events.sequencer import sequence_events
+from lib.worker.stages import Stage
+from provisioning.erasure import SMALL, TABLES, erase_workspace
+from provisioning.tasks import erase
+from submission.services import begin_message
+from suppressions.services import suppress_address
+from templates_app.models import Template, TemplateVersion
+from tests.conftest import Account, Api, code_of, mail, make_key
+from tests.dashboard.conftest import make_caught
+from tests.emails.builders import claim_entries, deliver_all, make_ready, send
+from webhooks.services import create_webhook
+from workspaces.api import authentication
+from workspaces.deletion import delete_workspace, restore_workspace
+from workspaces.errors import WorkspaceDeleted
+from workspaces.members import invite_member
+from workspaces.models import AuditEntry, Workspace
+
+pytestmark = pytest.mark.django_db
+
+# Deleted by functions that know their order.
+OTHERS = {
+    "emails_email",
+    "emails_pending",
+    "inbox_caughtmail",
+    "templates_app_template",
+    "webhooks_webhookdelivery",
+    "webhooks_webhookevent",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_rest_between_batches(monkeypatch):
+    monkeypatch.setattr("workspaces.retention.REST_RATIO", 0.0)
+
+
+def path_of(account: Account, action: str = "") -> str:
+    return f"/admin/workspaces/{account.workspace.id}{action}"
+
+
+def delete(platform: Api, account: Account) -> Any:
+    response = platform.delete(path_of(account))
+    assert response.status_code == 200, response.content
+    authentication.cache.clear()
+    return response.json()
+
+
+def end_grace_period(account: Account) -> None:
+    Workspace.objects.filter(id=account.workspace.id).update(deletes_at=Now())
+
+
+def tables_by_workspace() -> dict[str, type[models.Model]]:
+    """Return the models with a column for the workspace, by table."""
+    return {
+        model._meta.db_table: model
+        for model in apps.get_models()
+        if any(field.column == "workspace_id" for field in model._meta.local_concrete_fields)
+    }
+
+
+def rows_of(account: Account) -> dict[str, int]:
+    """Return the numbers of rows by table that belong to the workspace."""
+    models_by_table = tables_by_workspace()
+    counts = {
+        table: model._base_manager.filter(workspace_id=account.workspace.id).count()
+        for table, model in models_by_table.items()
+    }
+    return {table: count for table, count in counts.items() if count}
+
+
+def fill(api: Api, account: Account) -> None:
+    """Create data of every kind."""
+    template = api.post("/templates", {"name": "t", "subject": "s", "htmlContent": "<p>Hi</p>"}).json()
+    api.patch(f"/templates/{template['id']}", {"htmlContent": "<p>Hello</p>"})
+    create_webhook(account.workspace, url="http://127.0.0.1:9/hook", events=["delivered", "sent"])
+    sender = f"hi@{account.workspace.name}.example"
+    send(
+        api,
+        **{"from": sender},
+        attachments=[{"filename": "a.txt", "content": "QQ=="}],
+        idempotencyKey=account.owner.email,
+    )
+    api.post("/emails/batch", {**mail(to=None, html=None), "from": sender, "templateId": template["id"],
+        "recipients": [{"to": "a@example.com"}, {"to": "b@example.com"}]})  # fmt: skip
+    deliver_all()
+    EmailBatch.objects.create(workspace=account.workspace)
+    make_caught(account.workspace)
+    fold()
+    send(api, **{"from": sender}, scheduledFor=(timezone.now() + timedelta(days=3)).isoformat())
+    suppress_address(account.workspace, address="x@example.com", reason="manual")
+    invite_member(account.workspace, email="x@example.com", role="member", by=account.owner)
+    sequence_events()
+
+
+class TestMarking:
+    def test_keys_are_refused_at_once_with_the_time_of_deletion(self, platform: Api, api: Api, alice: Account):
+        before = timezone.now() + timedelta(days=7)
+        deleted = delete(platform, alice)
+        response = api.post("/emails/send", mail())
+        assert code_of(response) == (403, "workspace_deleted")
+        assert response.json()["deletesAt"] == deleted["deletesAt"] > before.isoformat()[:19]
+        assert code_of(api.get("/me")) == (403, "workspace_deleted")
+        owner_api = Api(make_key_of_deleted(alice))
+        assert code_of(owner_api.get("/admin/workspaces")) == (403, "workspace_deleted")
+
+    def test_the_grace_period_is_a_setting(self, platform: Api, alice: Account, settings):
+        settings.WORKSPACE_DELETION_DAYS = 30
+        assert delete(platform, alice)["deletesAt"] > (timezone.now() + timedelta(days=29)).isoformat()
+
+    def test_smtp_sessions_are_refused(self, platform: Api, alice: Account):
+        key = make_key(alice.workspace)
+        begin_message(key)
+        delete(platform, alice)
+        with pytest.raises(WorkspaceDeleted):
+            begin_message(key)
+
+    def test_streams_end(self, platform: Api, alice: Account):
+        make_key(alice.workspace)
+        key_id = alice.workspace.api_keys.latest("created_at").id
+        assert authentication.is_active_key(key_id)
+        delete(platform, alice)
+        assert not authentication.is_active_key(key_id)
+
+    def test_queued_and_scheduled_emails_are_held_until_the_restoration(self, platform: Api, api: Api, alice: Account):
+        send(api)
+        send(api, scheduledFor=(timezone.now() + timedelta(days=1)).isoformat())
+        delete(platform, alice)
+        make_ready()
+        assert claim_entries(10) == []
+        assert read_queue_stats(alice.workspace).paused == 2
+        assert platform.post(path_of(alice, "/restore")).json()["deletesAt"] is None
+        assert len(claim_entries(10)) == 2
+
+    def test_a_restored_workspace_sends(self, platform: Api, api: Api, alice: Account):
+        delete(platform, alice)
+        platform.post(path_of(alice, "/restore"))
+        authentication.cache.clear()
+        assert api.post("/emails/send", mail()).status_code == 202
+
+    def test_a_suspension_outlives_the_restoration(self, platform: Api, alice: Account):
+        platform.post(path_of(alice, "/suspend"), {"reason": "unpaid"})
+        delete(platform, alice)
+        assert platform.post(path_of(alice, "/restore")).json()["suspendedReason"] == "unpaid"
+
+    def test_deleting_and_restoring_again_change_nothing(self, platform: Api, alice: Account):
+        first, second = delete(platform, alice), delete(platform, alice)
+        assert first == second
+        for _ in range(2):
+            platform.post(path_of(alice, "/restore"))
+        actions = AuditEntry.objects.filter(act__in=["workspace_deleted", "workspace_restored"])
+        assert [(entry.act, entry.about, entry.actor_kind) for entry in actions.order_by("id")] == [
+            ("workspace_deleted", "alice", "key"),
+            ("workspace_restored", "alice", "key"),
+        ]
+
+    def test_nothing_is_created_in_a_deleted_workspace(self, platform: Api, alice: Account):
+        delete(platform, alice)
+        key = platform.post(path_of(alice, "/api-keys"), {"name": "k", "scope": "read_only"})
+        invitation = platform.post(path_of(alice, "/invitations"), {"email": "x@example.com"})
+        assert {code_of(key), code_of(invitation)} == {(403, "workspace_deleted")}
+
+    def test_after_the_grace_period_the_workspace_is_not_found(self, platform: Api, alice: Account):
+        delete(platform, alice)
+        end_grace_period(alice)
+        for response in (platform.get(path_of(alice)), platform.post(path_of(alice, "/restore"))):
+            assert code_of(response) == (404, "not_found")
+        restore_workspace(alice.workspace)
+        assert Workspace.objects.get(id=alice.workspace.id).is_deleted
+
+
+def make_key_of_deleted(account: Account) -> str:
+    """Return a key of a workspace that was deleted after the key was created."""
+    Workspace.objects.filter(id=account.workspace.id).update(deletes_at=None)
+    key = make_key(account.workspace, "workspace_admin")
+    delete_workspace(account.workspace)
+    return key
+
+
+class TestErasure:
+    @pytest.fixture
+    def filled(self, api: Api, bobs_api: Api, alice: Account, bob: Account) -> dict[str, int]:
+        """Fill both workspaces; return the rows of Bob's."""
+        fill(api, alice)
+        fill(bobs_api, bob)
+        return rows_of(bob)
+
+    def test_every_table_with_a_workspace_is_covered(self, filled):
+        covered = {*TABLES, *OTHERS, *(model._meta.db_table for model in SMALL)}
+        assert tables_by_workspace().keys() == covered
+        # The rows of the test are of every kind.
+        assert filled.keys() == covered
+
+    def test_all_data_of_the_workspace_is_deleted_and_none_of_others(self, alice: Account, bob: Account, filled):
+        delete_workspace(alice.workspace)
+        end_grace_period(alice)
+        erase()
+        assert rows_of(alice) == {}
+        assert not Workspace.objects.filter(id=alice.workspace.id).exists()
+        assert rows_of(bob) == filled
+        workspace_of_rows = {
+            Recipient: "email__workspace",
+            Event: "email__workspace",
+            Template: "workspace",
+            TemplateVersion: "template__workspace",
+            Attachment: "content__email__workspace",
+            Content: "email__workspace",
+        }
+        for model, lookup in workspace_of_rows.items():
+            assert {*model.objects.values_list(lookup, flat=True)} == {bob.workspace.id}, model
+        assert QueueEntry.objects.filter(stage=Stage.SCHEDULED).count() == 1
+
+    def test_an_interrupted_run_is_continued_by_the_next(self, alice: Account, filled):
+        delete_workspace(alice.workspace)
+        end_grace_period(alice)
+        batches = len([*filled]) + 5
+        for steps in range(batches):
+            for _ in zip(range(steps), erase_workspace(alice.workspace.id, timedelta()), strict=False):
+                pass
+        erase()
+        assert rows_of(alice) == {}
+        erase()
+        assert not Workspace.objects.filter(id=alice.workspace.id).exists()
+
+    def test_nothing_is_deleted_during_the_grace_period(self, alice: Account, bob: Account, filled):
+        delete_workspace(bob.workspace)
+        before = rows_of(bob)
+        erase()
+        assert rows_of(bob) == before
+        restore_workspace(bob.workspace)
+        erase()
+        assert Email.objects.filter(workspace=bob.workspace).count() == 4
