@@ -71,7 +71,7 @@ def extract_texts() -> Catalog:
     catalog = Catalog()
     for path in [*source_files(), *UNFOLD_TEMPLATES.rglob("*.html")]:
         for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
-            if path.is_relative_to(REPOSITORY) or not is_in_django(message):
+            if not path.is_relative_to(UNFOLD_TEMPLATES) or not is_in_django(message):
                 catalog.add(message, context=context)
     return catalog
 
