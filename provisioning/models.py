@@ -1,11 +1,13 @@
-"""Keys of the management API."""
+"""Keys of the management API, and the responses to requests with idempotency keys."""
 
-from typing import ClassVar
+import json
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models.functions import Now
 
 from lib.model_fields import IdField
+from lib.sealed import seal, unseal
 
 
 class ManagementKey(models.Model):
@@ -29,3 +31,36 @@ class ManagementKey(models.Model):
     @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
+
+
+class ManagementResponse(models.Model):
+    """A used idempotency key with its response, deleted after a day.
+
+    The response is sealed: it may contain an API key, which no other table has.
+    """
+
+    SEAL_PURPOSE: ClassVar[str] = "management-response"
+
+    caller = models.CharField(max_length=40, help_text="the id of the management key or API key of the request")
+    key = models.CharField(max_length=255)
+    operation = models.CharField(max_length=16)
+    fingerprint = models.CharField(max_length=64)
+    sealed_body = models.TextField(db_default="", editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["caller", "key"], name="one_management_response_a_key")]
+        indexes = [models.Index(fields=["created_at"], name="management_response_age")]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def seal_body(self, body: dict[str, Any]) -> None:
+        """Store the response."""
+        self.sealed_body = seal(json.dumps(body).encode(), purpose=self.SEAL_PURPOSE, row=str(self.pk))
+        self.save(update_fields=["sealed_body"])
+
+    def body(self) -> dict[str, Any]:
+        """Return the stored response."""
+        body: dict[str, Any] = json.loads(unseal(self.sealed_body, purpose=self.SEAL_PURPOSE, row=str(self.pk)))
+        return body

@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiParameter
 from api.errors import NotFound, RateLimitExceeded
 from api.fields import DeletedSerializer
 from api.schema import ID, Access, Operation, describe_view, response
+from emails.api.openapi import IDEMPOTENCY, IDEMPOTENCY_KEY
 from provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
@@ -80,6 +81,14 @@ CONFIGURATION = {
 WORKSPACE_ID = OpenApiParameter(
     "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
 )
+REPLAYED = ("Idempotent-Replayed",)
+IDEMPOTENT = OpenApiParameter(
+    IDEMPOTENCY_KEY.name,
+    IDEMPOTENCY_KEY.type,
+    OpenApiParameter.HEADER,
+    description="A key for one request, such as a UUID. A repeat within 24 hours receives the response to the first "
+    "request, including the secret of an API key.",
+)
 EMAIL = OpenApiParameter("email", {"type": "string"}, OpenApiParameter.PATH, description="The address of the member.")
 
 
@@ -121,9 +130,11 @@ workspaces = managed_view(
         "Create a workspace",
         "Creates a workspace in the group of the key. It has no members; with `ownerEmail`, a person is invited as an "
         "owner by email.",
-        response(ManagedWorkspaceSerializer, "The workspace was created.", WORKSPACE, status=201),
+        response(ManagedWorkspaceSerializer, "The workspace was created.", WORKSPACE, status=201, headers=REPLAYED),
         body=NewWorkspaceInput,
         bodies={"A workspace": {"name": "Shop", "plan": "pro", "ownerEmail": "ada@example.com"}},
+        parameters=[IDEMPOTENT],
+        problems=IDEMPOTENCY,
     ),
     retrieve=Operation(
         "getWorkspace",
@@ -143,15 +154,21 @@ workspaces = managed_view(
         "suspendWorkspace",
         "Suspend a workspace",
         "Refuses new emails and holds queued ones. Suspending again changes the reason.",
-        response(ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "suspendedAt": CREATED_AT}),
+        response(
+            ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "suspendedAt": CREATED_AT}, headers=REPLAYED
+        ),
         body=SuspensionInput,
         bodies={"With a reason": {"reason": "The invoice is overdue."}},
+        parameters=[IDEMPOTENT],
+        problems=IDEMPOTENCY,
     ),
     resume=Operation(
         "resumeWorkspace",
         "Resume a workspace",
         "Ends the suspension; queued emails are sent. Resuming again changes nothing.",
-        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE, headers=REPLAYED),
+        parameters=[IDEMPOTENT],
+        problems=IDEMPOTENCY,
     ),
     destroy=Operation(
         "deleteWorkspace",
@@ -165,7 +182,9 @@ workspaces = managed_view(
         "restoreWorkspace",
         "Restore a workspace",
         "Ends the deletion of a workspace; queued emails are sent. Restoring again changes nothing.",
-        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE, headers=REPLAYED),
+        parameters=[IDEMPOTENT],
+        problems=IDEMPOTENCY,
     ),
     usage=Operation(
         "getUsage",
@@ -188,11 +207,11 @@ api_keys = managed_view(
         "Create an API key",
         "Creates an API key and returns it in `key`, once. If the key of the request expires, the new one must not "
         "expire later.",
-        response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201),
-        problems=[NotFound, PlanLimitReached],
+        response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201, headers=REPLAYED),
+        problems=[*IDEMPOTENCY, NotFound, PlanLimitReached],
         body=ApiKeyInput,
         bodies={"A key": {"name": "Website", "scope": "sending_access"}},
-        parameters=[WORKSPACE_ID],
+        parameters=[WORKSPACE_ID, IDEMPOTENT],
     ),
     destroy=Operation(
         "revokeApiKey",
@@ -243,11 +262,11 @@ invitations = managed_view(
         "createInvitation",
         "Invite a member",
         "Sends an email with a link that is valid for seven days. An open invitation of the same address is replaced.",
-        response(InvitationSerializer, "The invitation was created.", INVITATION, status=201),
-        problems=[NotFound, AlreadyMember, PlanLimitReached],
+        response(InvitationSerializer, "The invitation was created.", INVITATION, status=201, headers=REPLAYED),
+        problems=[*IDEMPOTENCY, NotFound, AlreadyMember, PlanLimitReached],
         body=InvitationInput,
         bodies={"A member": {"email": "grace@example.com"}},
-        parameters=[WORKSPACE_ID],
+        parameters=[WORKSPACE_ID, IDEMPOTENT],
     ),
     destroy=Operation(
         "withdrawInvitation",

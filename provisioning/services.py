@@ -5,8 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
-from api.errors import InvalidFields, RateLimitExceeded
-from lib.token_bucket import RateLimit, take_token
+from api.errors import InvalidFields
 from provisioning.access import MANAGEMENT_SCOPE, AnyKey
 from provisioning.models import ManagementKey
 from system_mail.invitations import send_invitation
@@ -16,9 +15,6 @@ from workspaces.errors import InsufficientScope
 from workspaces.members import invite_member
 from workspaces.models import ApiKey, Invitation, Membership, Workspace
 from workspaces.services import create_workspace, issue_api_key, rename_workspace
-
-# Emails to addresses that anybody may choose.
-INVITATIONS = RateLimit(per_second=1 / 60, burst=20)
 
 
 def issue_management_key(
@@ -48,18 +44,10 @@ def issue_key_for(
     return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at)
 
 
-def invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
-    """Invite a member and queue the email. Raises WorkspaceSuspended, RateLimitExceeded, AlreadyMember."""
-    refuse_suspended(workspace)
-    level = take_token(f"invitations:{workspace.id}", limit=INVITATIONS)
-    if not level.is_allowed:
-        seconds = str(level.retry_after_seconds)
-        raise RateLimitExceeded("Too many invitations. Try again later.", headers={"Retry-After": seconds})
-    return _invite(workspace, email=email, role=role)
-
-
 @transaction.atomic
-def _invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
+def invite(workspace: Workspace, *, email: str, role: str) -> Invitation:
+    """Invite a member and queue the email. Raises WorkspaceDeleted, WorkspaceSuspended, AlreadyMember."""
+    refuse_suspended(workspace)
     invitation = invite_member(workspace, email=email, role=role, by=None)
     send_invitation(invitation)
     return invitation
@@ -80,7 +68,7 @@ def provision_workspace(
         raise InvalidFields([{"field": "group", "code": "foreign_group", "detail": detail}])
     workspace = create_workspace(name=name, plan=plan, group=creator.group or group)
     if ownerEmail:
-        _invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
+        invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
     workspace.refresh_from_db()
     return workspace
 

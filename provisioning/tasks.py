@@ -3,11 +3,13 @@
 from celery import shared_task
 
 from provisioning.erasure import erase_workspace
+from provisioning.idempotency import delete_expired_responses
 from workspaces.deletion import ended_workspaces
 from workspaces.retention import sweep
 
 
 @shared_task(name="provisioning.tasks.erase", ignore_result=True)
 def erase() -> None:
-    """Delete the data of the deleted workspaces whose grace period has ended."""
+    """Delete the data of deleted workspaces whose grace period has ended, and stored responses after a day."""
+    delete_expired_responses()
     sweep("deleted workspaces", erase_workspace, workspaces=ended_workspaces())

@@ -10,6 +10,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.viewsets import GenericViewSet
 
 from api.fields import DeletedSerializer
@@ -21,6 +22,7 @@ from provisioning.access import (
     managed_workspaces,
     managing_key,
 )
+from provisioning.idempotency import idempotent
 from provisioning.models import ManagementKey
 from provisioning.serializers import (
     ApiKeyInput,
@@ -41,6 +43,7 @@ from provisioning.serializers import (
     WorkspaceChangesInput,
 )
 from provisioning.services import change_workspace, invite, issue_key_for, provision_workspace
+from provisioning.throttling import InvitationThrottle
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from workspaces.account_status import lift_suspension, refuse_inactive, suspend_workspace
 from workspaces.api.throttling import take_from, take_request
@@ -94,6 +97,7 @@ class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementView
     def get_queryset(self) -> QuerySet[Workspace]:
         return managed_workspaces(managing_key(self.request)).order_by("-created_at", "-id")
 
+    @idempotent
     def create(self, request: Request) -> Response:
         assert isinstance(request.auth, ManagementKey)
         fields = {"plan": settings.DEFAULT_PLAN, **self.valid(NewWorkspaceInput)}
@@ -105,11 +109,13 @@ class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementView
         return self.retrieve(request, pk)
 
     @action(detail=True, methods=["post"])
+    @idempotent
     def suspend(self, request: Request, pk: str) -> Response:
         suspend_workspace(self.get_object(), reason=self.valid(SuspensionInput)["reason"])
         return self.retrieve(request, pk)
 
     @action(detail=True, methods=["post"])
+    @idempotent
     def resume(self, request: Request, pk: str) -> Response:
         lift_suspension(self.get_object())
         return self.retrieve(request, pk)
@@ -119,6 +125,7 @@ class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementView
         return self.retrieve(request, pk)
 
     @action(detail=True, methods=["post"])
+    @idempotent
     def restore(self, request: Request, pk: str) -> Response:
         restore_workspace(self.get_object())
         return self.retrieve(request, pk)
@@ -135,6 +142,7 @@ class ManagedKeyViewSet(ListModelMixin, WithinWorkspaceViewSet[ApiKey]):
     queryset = ApiKey.objects.order_by("-created_at", "-id")
     serializer_class = ManagedKeySerializer
 
+    @idempotent
     def create(self, request: Request, workspace_id: str) -> Response:
         workspace = self.workspace
         key, secret = issue_key_for(workspace, creator=managing_key(request), **self.valid(ApiKeyInput))
@@ -173,6 +181,10 @@ class InvitationViewSet(ListModelMixin, WithinWorkspaceViewSet[Invitation]):
     queryset = Invitation.objects.order_by("-created_at", "-id")
     serializer_class = InvitationSerializer
 
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [*super().get_throttles(), InvitationThrottle()]
+
+    @idempotent
     def create(self, request: Request, workspace_id: str) -> Response:
         workspace = self.workspace
         fields: dict[str, Any] = {"role": Membership.Role.MEMBER, **self.valid(InvitationInput)}

@@ -17,6 +17,7 @@ from django.db import Error, connection
 from django.db.models import F, Func, QuerySet, TextField, Value
 
 from domains.models import DkimKey
+from provisioning.models import ManagementKey, ManagementResponse
 from system_mail.models import SystemMail, SystemMailState
 from webhooks.models import WebhookSecret
 from workspaces.models import ApiKey, RecoveryCode, SecondFactor
@@ -41,10 +42,12 @@ class KeyUse:
 
 USES = (
     KeyUse("API keys", ApiKey.objects.filter(revoked_at=None), "secret_hash", ":"),
+    KeyUse("management keys", ManagementKey.objects.filter(revoked_at=None), "secret_hash", ":"),
     KeyUse("recovery codes", RecoveryCode.objects.all(), "code_hash", ":"),
     KeyUse("second factors", SecondFactor.objects.all(), "sealed_secret", "."),
     KeyUse("webhook secrets", WebhookSecret.objects.all(), "sealed_secret", "."),
     KeyUse("DKIM keys", DkimKey.objects.all(), "sealed_private_key", "."),
+    KeyUse("stored responses", ManagementResponse.objects.exclude(sealed_body=""), "sealed_body", "."),
     KeyUse("system email", SystemMail.objects.filter(state=SystemMailState.WAITING), "sealed_text", "."),
 )
 

@@ -7,9 +7,9 @@ concurrent requests one inserts it; the others wait for that transaction, then r
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
@@ -90,7 +90,7 @@ def find_response(workspace: Workspace, key: IdempotencyKey | None) -> StoredRes
     if key is None:
         return None
     used = Acceptance.objects.filter(workspace=workspace, key=key.text).first()
-    return _replayed(used, key) if used else None
+    return replay(used, key, read_body=lambda: used.answer or {}) if used else None
 
 
 def claim_key(workspace: Workspace, key: IdempotencyKey | None) -> StoredResponse | None:
@@ -100,17 +100,23 @@ def claim_key(workspace: Workspace, key: IdempotencyKey | None) -> StoredRespons
     """
     if key is None:
         return None
-    values: list[Any] = [to_uuid(workspace.id, prefix="ws_"), key.text, key.operation, key.fingerprint]
+    is_new = insert_key(CLAIM, [to_uuid(workspace.id, prefix="ws_"), key.text, key.operation, key.fingerprint])
+    return None if is_new else find_response(workspace, key)
+
+
+def insert_key(sql: str, values: Sequence[Any]) -> bool:
+    """Insert a key with a statement that skips an existing one; return whether it was new.
+
+    Raises IdempotencyInProgress when another transaction that inserts it takes longer than the lock timeout.
+    """
     try:
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM, values)
-            if cursor.rowcount == 1:
-                return None
+            cursor.execute(sql, values)
+            return bool(cursor.rowcount == 1)
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise _in_progress() from error
         raise
-    return find_response(workspace, key)
 
 
 def store_response(workspace: Workspace, key: IdempotencyKey | None, body: Mapping[str, Any]) -> None:
@@ -143,14 +149,22 @@ def _fingerprint(body: Any, about: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", f"{about}{canonical}").encode()).hexdigest()
 
 
-def _replayed(used: Acceptance, key: IdempotencyKey) -> StoredResponse:
+class UsedKey(Protocol):
+    """A stored idempotency key."""
+
+    operation: Any
+    fingerprint: Any
+
+
+def replay(used: UsedKey, key: IdempotencyKey, *, read_body: Callable[[], dict[str, Any]]) -> StoredResponse:
+    """Return the stored body as the response to a repeat. Raises IdempotencyKeyReuse for a different request."""
     differs = used.fingerprint != key.fingerprint
     if used.operation != key.operation or (key.is_strict and differs):
         raise IdempotencyKeyReuse("This idempotency key was used for a different request. Use a new key.")
     headers = {"Idempotent-Replayed": "true"}
     if differs:
         headers["Idempotency-Body-Mismatch"] = "true"
-    return StoredResponse(body=used.answer or {}, headers=headers)
+    return StoredResponse(body=read_body(), headers=headers)
 
 
 def _in_progress() -> IdempotencyInProgress:

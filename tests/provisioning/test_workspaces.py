@@ -7,7 +7,6 @@ import pytest
 from django.core.management import call_command
 
 from lib.token_bucket import RateLimit
-from provisioning import services
 from provisioning.models import ManagementKey
 from provisioning.services import issue_management_key, revoke_management_key
 from system_mail.models import SystemMail
@@ -187,7 +186,7 @@ class TestMembers:
         assert code_of(platform.delete(path)) == (404, "not_found")
 
     def test_invitations_are_throttled(self, platform: Api, alice, monkeypatch):
-        monkeypatch.setattr(services, "INVITATIONS", RateLimit(per_second=0.001, burst=2))
+        monkeypatch.setattr("provisioning.throttling.INVITATIONS", RateLimit(per_second=0.001, burst=2))
         path = f"/admin/workspaces/{alice.workspace.id}/invitations"
         codes = [platform.post(path, {"email": f"a{number}@example.com"}).status_code for number in range(3)]
         assert codes == [201, 201, 429]

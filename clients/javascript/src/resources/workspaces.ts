@@ -37,7 +37,7 @@ export class Workspaces {
   }
 
   create(workspace: NewWorkspace, options?: RequestOptions): Promise<ManagedWorkspace> {
-    return this.#transport.json({ method: "POST", path: pathOf(), body: workspace, options });
+    return this.#transport.json({ method: "POST", path: pathOf(), body: workspace, isKeyed: true, options });
   }
 
   list(paging: Paging = {}, options?: RequestOptions): List<ManagedWorkspace> {
@@ -54,12 +54,12 @@ export class Workspaces {
 
   /** Refuse new emails and hold queued ones. The members see the reason. */
   suspend(id: string, body: { reason: string }, options?: RequestOptions): Promise<ManagedWorkspace> {
-    return this.#transport.json({ method: "POST", path: pathOf(id, "suspend"), body, isRepeatable: true, options });
+    return this.#transport.json({ method: "POST", path: pathOf(id, "suspend"), body, isKeyed: true, options });
   }
 
   /** End the suspension. Queued emails are sent. */
   resume(id: string, options?: RequestOptions): Promise<ManagedWorkspace> {
-    return this.#transport.json({ method: "POST", path: pathOf(id, "resume"), isRepeatable: true, options });
+    return this.#transport.json({ method: "POST", path: pathOf(id, "resume"), isKeyed: true, options });
   }
 
   /** Delete a workspace. Until `deletesAt` of the response it can be restored. */
@@ -69,7 +69,7 @@ export class Workspaces {
 
   /** Restore a deleted workspace. Queued emails are sent. */
   restore(id: string, options?: RequestOptions): Promise<ManagedWorkspace> {
-    return this.#transport.json({ method: "POST", path: pathOf(id, "restore"), isRepeatable: true, options });
+    return this.#transport.json({ method: "POST", path: pathOf(id, "restore"), isKeyed: true, options });
   }
 
   usage(id: string, options?: RequestOptions): Promise<WorkspaceUsage> {
@@ -100,7 +100,8 @@ export class WorkspaceKeys {
     key: { name: string; scope: KeyScope; expiresAt?: Date | string | null },
     options?: RequestOptions,
   ): Promise<CreatedKey> {
-    return this.#transport.json({ method: "POST", path: pathOf(workspaceId, "api-keys"), body: key, options });
+    const path = pathOf(workspaceId, "api-keys");
+    return this.#transport.json({ method: "POST", path, body: key, isKeyed: true, options });
   }
 
   list(workspaceId: string, paging: Paging = {}, options?: RequestOptions): List<ManagedKey> {
@@ -149,7 +150,8 @@ export class WorkspaceInvitations {
     invitation: { email: string; role?: MemberRole },
     options?: RequestOptions,
   ): Promise<Invitation> {
-    return this.#transport.json({ method: "POST", path: pathOf(workspaceId, "invitations"), body: invitation, options });
+    const path = pathOf(workspaceId, "invitations");
+    return this.#transport.json({ method: "POST", path, body: invitation, isKeyed: true, options });
   }
 
   list(workspaceId: string, paging: Paging = {}, options?: RequestOptions): List<Invitation> {

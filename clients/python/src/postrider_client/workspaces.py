@@ -41,7 +41,7 @@ class Workspaces:
     ) -> ManagedWorkspace:
         """Create a workspace. owner_email: the address of a person to invite as an owner."""
         body = body_of(name=name, plan=plan, group=group, owner_email=owner_email)
-        return read(ManagedWorkspace, self._transport.json(Call("POST", _path(), body=body)))
+        return read(ManagedWorkspace, self._transport.json(Call("POST", _path(), body=body, is_keyed=True)))
 
     def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[ManagedWorkspace]:
         return Listing(self._transport, _path(), kind=ManagedWorkspace, query=body_of(page=page, limit=limit))
@@ -55,12 +55,12 @@ class Workspaces:
 
     def suspend(self, workspace_id: str, *, reason: str) -> ManagedWorkspace:
         """Refuse new emails and hold queued ones. The members see the reason."""
-        call = Call("POST", _path(workspace_id, "suspend"), body={"reason": reason}, is_repeatable=True)
+        call = Call("POST", _path(workspace_id, "suspend"), body={"reason": reason}, is_keyed=True)
         return read(ManagedWorkspace, self._transport.json(call))
 
     def resume(self, workspace_id: str) -> ManagedWorkspace:
         """End the suspension. Queued emails are sent."""
-        call = Call("POST", _path(workspace_id, "resume"), is_repeatable=True)
+        call = Call("POST", _path(workspace_id, "resume"), is_keyed=True)
         return read(ManagedWorkspace, self._transport.json(call))
 
     def delete(self, workspace_id: str) -> ManagedWorkspace:
@@ -69,7 +69,7 @@ class Workspaces:
 
     def restore(self, workspace_id: str) -> ManagedWorkspace:
         """Restore a deleted workspace. Queued emails are sent."""
-        call = Call("POST", _path(workspace_id, "restore"), is_repeatable=True)
+        call = Call("POST", _path(workspace_id, "restore"), is_keyed=True)
         return read(ManagedWorkspace, self._transport.json(call))
 
     def usage(self, workspace_id: str) -> WorkspaceUsage:
@@ -90,7 +90,8 @@ class WorkspaceKeys:
     def create(self, workspace_id: str, *, name: str, scope: str, expires_at: Optional[datetime] = None) -> ManagedKey:
         """Create an API key. Store `key` of the response: it cannot be read again."""
         body = body_of(name=name, scope=scope, expires_at=expires_at)
-        return read(ManagedKey, self._transport.json(Call("POST", _path(workspace_id, "api-keys"), body=body)))
+        call = Call("POST", _path(workspace_id, "api-keys"), body=body, is_keyed=True)
+        return read(ManagedKey, self._transport.json(call))
 
     def list(
         self, workspace_id: str, *, page: Optional[int] = None, limit: Optional[int] = None
@@ -128,7 +129,7 @@ class WorkspaceInvitations:
 
     def create(self, workspace_id: str, *, email: str, role: Optional[str] = None) -> Invitation:
         """Send an invitation by email. An open invitation of the same address is replaced."""
-        call = Call("POST", _path(workspace_id, "invitations"), body=body_of(email=email, role=role))
+        call = Call("POST", _path(workspace_id, "invitations"), body=body_of(email=email, role=role), is_keyed=True)
         return read(Invitation, self._transport.json(call))
 
     def list(
