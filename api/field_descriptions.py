@@ -9,6 +9,13 @@ from api.pagination import MAX_LIMIT
 
 Schema = dict[str, Any]
 EMAIL_COUNT = "The number of these emails that"
+KEY_LIMITS = {
+    "domains": "The domains that the key can send from. Requires the scope `sending_access`.",
+    "networks": "The networks from which the key can be used: addresses, or ranges such as 203.0.113.0/24.",
+    "templates": "The ids or aliases of the templates that the key can send with; it cannot send without a template. "
+    "Requires the scope `sending_access`.",
+    "requestsPerSecond": "The number of requests per second, also as a burst; null for the limit of the workspace.",
+}
 DESCRIPTIONS = {
     # Fields of many resources.
     "id": "The id of the resource. Store it unchanged.",
@@ -166,6 +173,8 @@ DESCRIPTIONS = {
     "revokedAt": "The time at which it was revoked; null if it was not.",
     "lastUsedAt": "The time of its last use, to the minute; null if it was never used.",
     "lastFour": "The last four characters of the key.",
+    "limits": "The limits of the key. An empty or missing value is no limit.",
+    **{f"{schema}.{field}": text for schema in ("KeyLimits", "KeyLimitsInput") for field, text in KEY_LIMITS.items()},
     "NewKey.key": "The key. It is shown only here: store it.",
     "role": "The role of the member.",
     "group": "The group of the workspace, whose management keys can manage it; empty without one.",
@@ -189,6 +198,10 @@ DESCRIPTIONS = {
     "errors": "All invalid fields.",
     "field": "The path of the field, such as `to[0]`.",
     "detail": "A human-readable explanation.",
+    "NetworkNotAllowedProblem.address": "The address of the client.",
+    "allowedNetworks": "The networks from which the key can be used.",
+    "allowedDomains": "The domains that the key can send from.",
+    "allowedTemplates": "The templates that the key can send with.",
     "requiredScope": "A scope that allows the operation.",
     "resource": "The resource whose limit is reached.",
     "requested": "The number of emails in the request.",

@@ -141,6 +141,17 @@ class StrictBooleanField(serializers.BooleanField):
         return data
 
 
+class WholeNumberField(serializers.IntegerField):
+    """A JSON number without a fraction; DRF would also accept "5"."""
+
+    default_error_messages = {"invalid": "This must be a whole number."}
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:
+            self.fail("invalid")
+        return data
+
+
 class ObjectField(serializers.DictField):
     """A JSON object, stored unchanged."""
 

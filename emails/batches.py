@@ -14,11 +14,13 @@ from django.db.models import Count, F
 
 from api.errors import InvalidFields
 from emails.accept.insertion import NewEmail
+from emails.limits import refuse_batch
 from emails.models import Email, EmailBatch, QueueEntry
 from emails.sending.scheduling import record_cancelled
 from lib.ids import from_uuid, is_id, to_uuid
 from lib.sql import run
 from lib.worker.stages import Stage
+from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 from workspaces.quota import refund_quota
 
@@ -52,25 +54,34 @@ def join_batches(workspace: Workspace, emails: Iterable[NewEmail]) -> None:
 
 
 @transaction.atomic
-def pause_batch(batch: EmailBatch) -> None:
-    """Pause the scheduled emails of an open batch; none is sent until it is resumed. Raises InvalidFields."""
+def pause_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
+    """Pause the scheduled emails of an open batch; none is sent until it is resumed.
+
+    limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, InvalidFields.
+    """
+    refuse_batch(limits, batch)
     _set_state(batch, State.PAUSED, sources=[State.OPEN])
     run(PAUSE, [to_uuid(batch.id, prefix="bat_")])
 
 
 @transaction.atomic
-def resume_batch(batch: EmailBatch) -> None:
+def resume_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
     """Open a batch; paused emails are sent at their time, or now if it has passed. Cancelled ones stay cancelled.
 
-    Raises InvalidFields.
+    Raises the errors of pause_batch.
     """
+    refuse_batch(limits, batch)
     _set_state(batch, State.OPEN, sources=[State.PAUSED, State.CANCELLED])
     run(RESUME, [to_uuid(batch.id, prefix="bat_")])
 
 
 @transaction.atomic
-def cancel_batch(batch: EmailBatch) -> None:
-    """Cancel the scheduled emails of a batch: once this returns, none of them is ever sent. Raises InvalidFields."""
+def cancel_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
+    """Cancel the scheduled emails of a batch: once this returns, none of them is ever sent.
+
+    Raises the errors of pause_batch.
+    """
+    refuse_batch(limits, batch)
     _set_state(batch, State.CANCELLED, sources=[State.OPEN, State.PAUSED])
     ids = [from_uuid(email_id) for (email_id,) in run(CANCEL, [to_uuid(batch.id, prefix="bat_")])]
     if ids:

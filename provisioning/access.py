@@ -8,7 +8,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from provisioning.models import ManagementKey
-from workspaces.api.authentication import ApiKeyAuthentication, authenticate_key, read_bearer, record_use
+from workspaces.api.authentication import ApiKeyAuthentication, ReadAddress, authenticate_key, read_bearer, record_use
 from workspaces.api.scopes import HasScope
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
 from workspaces.deletion import existing_workspaces
@@ -21,11 +21,11 @@ AnyKey = ManagementKey | ApiKey
 class ManagementAuthentication(ApiKeyAuthentication):
     """`Authorization: Bearer pra_…`, or an API key; request.auth is the key."""
 
-    def find(self, header: str) -> Any:
+    def find(self, header: str, *, client: ReadAddress) -> Any:
         text = read_bearer(header)
         given = parse_key(text)
         if given is None or given.prefix != ManagementKey.prefix:
-            return authenticate_key(header)
+            return authenticate_key(header, client=client)
         key = ManagementKey.objects.filter(id=given.id).first()
         # An unknown id takes as long as a wrong secret.
         if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:

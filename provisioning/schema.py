@@ -27,8 +27,14 @@ from provisioning.serializers import (
     UsageSerializer,
     WorkspaceChangesInput,
 )
-from workspaces.api.schema import UNAUTHENTICATED
-from workspaces.errors import InsufficientScope, PlanLimitReached, WorkspaceDeleted, WorkspaceSuspended
+from workspaces.api.schema import KEY_LIMITS, UNAUTHENTICATED
+from workspaces.errors import (
+    InsufficientScope,
+    NetworkNotAllowed,
+    PlanLimitReached,
+    WorkspaceDeleted,
+    WorkspaceSuspended,
+)
 from workspaces.members import AlreadyMember, LastOwner
 
 CREATED_AT = "2026-11-20T08:12:44.102Z"
@@ -46,6 +52,7 @@ KEY: dict[str, Any] = {
     "id": "key_0Uf7kWRb3nC5xZaLs9DfGh",
     "name": "Website",
     "scope": "sending_access",
+    "limits": KEY_LIMITS,
     "lastFour": "4xQz",
     "createdAt": CREATED_AT,
     "expiresAt": None,
@@ -93,7 +100,14 @@ EMAIL = OpenApiParameter("email", {"type": "string"}, OpenApiParameter.PATH, des
 
 
 def _access(view: Any, name: str) -> Access:
-    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceDeleted, WorkspaceSuspended)
+    problems = (
+        *UNAUTHENTICATED,
+        NetworkNotAllowed,
+        InsufficientScope,
+        RateLimitExceeded,
+        WorkspaceDeleted,
+        WorkspaceSuspended,
+    )
     if name in view.management_actions:
         return Access("Requires a management key.", problems)
     return Access("Requires a management key, or an API key of the workspace with scope `workspace_admin`.", problems)
@@ -205,12 +219,19 @@ api_keys = managed_view(
     create=Operation(
         "createApiKey",
         "Create an API key",
-        "Creates an API key and returns it in `key`, once. If the key of the request expires, the new one must not "
-        "expire later.",
+        "Creates an API key and returns it in `key`, once. A new key that an API key creates must not be "
+        "broader: it expires no later and keeps within the networks and requests per second of the other.",
         response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201, headers=REPLAYED),
         problems=[*IDEMPOTENCY, NotFound, PlanLimitReached],
         body=ApiKeyInput,
-        bodies={"A key": {"name": "Website", "scope": "sending_access"}},
+        bodies={
+            "A key": {"name": "Website", "scope": "sending_access"},
+            "A key with limits": {
+                "name": "Shop",
+                "scope": "sending_access",
+                "limits": {"domains": ["shop.example"], "networks": ["203.0.113.0/24"], "requestsPerSecond": 10},
+            },
+        },
         parameters=[WORKSPACE_ID, IDEMPOTENT],
     ),
     destroy=Operation(

@@ -14,6 +14,7 @@ from api.fields import (
     StrictSerializer,
     TextField,
     UtcDateTimeField,
+    WholeNumberField,
 )
 from domains.models import Domain
 from domains.serializers import DomainInput
@@ -22,7 +23,15 @@ from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
 from templates_app.services import check_content
 from webhooks.serializers import WebhookInput
-from workspaces.api.serializers import QuotaSerializer
+from workspaces.api.serializers import KeyLimitsSerializer, QuotaSerializer
+from workspaces.key_limits import (
+    MAX_ENTRY_LENGTH,
+    MAX_LIMIT_ENTRIES,
+    MAX_REQUESTS_PER_SECOND,
+    MAX_TEMPLATE_LENGTH,
+    KeyLimits,
+    read_limits,
+)
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from workspaces.plans import PLANS
 
@@ -93,10 +102,34 @@ class SuspensionInput(StrictSerializer):
     reason = NameField(max_length=MAX_REASON_LENGTH, help_text="Shown to the members.")
 
 
+class LimitEntriesField(EntriesField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, max_length=MAX_LIMIT_ENTRIES, **options)
+
+
+class KeyLimitsInput(StrictSerializer):
+    """Limits of a new API key. The validated data is a KeyLimits."""
+
+    domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
+    networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
+    templates = LimitEntriesField(child=TextField(max_length=MAX_TEMPLATE_LENGTH))
+    requestsPerSecond = WholeNumberField(  # noqa: N815
+        source="requests_per_second",
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_REQUESTS_PER_SECOND,
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> KeyLimits:
+        return read_limits(**attrs)
+
+
 class ApiKeyInput(StrictSerializer):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values)
     expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
+    limits = KeyLimitsInput(required=False)
 
 
 class InvitationInput(StrictSerializer):
@@ -173,6 +206,7 @@ class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
 
 class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
+    limits = KeyLimitsSerializer()
     lastFour = serializers.CharField(source="last_four")  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
     expiresAt = UtcDateTimeField(source="expires_at", allow_null=True)  # noqa: N815
@@ -181,7 +215,7 @@ class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
 
     class Meta:
         model = ApiKey
-        fields = ("id", "name", "scope", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt")
+        fields = ("id", "name", "scope", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt")
 
 
 class NewKeySerializer(ManagedKeySerializer):

@@ -46,7 +46,7 @@ from provisioning.services import change_workspace, invite, issue_key_for, provi
 from provisioning.throttling import InvitationThrottle
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from workspaces.account_status import lift_suspension, refuse_inactive, suspend_workspace
-from workspaces.api.throttling import take_from, take_request
+from workspaces.api.throttling import take_from, take_key_request
 from workspaces.api.viewsets import KeyedView
 from workspaces.deletion import delete_workspace, restore_workspace
 from workspaces.members import change_role, remove_member, withdraw_invitation
@@ -70,7 +70,7 @@ class ManagementViewSet(KeyedView, GenericViewSet[M]):
         if isinstance(key, ManagementKey):
             self.level = take_from(f"management:{key.id}")
             return
-        self.level = take_request(key.workspace)
+        self.level = take_key_request(key)
         refuse_inactive(key.workspace)
 
     def managed_workspace(self, workspace_id: str) -> Workspace:

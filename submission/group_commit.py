@@ -11,57 +11,61 @@ from functools import partial
 from submission.drafts import SubmittedEmail
 from submission.replies import reply_to_error
 from submission.services import accept_together
-from workspaces.models import Workspace
+from workspaces.key_limits import KeyLimits
+from workspaces.models import ApiKey
 
 MAX_EMAILS = 50
 Step = Callable[[], list[str]]
+# A workspace, and the limits that its emails have in common.
+Group = tuple[str, KeyLimits]
 
 
 @dataclass(frozen=True)
 class ReadyEmail:
-    """An email to accept, and the reply that its session waits for."""
+    """An email to accept with a key, and the reply that its session waits for."""
 
-    workspace: Workspace
+    key: ApiKey
     submitted: SubmittedEmail
     reply: asyncio.Future[str]
 
 
 class GroupCommit:
-    """Ready emails of all sessions of a process, by workspace. run: runs a step in a thread."""
+    """Ready emails of all sessions of a process, by workspace and limits of the key. run: runs a step in a thread."""
 
     def __init__(self, run: Callable[[Step], Awaitable[list[str]]]) -> None:
         self._run = run
-        self._ready: dict[str, list[ReadyEmail]] = {}
+        self._ready: dict[Group, list[ReadyEmail]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def accept(self, workspace: Workspace, submitted: SubmittedEmail) -> str:
+    async def accept(self, key: ApiKey, submitted: SubmittedEmail) -> str:
         """Accept an email with those that are ready at the same time; return the reply, after the commit."""
-        email = ReadyEmail(workspace, submitted, asyncio.get_running_loop().create_future())
-        if workspace.id in self._ready:
-            self._ready[workspace.id].append(email)
+        email = ReadyEmail(key, submitted, asyncio.get_running_loop().create_future())
+        group = key.workspace_id, key.limits
+        if group in self._ready:
+            self._ready[group].append(email)
         else:
-            self._ready[workspace.id] = [email]
-            task = asyncio.create_task(self._accept_ready(workspace.id))
+            self._ready[group] = [email]
+            task = asyncio.create_task(self._accept_ready(group))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return await email.reply
 
-    async def _accept_ready(self, workspace_id: str) -> None:
-        """Accept one group after another until no email of the workspace is ready."""
-        ready = self._ready[workspace_id]
+    async def _accept_ready(self, group: Group) -> None:
+        """Accept up to MAX_EMAILS after another until no email of the group is ready."""
+        ready = self._ready[group]
         while ready:
-            group, ready[:MAX_EMAILS] = ready[:MAX_EMAILS], []
-            replies = await self._accept_group(group)
-            for email, reply in zip(group, replies, strict=True):
+            emails, ready[:MAX_EMAILS] = ready[:MAX_EMAILS], []
+            replies = await self._accept_group(emails)
+            for email, reply in zip(emails, replies, strict=True):
                 # A session that has ended does not wait any more.
                 if not email.reply.done():
                     email.reply.set_result(reply)
-        del self._ready[workspace_id]
+        del self._ready[group]
 
-    async def _accept_group(self, group: Sequence[ReadyEmail]) -> list[str]:
+    async def _accept_group(self, emails: Sequence[ReadyEmail]) -> list[str]:
         # The latest state of the workspace: the first email may have waited for longer.
-        step = partial(accept_together, group[-1].workspace, [email.submitted for email in group])
+        step = partial(accept_together, emails[-1].key, [email.submitted for email in emails])
         try:
             return await self._run(step)
         except Exception as error:  # noqa: BLE001 - reply_to_error logs it
-            return [reply_to_error(error)] * len(group)
+            return [reply_to_error(error)] * len(emails)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from aiosmtpd.smtp import LoginPassword
 from django.db import close_old_connections
 
-from api.errors import RateLimitExceeded
+from api.errors import Problem, RateLimitExceeded
 from emails.api.fields import MAX_RECIPIENTS
 from submission.group_commit import GroupCommit
 from submission.replies import (
@@ -25,10 +25,11 @@ from submission.replies import (
 from submission.services import accept_email, begin_message, check_recipient, read_submitted, sign_in
 from submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
 from workspaces.api.throttling import record_failure
-from workspaces.errors import InsufficientScope, Unauthenticated
+from workspaces.errors import InsufficientScope, NetworkNotAllowed, Unauthenticated
 
 T = TypeVar("T")
 EXTENSIONS = ("PIPELINING", "ENHANCEDSTATUSCODES")
+SIGN_IN_REFUSALS = (Unauthenticated, InsufficientScope, NetworkNotAllowed)
 # Larger messages are translated and stored one at a time in each process: that takes several times their size.
 LARGE_BYTES = 1024 * 1024
 
@@ -68,8 +69,8 @@ class SubmissionHandler:
             return None
         password = sent.password.decode("utf-8", "replace")
         try:
-            await self.run(partial(sign_in, password))
-        except (Unauthenticated, InsufficientScope) as problem:
+            await self.run(partial(sign_in, password, client=server.client_address))
+        except SIGN_IN_REFUSALS as problem:
             return await self._refuse_sign_in(server, problem)
         except Exception as error:  # noqa: BLE001 - reply_to_error logs it
             return reply_to_error(error)
@@ -87,7 +88,8 @@ class SubmissionHandler:
         options: list[str],
     ) -> str:
         try:
-            envelope.workspace = await self.run(partial(begin_message, session.key))
+            begin = partial(begin_message, session.key, client=server.client_address)
+            envelope.api_key = await self.run(begin)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
         # Not the return path that Postrider sends with; it only shows that MAIL was sent.
@@ -106,7 +108,7 @@ class SubmissionHandler:
         if len(envelope.recipients) >= MAX_RECIPIENTS:
             return TOO_MANY_RECIPIENTS
         try:
-            check = partial(check_recipient, envelope.workspace, address, has_smtputf8=envelope.smtp_utf8)
+            check = partial(check_recipient, envelope.api_key, address, has_smtputf8=envelope.smtp_utf8)
             recipient = await self.run(check)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
@@ -134,10 +136,10 @@ class SubmissionHandler:
     async def _accept(self, envelope: SubmissionEnvelope) -> str:
         submitted = await self.run(partial(read_submitted, envelope.source, recipients=envelope.recipients))
         if submitted.is_plain:
-            return await self._group_commit.accept(envelope.workspace, submitted)
-        return await self.run(partial(accept_email, envelope.workspace, submitted))
+            return await self._group_commit.accept(envelope.api_key, submitted)
+        return await self.run(partial(accept_email, envelope.api_key, submitted))
 
-    async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Unauthenticated | InsufficientScope) -> str:
+    async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Problem) -> str:
         server.refusals += 1
         try:
             await self.run(partial(record_failure, server.client_address()))

@@ -10,7 +10,16 @@ from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.errors import AttachmentsTooLarge, IdempotencyInProgress, TooManyAttachments
 from submission.errors import Refused
 from suppressions.errors import RecipientSuppressed
-from workspaces.errors import InsufficientScope, QuotaExceeded, Unauthenticated, WorkspaceDeleted, WorkspaceSuspended
+from workspaces.errors import (
+    DomainNotAllowed,
+    InsufficientScope,
+    NetworkNotAllowed,
+    QuotaExceeded,
+    TemplateNotAllowed,
+    Unauthenticated,
+    WorkspaceDeleted,
+    WorkspaceSuspended,
+)
 
 log = logging.getLogger("postrider.submission")
 
@@ -30,6 +39,9 @@ INTERNAL_ERROR = "451 4.3.0 Internal error; nothing was accepted"
 CODES: tuple[tuple[type[Problem], str], ...] = (
     (Unauthenticated, "535 5.7.8"),
     (InsufficientScope, "535 5.7.8"),
+    (NetworkNotAllowed, "535 5.7.8"),
+    (DomainNotAllowed, "550 5.7.1"),
+    (TemplateNotAllowed, "550 5.7.1"),
     (RateLimitExceeded, "451 4.7.1"),
     (IdempotencyInProgress, "451 4.3.0"),
     (DomainNotRegistered, "550 5.7.1"),

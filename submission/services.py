@@ -22,10 +22,10 @@ from submission.errors import ConversionNotAllowed, Refused
 from submission.replies import ACCEPTED, REPEATED, reply_to_error
 from suppressions.services import find_suppressed
 from workspaces.account_status import refuse_inactive, refuse_suspended
-from workspaces.api.authentication import find_key
-from workspaces.api.throttling import refuse_excess, take_request
+from workspaces.api.authentication import ReadAddress, find_key
+from workspaces.api.throttling import refuse_excess, take_key_request
 from workspaces.errors import InsufficientScope
-from workspaces.models import ApiKey, Workspace
+from workspaces.models import ApiKey
 
 SENDING_SCOPES = frozenset(ApiKey.Scope) - {ApiKey.Scope.READ_ONLY}
 
@@ -48,29 +48,32 @@ class SuppressedRecipient(Refused):
     code = "550 5.7.1"
 
 
-def sign_in(password: str) -> ApiKey:
-    """Return the API key that a client sent as its password. Raises Unauthenticated, InsufficientScope."""
-    key = find_key(password.strip())
+def sign_in(password: str, *, client: ReadAddress) -> ApiKey:
+    """Return the API key that a client sent as its password.
+
+    Raises Unauthenticated, NetworkNotAllowed, InsufficientScope.
+    """
+    key = find_key(password.strip(), client=client)
     if key.scope not in SENDING_SCOPES:
         needed = ApiKey.Scope.SENDING_ACCESS.value
         raise InsufficientScope(f"Sending requires an API key with scope {needed}.", requiredScope=needed)
     return key
 
 
-def begin_message(password: str) -> Workspace:
-    """Return the workspace of a session that begins a message; it uses one request of the rate limit.
+def begin_message(password: str, *, client: ReadAddress) -> ApiKey:
+    """Return the key of a session that begins a message; it uses one request of the rate limit.
 
     The key is checked again, as in each request to the API: a session may be open for longer than its key is valid.
-    Raises Unauthenticated, RateLimitExceeded, WorkspaceDeleted, WorkspaceSuspended.
+    Raises Unauthenticated, NetworkNotAllowed, RateLimitExceeded, WorkspaceDeleted, WorkspaceSuspended.
     """
-    workspace = sign_in(password).workspace
-    refuse_excess(take_request(workspace))
-    refuse_inactive(workspace)
-    refuse_suspended(workspace)
-    return workspace
+    key = sign_in(password, client=client)
+    refuse_excess(take_key_request(key))
+    refuse_inactive(key.workspace)
+    refuse_suspended(key.workspace)
+    return key
 
 
-def check_recipient(workspace: Workspace, text: str, *, has_smtputf8: bool) -> Address:
+def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
     """Return the address of RCPT. Raises InvalidRecipient, NeedsSmtpUtf8, SuppressedRecipient."""
     try:
         address = parse_recipient(text)
@@ -79,7 +82,7 @@ def check_recipient(workspace: Workspace, text: str, *, has_smtputf8: bool) -> A
     if not has_smtputf8 and not address.spec.isascii():
         raise NeedsSmtpUtf8("This address requires the parameter SMTPUTF8 of MAIL FROM")
     if suppression_policy() is SuppressionPolicy.REFUSE:
-        found = find_suppressed(workspace.id, [address.spec]).get(normalize_address(address.spec))
+        found = find_suppressed(key.workspace_id, [address.spec]).get(normalize_address(address.spec))
         if found:
             raise SuppressedRecipient(f"{address.spec} is on the suppression list ({found.reason}); id {found.id}")
     return address
@@ -93,17 +96,18 @@ def read_submitted(source: bytes | bytearray, *, recipients: Collection[Address]
     return submitted
 
 
-def accept_email(workspace: Workspace, submitted: SubmittedEmail) -> str:
+def accept_email(api_key: ApiKey, submitted: SubmittedEmail) -> str:
     """Accept an email; return the reply with its id. Raises Refused, and the errors of send_email."""
     key = _idempotency_key(submitted)
+    workspace, policy = api_key.workspace, suppression_policy()
     response = find_response(workspace, key) or send_email(
-        workspace, draft=submitted.draft, key=key, suppressed=suppression_policy()
+        workspace, draft=submitted.draft, key=key, limits=api_key.limits, suppressed=policy
     )
     failpoint("submission.before_reply")
     return (REPEATED if response.headers else ACCEPTED).format(response.body["id"])
 
 
-def accept_together(workspace: Workspace, emails: Sequence[SubmittedEmail]) -> list[str]:
+def accept_together(key: ApiKey, emails: Sequence[SubmittedEmail]) -> list[str]:
     """Accept emails without idempotency keys in one statement; return the reply to each.
 
     An email that is refused, or all if the statement fails, are accepted alone, so that the others do not matter to
@@ -113,11 +117,17 @@ def accept_together(workspace: Workspace, emails: Sequence[SubmittedEmail]) -> l
     if len(emails) > 1:
         with suppress(Problem, DataError, IntegrityError):
             drafts = [submitted.draft for submitted in emails]
-            policy = suppression_policy()
-            response = accept_emails(workspace, drafts=drafts, key=None, all_or_nothing=False, suppressed=policy)
+            response = accept_emails(
+                key.workspace,
+                drafts=drafts,
+                key=None,
+                limits=key.limits,
+                all_or_nothing=False,
+                suppressed=suppression_policy(),
+            )
             results = response.body["results"]
     replies = [
-        ACCEPTED.format(result["id"]) if "id" in result else _accept_alone(workspace, submitted)
+        ACCEPTED.format(result["id"]) if "id" in result else _accept_alone(key, submitted)
         for submitted, result in zip(emails, results, strict=True)
     ]
     failpoint("submission.before_replies")
@@ -128,9 +138,9 @@ def suppression_policy() -> SuppressionPolicy:
     return SuppressionPolicy(settings.SUBMISSION_SUPPRESSED)
 
 
-def _accept_alone(workspace: Workspace, submitted: SubmittedEmail) -> str:
+def _accept_alone(key: ApiKey, submitted: SubmittedEmail) -> str:
     try:
-        return accept_email(workspace, submitted)
+        return accept_email(key, submitted)
     except Exception as error:  # noqa: BLE001 - reply_to_error logs it
         return reply_to_error(error)
 

@@ -18,7 +18,7 @@ from lib.email_addresses import Address as MailAddress
 from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
-from workspaces.models import Workspace
+from workspaces.models import ApiKey
 
 if TYPE_CHECKING:
     from submission.handler import SubmissionHandler
@@ -72,9 +72,9 @@ class SubmissionSession(Session):
 
 
 class SubmissionEnvelope(Envelope):
-    """The envelope of a message in the workspace of the session's key."""
+    """The envelope of a message, with the session's key as it was read when the message began."""
 
-    workspace: Workspace
+    api_key: ApiKey
     source: bytearray
 
     def __init__(self) -> None:

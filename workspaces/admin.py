@@ -207,7 +207,10 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_filter = ("scope",)
     list_select_related = ("workspace",)
     ordering = ("-created_at",)
-    fields = ("id", "workspace", "name", "scope", "last_four", "created_at", "last_used_at", "expires_at", "revoked_at")
+    fields = (
+        "id", "workspace", "name", "scope", "restrictions", "last_four", "created_at", "last_used_at", "expires_at",
+        "revoked_at",
+    )  # fmt: skip
 
 
 @admin.register(AuditEntry)

@@ -67,6 +67,41 @@ class InsufficientScope(Problem):
     example_members: ClassVar = {"requiredScope": ApiKey.Scope.FULL_ACCESS}
 
 
+class NetworkNotAllowed(Problem):
+    """The API key is limited to other networks than the one of this request.
+
+    `address` is the client's address as Postrider sees it. Send the request from one of the networks in
+    `allowedNetworks`, or use another key.
+    """
+
+    status, code, title = 403, "network_not_allowed", "Network not allowed"
+    example = "This API key can be used from 203.0.113.0/24 only; this request came from 198.51.100.7."
+    example_members: ClassVar = {"address": "198.51.100.7", "allowedNetworks": ["203.0.113.0/24"]}
+
+
+class DomainNotAllowed(Problem):
+    """The API key is limited to other sending domains.
+
+    `field` is the field with the domain. Send from one of the domains in `allowedDomains`, or use another key.
+    """
+
+    status, code, title = 403, "domain_not_allowed", "Domain not allowed"
+    example = "This API key can send from shop.example only, not from blog.example."
+    example_members: ClassVar = {"field": "from", "domain": "blog.example", "allowedDomains": ["shop.example"]}
+
+
+class TemplateNotAllowed(Problem):
+    """The API key is limited to other templates.
+
+    Send with one of the templates in `allowedTemplates`, or use another key. The key cannot send emails without a
+    template.
+    """
+
+    status, code, title = 403, "template_not_allowed", "Template not allowed"
+    example = "This API key can send with the templates welcome and receipt only."
+    example_members: ClassVar = {"field": "templateId", "allowedTemplates": ["welcome", "receipt"]}
+
+
 class WorkspaceSuspended(Problem):
     """The workspace is suspended and cannot send emails.
 

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from lib.model_fields import IdField
+from workspaces.key_limits import KeyLimits
 from workspaces.plans import PLANS, Plan
 
 # Longer texts identify nobody; normalizing them takes long.
@@ -257,6 +259,8 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # KeyLimits as JSON.
+    restrictions = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True, editable=False)
 
     class Meta:
         verbose_name = "API key"
@@ -268,6 +272,10 @@ class ApiKey(models.Model):
     @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
+
+    @cached_property
+    def limits(self) -> KeyLimits:
+        return KeyLimits.from_json(self.restrictions)
 
 
 class Usage(models.Model):

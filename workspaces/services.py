@@ -10,6 +10,7 @@ from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.audit import AuditAction, key_label, record_action
 from workspaces.deletion import refuse_deleted
 from workspaces.errors import PlanLimitReached
+from workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_scope
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
 
@@ -52,23 +53,26 @@ def issue_api_key(
     scope: str,
     expires_at: datetime | None = None,
     created_by: User | None = None,
+    limits: KeyLimits = NO_LIMITS,
 ) -> tuple[ApiKey, KeySecret]:
     """Create an API key; return it with its secret, which is not stored.
 
-    Raises WorkspaceDeleted, PlanLimitReached at 100 keys.
-
     created_by: a member of the workspace, shown to the others.
+    Raises WorkspaceDeleted, PlanLimitReached at 100 keys, InvalidFields for limits that the scope does not support.
     """
+    refuse_scope(limits, can_only_send=scope == ApiKey.Scope.SENDING_ACCESS)
     refuse_deleted(Workspace.objects.select_for_update().get(id=workspace.id))
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
             f"A workspace can have at most {MAX_KEYS} API keys. Revoke one first.", resource="apiKeys", limit=MAX_KEYS
         )
     key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at, created_by=created_by)
+    key.restrictions = limits.to_json()
     secret = new_secret(key.id)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}")
+    limited = ", limited" if limits != NO_LIMITS else ""
+    record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}{limited}")
     return key, secret
 
 

@@ -48,8 +48,14 @@ class PostmarkBulkViewSet(AcceptingMixin, PostmarkViewSet[EmailBatch]):
             drafts = read_messages(self.body, template_ids=resources.template_ids(self.workspace))
             batch = create_batch(self.workspace)
             drafts = [replace(one, batch_id=batch.id) if isinstance(one, Draft) else one for one in drafts]
-            policy = SuppressionPolicy.ACCEPT
-            stored = accept_emails(self.workspace, drafts=drafts, key=key, all_or_nothing=True, suppressed=policy)
+            stored = accept_emails(
+                self.workspace,
+                drafts=drafts,
+                key=key,
+                limits=self.limits,
+                all_or_nothing=True,
+                suppressed=SuppressionPolicy.ACCEPT,
+            )
         first = stored.body["results"][0]
         batch_id = Email.objects.filter(pk=first["id"]).values_list("batch_id", flat=True).first()
         body = {"Id": batch_id and uuid_text(batch_id, prefix="bat_"), "Status": "Accepted"}

@@ -72,7 +72,12 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
     def _accept(self, read: Callable[[], list[Draft | Problem]], *, all_or_nothing: bool) -> StoredResponse:
         key = read_header_key(self.request, operation=OPERATION)
         return find_response(self.workspace, key) or accept_emails(
-            self.workspace, drafts=read(), key=key, all_or_nothing=all_or_nothing, suppressed=SuppressionPolicy.REPORT
+            self.workspace,
+            drafts=read(),
+            key=key,
+            limits=self.limits,
+            all_or_nothing=all_or_nothing,
+            suppressed=SuppressionPolicy.REPORT,
         )
 
 

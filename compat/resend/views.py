@@ -6,13 +6,15 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import Problem
 from api.parser import MAX_BODY_BYTES
 from compat.drafts import read_drafts
 from compat.errors import invalid_field
 from compat.resend import requests, resources
 from compat.resend.errors import render_error
 from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R, cursor_page, dialect_response
-from emails.accept.idempotency import find_response, read_header_key
+from emails.accept.drafts import Draft
+from emails.accept.idempotency import IdempotencyKey, StoredResponse, find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.api.inputs import RescheduleInput
@@ -20,7 +22,6 @@ from emails.models import Attachment, Email
 from emails.sending.scheduling import cancel_email, reschedule_email
 from lib.ids import uuid_text
 
-ACCEPT = SuppressionPolicy.ACCEPT
 OPERATION = "resend"
 
 
@@ -66,8 +67,8 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
         key = read_header_key(request, operation=OPERATION)
         stored = find_response(self.workspace, key)
         if stored is None:
-            drafts = [requests.read_email(request.data)]
-            stored = accept_emails(self.workspace, drafts=drafts, key=key, all_or_nothing=True, suppressed=ACCEPT)
+            drafts: list[Draft | Problem] = [requests.read_email(request.data)]
+            stored = self._accept(drafts, key, all_or_nothing=True)
         return dialect_response(stored, resources.sent_id(stored))
 
     def batch(self, request: Request) -> Response:
@@ -76,8 +77,20 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
         if stored is None:
             drafts = self._batch_drafts()
             strict = request.headers.get("x-batch-validation", "strict") != "permissive"
-            stored = accept_emails(self.workspace, drafts=drafts, key=key, all_or_nothing=strict, suppressed=ACCEPT)
+            stored = self._accept(drafts, key, all_or_nothing=strict)
         return dialect_response(stored, resources.sent_batch(stored))
+
+    def _accept(
+        self, drafts: list[Draft | Problem], key: IdempotencyKey | None, *, all_or_nothing: bool
+    ) -> StoredResponse:
+        return accept_emails(
+            self.workspace,
+            drafts=drafts,
+            key=key,
+            limits=self.limits,
+            all_or_nothing=all_or_nothing,
+            suppressed=SuppressionPolicy.ACCEPT,
+        )
 
     def _batch_drafts(self) -> list[Any]:
         if not 1 <= len(self.items) <= requests.MAX_BATCH:
@@ -90,12 +103,13 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
     def update(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
         schedule = requests.read_schedule(self.body)
-        reschedule_email(email, scheduled_for=RescheduleInput().run_validation(schedule)["scheduledFor"])
+        scheduled_for = RescheduleInput().run_validation(schedule)["scheduledFor"]
+        reschedule_email(email, scheduled_for=scheduled_for, limits=self.limits)
         return Response(self.reference(email))
 
     def cancel(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
-        cancel_email(email)
+        cancel_email(email, limits=self.limits)
         return Response(self.reference(email))
 
     def attachments(self, request: Request, pk: str) -> Response:

@@ -12,6 +12,7 @@ from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
 from emails.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.models import EmailBatch
+from workspaces.key_limits import KeyLimits
 
 CHANGES = {"pause": pause_batch, "cancel": cancel_batch}
 
@@ -46,23 +47,23 @@ class SendGridScheduledSendViewSet(SendGridViewSet[EmailBatch]):
 
     def create(self, request: Request) -> Response:
         batch = self.find(requests.read_batch_id(self.body.get("batch_id")))
-        _change(batch, self.body)
+        _change(batch, self.body, self.limits)
         return Response(resources.scheduled_send_resource(batch), status=status.HTTP_201_CREATED)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response([resources.scheduled_send_resource(self.find(pk))])
 
     def partial_update(self, request: Request, pk: str) -> Response:
-        _change(self.find(pk), self.body)
+        _change(self.find(pk), self.body, self.limits)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        resume_batch(self.find(pk))
+        resume_batch(self.find(pk), limits=self.limits)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _change(batch: EmailBatch, body: dict[str, Any]) -> None:
+def _change(batch: EmailBatch, body: dict[str, Any], limits: KeyLimits) -> None:
     name = body.get("status")
     if not isinstance(name, str) or name not in CHANGES:
         raise invalid_field("status", "Use cancel or pause.")
-    CHANGES[name](batch)
+    CHANGES[name](batch, limits=limits)

@@ -40,7 +40,7 @@ class SendGridMailViewSet(AcceptingMixin, SendGridViewSet[Email]):
 
     def send(self, request: Request) -> Response:
         if requests.is_sandboxed(self.body):
-            check_emails(self.workspace, drafts=requests.read_emails(self.body))
+            check_emails(self.workspace, drafts=requests.read_emails(self.body), limits=self.limits)
             return Response(status=status.HTTP_200_OK)
         stored = self._accept()
         headers = {**stored.headers, "X-Message-Id": resources.message_id(stored)}
@@ -52,6 +52,7 @@ class SendGridMailViewSet(AcceptingMixin, SendGridViewSet[Email]):
             self.workspace,
             drafts=requests.read_emails(self.body),
             key=key,
+            limits=self.limits,
             all_or_nothing=True,
             suppressed=SuppressionPolicy.ACCEPT,
         )

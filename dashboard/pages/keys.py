@@ -1,5 +1,6 @@
 """API keys: create, show once, revoke."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from api.errors import InvalidFields
 from dashboard.pages.onboarding import sending_domain_name
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.key_samples import key_samples
@@ -22,10 +24,24 @@ from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached, WorkspaceDeleted
+from workspaces.key_limits import read_limits
 from workspaces.models import ApiKey, User, Workspace
 from workspaces.services import issue_api_key, revoke_api_key
 
 CUSTOM = "custom"
+LIMITS = ("domains", "networks", "templates", "requests_per_second")
+MAX_LIST_LENGTH = 5_000
+
+
+class ListField(forms.CharField):
+    """Entries separated by commas or spaces."""
+
+    def __init__(self, *, placeholder: str, **options: Any) -> None:
+        widget = UnfoldAdminTextInputWidget({"autocomplete": "off", "placeholder": placeholder})
+        super().__init__(required=False, widget=widget, max_length=MAX_LIST_LENGTH, **options)
+
+    def clean(self, value: Any) -> Any:
+        return [entry for entry in re.split(r"[\s,;]+", super().clean(value)) if entry]
 
 
 class KeyForm(forms.Form):
@@ -65,6 +81,41 @@ class KeyForm(forms.Form):
         help_text=gettext_lazy("In UTC."),
     )
 
+    domains = ListField(
+        label=gettext_lazy("Sending domains"),
+        help_text=gettext_lazy("Separated by commas. Requires sending access."),
+        placeholder="shop.example",
+    )
+    networks = ListField(
+        label=gettext_lazy("Client networks"),
+        help_text=gettext_lazy("Addresses or ranges, IPv4 or IPv6, from which the key can be used."),
+        placeholder="203.0.113.0/24, 2001:db8::/32",
+    )
+    templates = ListField(
+        label=gettext_lazy("Templates"),
+        help_text=gettext_lazy("Ids or aliases. The key can send only with these. Requires sending access."),
+        placeholder="welcome, receipt",
+    )
+    requests_per_second = forms.IntegerField(
+        label=gettext_lazy("Requests per second"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"type": "number", "min": 1}),
+        help_text=gettext_lazy("Empty for the limit of the workspace."),
+    )
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name not in LIMITS]
+
+    @property
+    def limit_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in LIMITS]
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the section with the limits is open."""
+        return any(self[name].value() or self[name].errors for name in LIMITS)
+
     def clean_expires_at(self) -> Any:
         lifetime = self.cleaned_data.get("lifetime")
         if lifetime != CUSTOM:
@@ -75,13 +126,23 @@ class KeyForm(forms.Form):
         return expires_at
 
     def issue(self, workspace: Workspace, *, by: User) -> tuple[ApiKey, KeySecret] | None:
-        """Return the new key; None, with a form error, if the limit is reached or the workspace deleted."""
+        """Return the new key; None, with form errors, if a limit is invalid or the workspace takes no more keys."""
         values = {name: self.cleaned_data[name] for name in ("name", "scope", "expires_at")}
         try:
-            return issue_api_key(workspace, created_by=by, **values)
+            limits = read_limits(**{name: self.cleaned_data[name] for name in LIMITS})
+            return issue_api_key(workspace, created_by=by, limits=limits, **values)
         except (PlanLimitReached, WorkspaceDeleted) as problem:
             self.add_error(None, problem.detail)
-            return None
+        except InvalidFields as problem:
+            for error in problem.members["errors"]:
+                self.add_error(_form_field(error["field"]), error["detail"])
+        return None
+
+
+def _form_field(wire_name: str) -> str:
+    """Return the form field of an error's field, such as `limits.domains[0]`."""
+    name = wire_name.removeprefix("limits.").partition("[")[0]
+    return {"requestsPerSecond": "requests_per_second"}.get(name, name)
 
 
 class KeySection(ScopedAdmin):
@@ -100,6 +161,7 @@ class KeySection(ScopedAdmin):
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),
+            self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/revoke/", "revoke", self.revoke_view),
         ]
 
@@ -123,6 +185,10 @@ class KeySection(ScopedAdmin):
             samples=key_samples(secret.text, domain=sending_domain_name(workspace), may_send=may_send),
             smtp=smtp_settings() if may_send else None,
         )
+
+    def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        key = self.find(request, object_id)
+        return self.page(request, "dashboard/keys/detail.html", title=key.name, key=key)
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)

@@ -13,6 +13,7 @@ from domains.services import check_sending_domain, find_domain_problems
 from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
 from emails.accept.drafts import BatchDraft, Draft, batch_email, new_email, shared_fields
 from emails.accept.insertion import NewContent, NewEmail
+from emails.limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
@@ -24,6 +25,7 @@ from templates_app.services import (
     template_not_found,
     version_content,
 )
+from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 
 
@@ -49,36 +51,44 @@ class _SharedWork:
         return self.contents.get(key) or self.contents.setdefault(key, NewContent(*key))
 
 
-def check_draft(workspace: Workspace, draft: Draft) -> CheckedEmail:
+def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> CheckedEmail:
     """Check domain and template, in this order (docs/specification.md, Order of checks), and warn about the HTML.
 
-    Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
-    TemplateOutputTooLarge.
+    Raises DomainNotAllowed, DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateNotAllowed,
+    TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge.
     """
+    refuse_domain(limits, draft.sender.domain)
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template) if draft.template else None
+    refuse_template(limits, template)
     checked = _checked(draft, template, _SharedWork())
     warnings = html_warnings(checked.rendered.html, track_clicks=draft.track_clicks)
     return replace(checked, warnings=[*checked.warnings, *warnings])
 
 
-def check_drafts(workspace: Workspace, drafts: Sequence[Draft | Problem]) -> list[CheckedEmail | Problem]:
+def check_drafts(
+    workspace: Workspace, drafts: Sequence[Draft | Problem], limits: KeyLimits
+) -> list[CheckedEmail | Problem]:
     """Check any number of drafts with one query for domains and one for templates; return a result for each."""
     given = [draft for draft in drafts if isinstance(draft, Draft)]
-    domain_problems = find_domain_problems(workspace, {draft.sender.domain for draft in given})
+    names = {draft.sender.domain for draft in given}
+    not_allowed = {name: refusal for name in names if (refusal := domain_problem(limits, name))}
+    domain_problems = find_domain_problems(workspace, names) | not_allowed
     templates = find_templates(workspace, {draft.template for draft in given if draft.template})
     work = _SharedWork()
     results: list[CheckedEmail | Problem] = []
     for draft in drafts:
         problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
-        results.append(problem or _checked_or_problem(draft, templates, work))  # type: ignore[arg-type]
+        results.append(problem or _checked_or_problem(draft, templates, work, limits))  # type: ignore[arg-type]
     return results
 
 
-def check_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail], Warnings]:
+def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
     """Check and render a batch. Raises the errors of check_draft, which name the recipients."""
+    refuse_domain(limits, batch.sender.domain)
     check_sending_domain(workspace, name=batch.sender.domain)
     template = find_template(workspace, batch.template)
+    refuse_template(limits, template)
     compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
     shared = shared_fields(batch, version_id=template.version_id, template_id=template.id)
     missing: dict[str, list[int]] = {}
@@ -98,11 +108,14 @@ def check_batch(workspace: Workspace, batch: BatchDraft) -> tuple[list[NewEmail]
     return emails, [*missing_variable_warnings(missing), *warnings]
 
 
-def _checked_or_problem(draft: Draft, templates: dict[str, Template], work: _SharedWork) -> CheckedEmail | Problem:
+def _checked_or_problem(
+    draft: Draft, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
+) -> CheckedEmail | Problem:
     template = templates.get(draft.template) if draft.template else None
     if draft.template and template is None:
         return template_not_found(draft.template)
     try:
+        refuse_template(limits, template)
         return _checked(draft, template, work)
     except Problem as problem:
         return problem

@@ -24,6 +24,7 @@ from emails.accept.suppressed import (
     suppressed_problem,
 )
 from emails.batches import join_batches
+from emails.limits import refuse_email
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
@@ -31,6 +32,7 @@ from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import find_suppressed
+from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 from workspaces.quota import raise_quota_exceeded, take_quota
 
@@ -40,14 +42,16 @@ def send_email(
     *,
     draft: Draft,
     key: IdempotencyKey | None,
+    limits: KeyLimits,
     suppressed: SuppressionPolicy = SuppressionPolicy.REFUSE,
 ) -> StoredResponse:
     """Accept one email and notify the workers.
 
-    Raises DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables,
-    TemplateOutputTooLarge, RecipientSuppressed, QuotaExceeded, IdempotencyInProgress, IdempotencyKeyReuse.
+    limits: of the API key; NO_LIMITS for the dashboard.
+    Raises the errors of check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
+    IdempotencyKeyReuse.
     """
-    checked = check_draft(workspace, draft)
+    checked = check_draft(workspace, draft, limits)
     addressed = [] if suppressed is SuppressionPolicy.ACCEPT else list(draft.field_addresses())
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
@@ -61,9 +65,9 @@ def send_email(
     return StoredResponse(body)
 
 
-def check_email(workspace: Workspace, *, draft: Draft) -> CheckedEmail:
+def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> CheckedEmail:
     """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
-    checked = check_draft(workspace, draft)
+    checked = check_draft(workspace, draft, limits)
     addressed = list(draft.field_addresses())
     with transaction.atomic():
         refuse_suppressed(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
@@ -72,9 +76,9 @@ def check_email(workspace: Workspace, *, draft: Draft) -> CheckedEmail:
     return checked
 
 
-def check_emails(workspace: Workspace, *, drafts: Sequence[Draft | Problem]) -> None:
+def check_emails(workspace: Workspace, *, drafts: Sequence[Draft | Problem], limits: KeyLimits) -> None:
     """Run the checks of accept_emails except suppressions and quota; write nothing. Raises the first problem."""
-    _raise_first(check_drafts(workspace, drafts))
+    _raise_first(check_drafts(workspace, drafts, limits))
 
 
 def accept_emails(
@@ -82,6 +86,7 @@ def accept_emails(
     *,
     drafts: Sequence[Draft | Problem],
     key: IdempotencyKey | None,
+    limits: KeyLimits,
     all_or_nothing: bool,
     suppressed: SuppressionPolicy = SuppressionPolicy.REFUSE,
 ) -> StoredResponse:
@@ -92,7 +97,7 @@ def accept_emails(
     Raises QuotaExceeded if the quota does not cover all accepted emails; InvalidFields for a batch that takes no more
     emails; IdempotencyInProgress, IdempotencyKeyReuse.
     """
-    checked = check_drafts(workspace, drafts)
+    checked = check_drafts(workspace, drafts, limits)
     if all_or_nothing:
         _raise_first(checked)
     with transaction.atomic() if key or _needs_several_statements(checked) else nullcontext():
@@ -110,12 +115,14 @@ def accept_emails(
     return StoredResponse(body)
 
 
-def send_batch(workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey | None) -> StoredResponse:
+def send_batch(
+    workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey | None, limits: KeyLimits
+) -> StoredResponse:
     """Accept one email for each recipient that is not suppressed: all of them, or none.
 
     Raises the errors of send_email; RecipientSuppressed only if every recipient is suppressed.
     """
-    emails, warnings = check_batch(workspace, batch)
+    emails, warnings = check_batch(workspace, batch, limits)
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
@@ -132,7 +139,12 @@ def send_batch(workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey |
 
 
 def resend_email(
-    workspace: Workspace, *, email: Email, key: IdempotencyKey | None, entrance: Entrance = Entrance.API
+    workspace: Workspace,
+    *,
+    email: Email,
+    key: IdempotencyKey | None,
+    limits: KeyLimits,
+    entrance: Entrance = Entrance.API,
 ) -> StoredResponse:
     """Accept a copy of an email, sent immediately. Domain, suppressions and quota are checked again.
 
@@ -142,6 +154,7 @@ def resend_email(
         response = claim_key(workspace, key)
         if response:
             return response
+        refuse_email(limits, email)
         _lock_email(email)
         check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email, entrance)

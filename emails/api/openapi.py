@@ -41,12 +41,14 @@ from templates_app.errors import (
     TemplateSyntaxInvalid,
 )
 from workspaces.api.schema import keyed_view
-from workspaces.errors import QuotaExceeded, WorkspaceSuspended
+from workspaces.errors import DomainNotAllowed, QuotaExceeded, TemplateNotAllowed, WorkspaceSuspended
 
+LIMITED = (DomainNotAllowed, TemplateNotAllowed)
 IDEMPOTENCY = (InvalidIdempotencyKey, IdempotencyKeyReuse, IdempotencyInProgress)
 ACCEPTING = (
     *IDEMPOTENCY,
     WorkspaceSuspended,
+    *LIMITED,
     DomainNotRegistered,
     DomainNotVerified,
     RecipientSuppressed,
@@ -188,7 +190,7 @@ emails_schema = keyed_view(
         "Reschedule an email",
         "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
         response(RescheduledSerializer, "The email is rescheduled.", examples.RESCHEDULED),
-        problems=[WorkspaceSuspended, EmailNotScheduled],
+        problems=[WorkspaceSuspended, *LIMITED, EmailNotScheduled],
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
     ),
@@ -198,7 +200,7 @@ emails_schema = keyed_view(
         "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
         "in the current month, its quota is refunded. Repeating the request returns the same response.",
         response(CancelledSerializer, "The email is cancelled.", {"id": examples.ID, "status": "cancelled"}),
-        problems=[EmailAlreadySent, EmailNotCancellable],
+        problems=[*LIMITED, EmailAlreadySent, EmailNotCancellable],
     ),
 )
 

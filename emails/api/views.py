@@ -101,8 +101,8 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         if stored is None:
             draft, is_dry_run = self.valid(SendInput)
             if is_dry_run:
-                return Response(DryRunSerializer(check_email(self.workspace, draft=draft)).data)
-            stored = send_email(self.workspace, draft=draft, key=key)
+                return Response(DryRunSerializer(check_email(self.workspace, draft=draft, limits=self.limits)).data)
+            stored = send_email(self.workspace, draft=draft, key=key, limits=self.limits)
         return accepted_response(stored, ACCEPTED)
 
     @action(detail=False, methods=["post"])
@@ -110,7 +110,8 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         key = read_key(request, operation="batch")
         stored = find_response(self.workspace, key)
         if stored is None:
-            stored = send_batch(self.workspace, batch=self.valid(BatchInput), key=key)
+            batch = self.valid(BatchInput)
+            stored = send_batch(self.workspace, batch=batch, key=key, limits=self.limits)
         return accepted_response(stored, BATCH_ACCEPTED)
 
     @action(detail=True, methods=["post"])
@@ -120,7 +121,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         stored = find_response(self.workspace, key)
         if stored is None:
             self.valid(ResendInput, may_be_empty=True)
-            stored = resend_email(self.workspace, email=email, key=key)
+            stored = resend_email(self.workspace, email=email, key=key, limits=self.limits)
         return accepted_response(stored, ACCEPTED)
 
     @action(detail=True)
@@ -131,12 +132,12 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()
         scheduled_for = self.valid(RescheduleInput)["scheduledFor"]
-        reschedule_email(email, scheduled_for=scheduled_for)
+        reschedule_email(email, scheduled_for=scheduled_for, limits=self.limits)
         return Response(RescheduledSerializer(email).data)
 
     def destroy(self, request: Request, pk: str) -> Response:
         email = self.get_object()
-        cancel_email(email)
+        cancel_email(email, limits=self.limits)
         return Response(CancelledSerializer({"id": email.id}).data)
 
 

@@ -18,6 +18,7 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.events.timeline import NewEvent, add_events
+from emails.limits import refuse_email
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
@@ -31,6 +32,7 @@ from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from lib.worker.stages import Stage
+from workspaces.key_limits import KeyLimits
 from workspaces.quota import refund_quota
 
 LEAD = f"""
@@ -73,13 +75,15 @@ WORKER_LOST = {
 }
 
 
-def cancel_email(email: Email) -> None:
+def cancel_email(email: Email, *, limits: KeyLimits) -> None:
     """Cancel a scheduled email: once this returns, it is never sent. Cancelling again changes nothing.
 
     While sending is paused, a queued email without any attempt can be cancelled too. The quota is refunded within the
     same month.
-    Raises EmailAlreadySent, EmailNotCancellable, or NotFound if retention has deleted the email.
+    limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, EmailAlreadySent, EmailNotCancellable, or
+    NotFound if retention has deleted the email.
     """
+    refuse_email(limits, email)
     with transaction.atomic():
         if stages := _dequeue_scheduled(email) or _dequeue_paused(email):
             delayed = len(stages) - stages.count(Stage.READY)
@@ -107,8 +111,12 @@ def is_cancellable(email: Email) -> bool:
     return email.status == EmailStatus.SCHEDULED or (email.status == EmailStatus.QUEUED and is_sending_paused())
 
 
-def reschedule_email(email: Email, *, scheduled_for: datetime | None) -> None:
-    """Reschedule a scheduled email; None sends it now. Raises EmailNotScheduled once its time has come."""
+def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: KeyLimits) -> None:
+    """Reschedule a scheduled email; None sends it now.
+
+    limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, and EmailNotScheduled once its time has come.
+    """
+    refuse_email(limits, email)
     with transaction.atomic():
         moved = _send_now(email) if scheduled_for is None else _reschedule(email, scheduled_for)
         if not moved:

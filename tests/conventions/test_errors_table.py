@@ -111,6 +111,24 @@ def _(caller: Caller):
     return caller.send()
 
 
+@row(403, "network_not_allowed", "address", "allowedNetworks")
+def _(caller: Caller):
+    caller.change_key(restrictions={"networks": ["203.0.113.0/24"]})
+    return caller.api.get("/me")
+
+
+@row(403, "domain_not_allowed", "field", "domain", "allowedDomains")
+def _(caller: Caller):
+    caller.change_key(restrictions={"domains": ["shop.example"]})
+    return caller.send()
+
+
+@row(403, "template_not_allowed", "field", "allowedTemplates")
+def _(caller: Caller):
+    caller.change_key(restrictions={"templates": ["welcome"]})
+    return caller.send()
+
+
 @row(403, "workspace_suspended")
 def _(caller: Caller):
     caller.change_workspace(suspended_at=timezone.now())

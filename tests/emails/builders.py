@@ -14,6 +14,7 @@ from lib.email_addresses import parse_address
 from lib.worker.lease_queue import Cursor
 from lib.worker.stages import Stage
 from tests.conftest import Api, mail
+from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Usage, Workspace
 
 OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
@@ -41,7 +42,7 @@ def accept(workspace: Workspace, *to: str, count: int = 1, **fields: Any) -> Non
         **fields,
     )
     for _ in range(count):
-        send_email(workspace, draft=draft, key=None)
+        send_email(workspace, draft=draft, key=None, limits=NO_LIMITS)
 
 
 def claim_entries(

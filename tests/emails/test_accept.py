@@ -21,6 +21,7 @@ from templates_app.errors import TemplateNotFound
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain
 from workspaces.errors import QuotaExceeded
+from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Usage, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,9 @@ def draft(to: str = "ada@example.com", **fields) -> Draft:
 
 
 def accept(workspace: Workspace, *drafts, all_or_nothing: bool = False, key=None, **options) -> list[dict]:
-    stored = accept_emails(workspace, drafts=drafts, all_or_nothing=all_or_nothing, key=key, **options)
+    stored = accept_emails(
+        workspace, drafts=drafts, all_or_nothing=all_or_nothing, key=key, limits=NO_LIMITS, **options
+    )
     return stored.body["results"]
 
 

@@ -13,6 +13,7 @@ from emails.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.models import Email, EmailBatch, QueueEntry
 from lib.email_addresses import parse_recipient
 from tests.conftest import make_domain
+from workspaces.key_limits import NO_LIMITS
 
 
 def accept(batch: EmailBatch, *recipients: str) -> None:
@@ -22,7 +23,7 @@ def accept(batch: EmailBatch, *recipients: str) -> None:
         Draft(sender, (parse_recipient(one),), "Hi", text="Hi", scheduled_for=later, batch_id=batch.id)
         for one in recipients
     ]
-    accept_emails(batch.workspace, drafts=drafts, key=None, all_or_nothing=True)
+    accept_emails(batch.workspace, drafts=drafts, key=None, limits=NO_LIMITS, all_or_nothing=True)
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def batch(alice) -> EmailBatch:
 @pytest.mark.django_db(transaction=True)
 def test_a_cancellation_waits_for_emails_that_are_being_accepted(batch):
     def cancel() -> None:
-        cancel_batch(batch)
+        cancel_batch(batch, limits=NO_LIMITS)
         connection.close()
 
     with ThreadPoolExecutor(1) as pool:
@@ -54,24 +55,24 @@ def test_a_pause_moves_the_entries_of_its_batch_only(batch):
     accept(batch, "ada@example.com", "bob@example.com")
     accept(other, "carol@example.com")
     due = dict(QueueEntry.objects.values_list("recipient__address", "due_at"))
-    pause_batch(batch)
+    pause_batch(batch, limits=NO_LIMITS)
     paused = dict(QueueEntry.objects.values_list("recipient__address", "due_at"))
     assert {address for address, at in paused.items() if at.year == 9999} == {"ada@example.com", "bob@example.com"}
-    resume_batch(batch)
+    resume_batch(batch, limits=NO_LIMITS)
     assert dict(QueueEntry.objects.values_list("recipient__address", "due_at")) == due
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("change", [pause_batch, cancel_batch])
 def test_a_change_is_made_once(batch, change):
-    change(batch)
+    change(batch, limits=NO_LIMITS)
     with pytest.raises(InvalidFields):
-        change(batch)
+        change(batch, limits=NO_LIMITS)
 
 
 @pytest.mark.django_db
 def test_cancelling_takes_a_fixed_number_of_statements(batch, django_assert_max_num_queries):
     accept(batch, *[f"user{number}@example.com" for number in range(50)])
     with django_assert_max_num_queries(22):
-        cancel_batch(batch)
+        cancel_batch(batch, limits=NO_LIMITS)
     assert not QueueEntry.objects.exists()

@@ -9,6 +9,7 @@ from emails.sending.scheduling import cancel_email
 from lib.email_addresses import Address
 from suppressions.services import suppress_address
 from tests.conftest import make_domain
+from workspaces.key_limits import NO_LIMITS
 from workspaces.quota import read_quota
 
 ADA, BOB, EVE = (Address("", f"{name}@example.com") for name in ("Ada", "bob", "eve"))
@@ -23,7 +24,7 @@ def workspace(alice):
 def send(workspace, **fields):
     values = {"to": (ADA,), "cc": (BOB,), "bcc": (EVE,), "envelope": frozenset({"ada@example.com", "eve@example.com"})}
     draft = Draft(sender=Address("", "hi@alice.example"), subject="Hello", text="Hi", **values, **fields)
-    return Email.objects.get(id=send_email(workspace, draft=draft, key=None).body["id"])
+    return Email.objects.get(id=send_email(workspace, draft=draft, key=None, limits=NO_LIMITS).body["id"])
 
 
 def test_only_addresses_of_the_envelope_are_recipients(workspace):
@@ -39,7 +40,9 @@ def test_a_suppressed_address_outside_the_envelope_refuses_nothing(workspace):
 
 
 def test_a_copy_has_the_same_recipients(workspace):
-    copy_id = resend_email(workspace, email=send(workspace), key=None, entrance=Entrance.DASHBOARD).body["id"]
+    copy_id = resend_email(
+        workspace, email=send(workspace), key=None, limits=NO_LIMITS, entrance=Entrance.DASHBOARD
+    ).body["id"]
     addresses = Recipient.objects.filter(email_id=copy_id).values_list("address", flat=True)
     assert list(addresses) == ["Ada@example.com", "eve@example.com"]
 
@@ -50,5 +53,5 @@ def test_quota_is_taken_and_refunded_by_recipient(workspace, settings):
     settings.QUOTA_UNIT = "recipient"
     email = send(workspace, scheduled_for=datetime.now(UTC) + timedelta(hours=1))
     assert read_quota(workspace).used == 2
-    cancel_email(email)
+    cancel_email(email, limits=NO_LIMITS)
     assert read_quota(workspace).used == 0

@@ -122,10 +122,10 @@ class TestMarking:
 
     def test_smtp_sessions_are_refused(self, platform: Api, alice: Account):
         key = make_key(alice.workspace)
-        begin_message(key)
+        begin_message(key, client=lambda: None)
         delete(platform, alice)
         with pytest.raises(WorkspaceDeleted):
-            begin_message(key)
+            begin_message(key, client=lambda: None)
 
     def test_streams_end(self, platform: Api, alice: Account):
         make_key(alice.workspace)

@@ -14,7 +14,8 @@ from submission.group_commit import GroupCommit
 from submission.services import read_submitted
 from suppressions.services import suppress_address
 from tests.submission.fixtures import MESSAGE
-from workspaces.models import Usage, Workspace
+from workspaces.key_limits import NO_LIMITS, KeyLimits
+from workspaces.models import ApiKey, Usage, Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SESSIONS = 12
@@ -26,8 +27,12 @@ def submitted(number: int, to: str = "ada@example.com", sender: bytes = b"alice.
     return read_submitted(source, recipients=[parse_recipient(to)])
 
 
-def accept_at_once(workspace, emails) -> tuple[list[str], int]:
-    """Accept emails that are ready at the same time; return the replies and the number of steps."""
+def accept_at_once(workspace, emails, *limits: KeyLimits) -> tuple[list[str], int]:
+    """Accept emails that are ready at the same time; return the replies and the number of steps.
+
+    limits: of the key of each email; by default of one key without limits.
+    """
+    keys = [ApiKey(workspace=workspace, restrictions=one.to_json()) for one in limits or [NO_LIMITS] * len(emails)]
     steps = []
 
     async def accept(executor):
@@ -36,7 +41,7 @@ def accept_at_once(workspace, emails) -> tuple[list[str], int]:
             return await asyncio.get_running_loop().run_in_executor(executor, step)
 
         group_commit = GroupCommit(run)
-        return await asyncio.gather(*(group_commit.accept(workspace, email) for email in emails))
+        return await asyncio.gather(*map(group_commit.accept, keys, emails))
 
     with ThreadPoolExecutor(1) as executor:
         replies = asyncio.run(accept(executor))
@@ -61,6 +66,14 @@ def test_emails_that_are_ready_together_are_accepted_in_one_step(workspace):
 def test_more_emails_than_a_group_holds_are_accepted_in_several(workspace):
     replies, steps = accept_at_once(workspace, [submitted(number) for number in range(51)])
     assert (steps, len({ID.search(reply)[1] for reply in replies}), Email.objects.count()) == (2, 51, 51)
+
+
+def test_only_emails_whose_keys_have_the_same_limits_are_accepted_in_one_step(workspace):
+    limits = [KeyLimits(domains=("shop.example",)), NO_LIMITS] * 3
+    replies, steps = accept_at_once(workspace, [submitted(number) for number in range(6)], *limits)
+    assert steps == 2
+    assert [reply[:9] for reply in replies] == ["550 5.7.1", "250 2.0.0"] * 3
+    assert Email.objects.count() == 3
 
 
 def test_a_refused_email_does_not_matter_to_the_others(workspace):

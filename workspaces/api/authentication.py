@@ -4,7 +4,9 @@ Each process reads a key from the database at most once a second: most requests 
 refused within one second.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db.models import Q
@@ -12,15 +14,24 @@ from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from lib.address_guard import Address
 from lib.client_address import client_address
 from lib.ttl_cache import TTLCache
 from workspaces.api.throttling import record_failure
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
-from workspaces.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, Unauthenticated
+from workspaces.errors import (
+    ExpiredApiKey,
+    InvalidApiKey,
+    MissingApiKey,
+    NetworkNotAllowed,
+    RevokedApiKey,
+    Unauthenticated,
+)
 from workspaces.models import ApiKey, Workspace
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
-
+# Returns the address of the client. Called only for keys that are limited to networks.
+ReadAddress = Callable[[], Address | None]
 
 cache: TTLCache[str, ApiKey] = TTLCache()
 
@@ -30,14 +41,14 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Any, Any]:
         try:
-            return None, self.find(self.authorization(request))
-        except Unauthenticated:
+            return None, self.find(self.authorization(request), client=partial(client_address, request.META))
+        except (Unauthenticated, NetworkNotAllowed):
             record_failure(client_address(request.META))
             raise
 
-    def find(self, header: str) -> Any:
+    def find(self, header: str, *, client: ReadAddress) -> Any:
         """Return the key of an Authorization header; a subclass may accept other keys."""
-        return authenticate_key(header)
+        return authenticate_key(header, client=client)
 
     def authorization(self, request: Request) -> str:
         """Return the Authorization header; a subclass may read the key from another header."""
@@ -47,9 +58,9 @@ class ApiKeyAuthentication(BaseAuthentication):
         return 'Bearer realm="postrider"'
 
 
-def authenticate_key(header: str) -> ApiKey:
-    """Return the API key of an Authorization header. Raises a subclass of Unauthenticated."""
-    return find_key(read_bearer(header))
+def authenticate_key(header: str, *, client: ReadAddress) -> ApiKey:
+    """Return the API key of an Authorization header. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
+    return find_key(read_bearer(header), client=client)
 
 
 def read_bearer(header: str) -> str:
@@ -62,8 +73,8 @@ def read_bearer(header: str) -> str:
     return text.strip()
 
 
-def find_key(text: str) -> ApiKey:
-    """Return an API key by its text. Raises a subclass of Unauthenticated."""
+def find_key(text: str, *, client: ReadAddress) -> ApiKey:
+    """Return an API key by its text. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
     given = parse_key(text)
     if given is None or given.prefix != ApiKey.prefix:
         raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
@@ -72,6 +83,8 @@ def find_key(text: str) -> ApiKey:
     if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
         raise InvalidApiKey("This API key does not exist. Check that you copied the complete key.")
     _refuse_inactive(key)
+    if key.limits.networks:
+        _refuse_other_networks(key, client())
     record_use(key)
     return key
 
@@ -96,6 +109,14 @@ def _refuse_inactive(key: ApiKey) -> None:
         raise RevokedApiKey("This API key was revoked. Create a new one in the dashboard.")
     if key.expires_at and key.expires_at <= datetime.now(UTC):
         raise ExpiredApiKey(f"This API key expired at {key.expires_at.isoformat()}. Create a new one in the dashboard.")
+
+
+def _refuse_other_networks(key: ApiKey, address: Address | None) -> None:
+    networks = key.limits.networks
+    if not key.limits.includes_address(address):
+        text = str(address) if address else "an unknown address"
+        detail = f"This API key can be used from {', '.join(networks)} only; this request came from {text}."
+        raise NetworkNotAllowed(detail, address=text, allowedNetworks=list(networks))
 
 
 def record_use(key: Any) -> None:

@@ -22,7 +22,7 @@ def keyed_view(**operations: Operation) -> Callable[[V], V]:
 def _access(view: Any, name: str) -> Access:
     """Return the scopes that a view method accepts, as a sentence, and the problems of its authentication."""
     scopes = action_scopes(view, getattr(view, "action", name), is_reading=http_method(view, name) == "get")
-    problems = (*UNAUTHENTICATED, RateLimitExceeded)
+    problems = (*UNAUTHENTICATED, errors.NetworkNotAllowed, RateLimitExceeded)
     if len(scopes) == len(Scope):
         return Access("Accepts an API key with any scope.", problems)
     names = " or ".join(f"`{scope.value}`" for scope in scopes)
@@ -38,9 +38,15 @@ class ApiKeyExtension(OpenApiAuthenticationExtension):
         return {"type": "http", "scheme": "bearer", "bearerFormat": "pr_…", "description": description}
 
 
+KEY_LIMITS = {
+    "domains": ["shop.example"],
+    "networks": ["203.0.113.0/24"],
+    "templates": [],
+    "requestsPerSecond": 10,
+}
 ME = {
     "workspace": {"id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA", "name": "Demo", "plan": "pro"},
-    "key": {"id": "key_0Uf7kWRb3nC5xZaLs9DfGh", "name": "Website", "scope": "sending_access"},
+    "key": {"id": "key_0Uf7kWRb3nC5xZaLs9DfGh", "name": "Website", "scope": "sending_access", "limits": KEY_LIMITS},
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
 }
 

@@ -15,10 +15,20 @@ class WorkspaceSerializer(serializers.Serializer[Any]):
     plan = serializers.ChoiceField(list(PLANS))
 
 
+class KeyLimitsSerializer(serializers.Serializer[Any]):
+    """The limits of an API key; an empty value is no limit."""
+
+    domains = serializers.ListField(child=serializers.CharField())
+    networks = serializers.ListField(child=serializers.CharField())
+    templates = serializers.ListField(child=serializers.CharField())
+    requestsPerSecond = serializers.IntegerField(source="requests_per_second", allow_null=True)  # noqa: N815
+
+
 class KeySerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
+    limits = KeyLimitsSerializer()
 
 
 class QuotaSerializer(serializers.Serializer[Any]):

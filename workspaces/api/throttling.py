@@ -1,5 +1,9 @@
-"""Rate limits per workspace, and of failed authentications per network (docs/specification.md, Rate limits)."""
+"""Rate limits per workspace, per key, and of failed authentications per network.
 
+See docs/specification.md, Rate limits.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -10,9 +14,14 @@ from api.errors import RateLimitExceeded
 from lib.address_guard import Address
 from lib.client_address import client_network
 from lib.token_bucket import BucketState, RateLimit, take_token
-from workspaces.models import Workspace
+from workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
+
+
+@dataclass(frozen=True)
+class KeyRateLimit(RateLimit):
+    """The limit of one API key (workspaces.key_limits), within that of its workspace."""
 
 
 class WorkspaceThrottle(BaseThrottle):
@@ -21,6 +30,21 @@ class WorkspaceThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         refuse_excess(view.level)
         return True
+
+
+def take_key_request(key: ApiKey) -> BucketState | None:
+    """Take a token for one request with a key, of the key's own bucket, if it has one, and of its workspace's.
+
+    Returns the bucket that refuses the request, else the one with fewer tokens left.
+    """
+    per_second = key.limits.requests_per_second
+    if per_second is None:
+        return take_request(key.workspace)
+    of_key = take_token(f"key:{key.id}", limit=KeyRateLimit(per_second, burst=per_second))
+    of_workspace = take_request(key.workspace) if of_key.is_allowed else None
+    if of_workspace and (not of_workspace.is_allowed or of_workspace.remaining < of_key.remaining):
+        return of_workspace
+    return of_key
 
 
 def take_request(workspace: Workspace) -> BucketState | None:
@@ -40,7 +64,8 @@ def refuse_excess(level: BucketState | None) -> None:
     """Raise RateLimitExceeded if the bucket of take_request was empty."""
     if level and not level.is_allowed:
         speed = f"{level.limit.per_second} requests per second, with bursts of up to {level.limit.burst}"
-        raise _rate_limit_exceeded(f"A workspace can make {speed}.", level)
+        subject = "This API key" if isinstance(level.limit, KeyRateLimit) else "A workspace"
+        raise _rate_limit_exceeded(f"{subject} can make {speed}.", level)
 
 
 def record_failure(address: Address | None) -> None:

@@ -14,8 +14,9 @@ from api.errors import InvalidJson
 from api.parser import DEFAULT_BODY_BYTES, check_body_headers
 from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_inactive
-from workspaces.api.authentication import workspace_of
-from workspaces.api.throttling import WorkspaceThrottle, take_request
+from workspaces.api.authentication import key_of, workspace_of
+from workspaces.api.throttling import WorkspaceThrottle, take_key_request
+from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 
 M = TypeVar("M", bound=Model)
@@ -76,13 +77,16 @@ class WorkspaceView(KeyedView):
     # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
-        workspace = workspace_of(request)
-        self.level = take_request(workspace)
-        refuse_inactive(workspace)
+        self.level = take_key_request(key_of(request))
+        refuse_inactive(workspace_of(request))
 
     @property
     def workspace(self) -> Workspace:
         return workspace_of(self.request)
+
+    @property
+    def limits(self) -> KeyLimits:
+        return key_of(self.request).limits
 
 
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):

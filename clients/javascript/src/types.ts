@@ -373,9 +373,18 @@ export interface Quota {
   resetsAt: Timestamp;
 }
 
+/** The limits of an API key. An empty array or null is no limit. */
+export interface KeyLimits {
+  domains: string[];
+  networks: string[];
+  /** Ids or aliases. */
+  templates: string[];
+  requestsPerSecond: number | null;
+}
+
 export interface Me {
   workspace: { id: string; name: string; plan: Plan };
-  key: { id: string; name: string; scope: KeyScope };
+  key: { id: string; name: string; scope: KeyScope; limits: KeyLimits };
   quota: Quota;
 }
 
@@ -416,11 +425,19 @@ export interface ManagedKey {
   id: string;
   name: string;
   scope: KeyScope;
+  limits: KeyLimits;
   lastFour: string;
   createdAt: Timestamp;
   expiresAt: Timestamp | null;
   revokedAt: Timestamp | null;
   lastUsedAt: Timestamp | null;
+}
+
+export interface NewKey {
+  name: string;
+  scope: KeyScope;
+  expiresAt?: Date | string | null;
+  limits?: Partial<KeyLimits>;
 }
 
 /** The response with the API key, which cannot be read again. */

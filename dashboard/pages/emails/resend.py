@@ -11,6 +11,7 @@ from emails.accept.idempotency import IdempotencyKey, find_response
 from emails.accept.services import resend_email
 from emails.models import Email, Entrance
 from workspaces.account_status import refuse_suspended
+from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 
 NONCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -29,7 +30,7 @@ def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
     refuse_suspended(workspace)
     key = _idempotency_key(email, nonce)
     response = find_response(workspace, key) or resend_email(
-        workspace, email=email, key=key, entrance=Entrance.DASHBOARD
+        workspace, email=email, key=key, limits=NO_LIMITS, entrance=Entrance.DASHBOARD
     )
     return str(response.body["id"])
 

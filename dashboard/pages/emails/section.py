@@ -30,6 +30,7 @@ from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.scheduling import cancel_email, reschedule_email
 from emails.states import EmailStatus
 from templates_app.models import Template
+from workspaces.key_limits import NO_LIMITS
 
 # Filters beside the status and the search field.
 MORE_FILTERS = ("tag", "template", "sender", "event", "from", "to")
@@ -159,7 +160,7 @@ class EmailSection(ScopedAdmin):
             title = _("Reschedule")
             return self.page(request, "dashboard/emails/schedule.html", title=title, form=form, email=email, back=back)
         scheduled_for = form.cleaned_data["scheduled_for"]
-        if try_action(request, lambda: reschedule_email(email, scheduled_for=scheduled_for)):
+        if try_action(request, lambda: reschedule_email(email, scheduled_for=scheduled_for, limits=NO_LIMITS)):
             messages.success(request, _("The email was rescheduled.") if scheduled_for else _("The email is queued."))
         return redirect(back)
 
@@ -172,6 +173,6 @@ class EmailSection(ScopedAdmin):
                 lead, _("Cancel email"), back, about=email.subject, back_label=_("Keep email"), is_danger=True
             )
             return self.confirm(request, _("Cancel email"), confirmation)
-        if try_action(request, lambda: cancel_email(email)):
+        if try_action(request, lambda: cancel_email(email, limits=NO_LIMITS)):
             messages.success(request, _("The email was cancelled."))
         return redirect(back)

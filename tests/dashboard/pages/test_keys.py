@@ -8,6 +8,7 @@ from django.contrib.sessions.models import Session
 from tests.conftest import Api, make_key
 from workspaces import services
 from workspaces.api import authentication
+from workspaces.key_limits import KeyLimits
 from workspaces.models import ApiKey
 
 KEY = re.compile(r"pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}")
@@ -150,7 +151,7 @@ def test_the_list_shows_states_and_last_four(owner, alice):
     assert "active" in page
 
 
-@pytest.mark.parametrize("path", ["{}/", "{}/change/", "{}/delete/", "{}/history/"])
+@pytest.mark.parametrize("path", ["{}/change/", "{}/delete/", "{}/history/"])
 def test_there_is_no_other_page_for_a_key(owner, alice, path):
     make_key(alice.workspace)
     key = ApiKey.objects.get()
@@ -180,3 +181,49 @@ def test_without_a_certificate_the_overview_shows_unencrypted_smtp(owner):
 
     assert "<code>127.0.0.1</code>" in page
     assert "None (this machine only)" in page
+
+
+def test_limits_are_set_in_the_form_and_shown(owner):
+    page = create(
+        owner, domains="shop.example, blog.example", networks="203.0.113.0/24 2001:db8::/32", templates="welcome",
+        requests_per_second="5",
+    ).content.decode()  # fmt: skip
+
+    key = ApiKey.objects.get()
+    assert key.limits == KeyLimits(
+        ("shop.example", "blog.example"), ("203.0.113.0/24", "2001:db8::/32"), ("welcome",), 5
+    )
+    detail = owner.get(f"/dashboard/keys/{key.id}/").content.decode()
+    for shown in (page, detail):
+        for text in ("blog.example", "2001:db8::/32", "welcome", "Requests per second"):
+            assert text in shown
+    assert "limited" in owner.get("/dashboard/keys/").content.decode()
+
+
+def test_a_key_without_limits_shows_none(owner):
+    create(owner)
+
+    assert "Client networks" not in owner.get(f"/dashboard/keys/{ApiKey.objects.get().id}/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"domains": "no_domain"}, "domains"),
+        ({"networks": "203.0.113.7/24"}, "networks"),
+        ({"requests_per_second": "1001"}, "requests_per_second"),
+        ({"requests_per_second": "many"}, "requests_per_second"),
+        ({"scope": "full_access", "domains": "shop.example"}, "domains"),
+        ({"scope": "read_only", "templates": "welcome"}, "templates"),
+    ],
+)
+def test_an_invalid_limit_is_an_error_of_its_field_in_the_open_section(owner, fields, name):
+    response = create(owner, **fields)
+
+    assert [*response.context["form"].errors] == [name]
+    assert '<details class="pr-more" open>' in response.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_the_limits_are_folded_at_first(owner):
+    assert '<details class="pr-more">' in owner.get("/dashboard/keys/add/").content.decode()

@@ -44,6 +44,7 @@ from lib.worker.stages import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import claim_entries
+from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 
 OUTCOMES = {
@@ -89,7 +90,7 @@ class History(RuleBasedStateMachine):
         scheduled_for = datetime.now(UTC) + timedelta(hours=1) if is_scheduled else None
         sender = parse_address("x@w.example")
         draft = Draft(sender=sender, to=to, subject="s", html="<p>", scheduled_for=scheduled_for)
-        send_email(self.workspace, draft=draft, key=None)
+        send_email(self.workspace, draft=draft, key=None, limits=NO_LIMITS)
 
     @rule(recipients=st.integers(1, 4))
     def batch(self, recipients):
@@ -98,12 +99,12 @@ class History(RuleBasedStateMachine):
         )
         sender = parse_address("x@w.example")
         draft = BatchDraft(sender=sender, template=self.template.id, recipients=recipient_drafts)
-        send_batch(self.workspace, batch=draft, key=None)
+        send_batch(self.workspace, batch=draft, key=None, limits=NO_LIMITS)
 
     @rule(choice=CHOICES)
     def resend(self, choice):
         if email := self.any_email(choice):
-            resend_email(self.workspace, email=email, key=None)
+            resend_email(self.workspace, email=email, key=None, limits=NO_LIMITS)
 
     @rule(limit=st.integers(1, 6))
     def claim(self, limit):

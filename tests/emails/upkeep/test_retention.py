@@ -22,6 +22,7 @@ from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
 from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
 from workspaces.api import authentication
+from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 from workspaces.retention import sweep
 
@@ -316,7 +317,7 @@ class TestConcurrency:
         age(LONG_AGO)
         expire()
         with pytest.raises(NotFound):
-            cancel_email(email)
+            cancel_email(email, limits=NO_LIMITS)
 
     def test_the_queue_is_never_scanned(self, committed_workspace):
         """Foreign key checks reuse their first plan, which may have been made for an empty queue."""

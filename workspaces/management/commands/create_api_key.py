@@ -5,9 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from api.errors import InvalidFields
+from workspaces.key_limits import read_limits
 from workspaces.management.accounts import read_expiry
 from workspaces.models import ApiKey, Workspace
 from workspaces.services import issue_api_key
+
+LIMITS = ("domains", "networks", "templates", "requests_per_second")
 
 
 class Command(BaseCommand):
@@ -19,10 +23,26 @@ class Command(BaseCommand):
         parser.add_argument("--scope", required=True, choices=ApiKey.Scope.values)
         parser.add_argument("--expires", help="an ISO 8601 time such as 2027-01-01T00:00:00Z")
 
+        for name, example in (("domain", "shop.example"), ("network", "203.0.113.0/24"), ("template", "welcome")):
+            parser.add_argument(
+                f"--{name}",
+                action="append",
+                default=[],
+                dest=f"{name}s",
+                metavar=name.upper(),
+                help=f"limits the key, such as {example}; may be repeated",
+            )
+        parser.add_argument("--requests-per-second", type=int, help="limits the key")
+
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = self.workspace(options["workspace"])
         expires_at = read_expiry(options["expires"]) if options["expires"] else None
-        key, secret = issue_api_key(workspace, name=options["name"], scope=options["scope"], expires_at=expires_at)
+        fields = {"name": options["name"], "scope": options["scope"], "expires_at": expires_at}
+        try:
+            limits = read_limits(**{name: options[name] for name in LIMITS})
+            key, secret = issue_api_key(workspace, limits=limits, **fields)
+        except InvalidFields as problem:
+            raise CommandError(" ".join(error["detail"] for error in problem.members["errors"])) from problem
         self.stdout.write(json.dumps({"id": key.id, "key": secret.text}))
 
     def workspace(self, workspace_id: str) -> Workspace:

@@ -6,11 +6,11 @@ import type {
   CreatedKey,
   Deleted,
   Invitation,
-  KeyScope,
   ManagedKey,
   ManagedWorkspace,
   Member,
   MemberRole,
+  NewKey,
   NewWorkspace,
   Plan,
   RemovedMember,
@@ -97,7 +97,7 @@ export class WorkspaceKeys {
   /** Create an API key. Store `key` of the response: it cannot be read again. */
   create(
     workspaceId: string,
-    key: { name: string; scope: KeyScope; expiresAt?: Date | string | null },
+    key: NewKey,
     options?: RequestOptions,
   ): Promise<CreatedKey> {
     const path = pathOf(workspaceId, "api-keys");

@@ -353,10 +353,21 @@ class Workspace:
 
 
 @dataclass(frozen=True)
+class KeyLimits:
+    """The limits of an API key. An empty list or None is no limit."""
+
+    domains: list[str]
+    networks: list[str]
+    templates: list[str]
+    requests_per_second: Optional[int]
+
+
+@dataclass(frozen=True)
 class Key:
     id: str
     name: str
     scope: str
+    limits: KeyLimits
 
 
 @dataclass(frozen=True)

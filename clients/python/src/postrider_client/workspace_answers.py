@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Optional
 
-from postrider_client.answers import Quota
+from postrider_client.answers import KeyLimits, Quota
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class ManagedKey:
     id: str
     name: str
     scope: str
+    limits: KeyLimits
     last_four: str
     created_at: datetime
     expires_at: Optional[datetime]

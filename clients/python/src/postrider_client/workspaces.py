@@ -87,9 +87,20 @@ class WorkspaceKeys:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, workspace_id: str, *, name: str, scope: str, expires_at: Optional[datetime] = None) -> ManagedKey:
-        """Create an API key. Store `key` of the response: it cannot be read again."""
-        body = body_of(name=name, scope=scope, expires_at=expires_at)
+    def create(
+        self,
+        workspace_id: str,
+        *,
+        name: str,
+        scope: str,
+        expires_at: Optional[datetime] = None,
+        limits: Optional[Mapping[str, Any]] = None,
+    ) -> ManagedKey:
+        """Create an API key. Store `key` of the response: it cannot be read again.
+
+        limits: such as {"domains": ["shop.example"], "networks": ["203.0.113.0/24"], "requests_per_second": 10}.
+        """
+        body = body_of(name=name, scope=scope, expires_at=expires_at, limits=body_of(**limits) if limits else None)
         call = Call("POST", _path(workspace_id, "api-keys"), body=body, is_keyed=True)
         return read(ManagedKey, self._transport.json(call))
 

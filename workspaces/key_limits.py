@@ -1,0 +1,169 @@
+"""Limits of API keys: the domains, templates and networks that a key may use, and its requests per second.
+
+Networks and requests are checked with the key (workspaces.api), domains and templates where emails are accepted and
+changed (emails.limits). See docs/decisions/0104.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from api.errors import InvalidFields
+from lib.address_guard import Address
+from lib.email_addresses import InvalidAddress, parse_address
+
+Network = IPv4Network | IPv6Network
+FieldError = dict[str, str]
+
+MAX_LIMIT_ENTRIES = 100
+MAX_REQUESTS_PER_SECOND = 1000
+MAX_TEMPLATE_LENGTH = 100
+MAX_ENTRY_LENGTH = 253
+
+
+@dataclass(frozen=True)
+class KeyLimits:
+    """The limits of one key; an empty value is no limit. templates: ids or aliases."""
+
+    domains: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    requests_per_second: int | None = None
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "KeyLimits":
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limits that are set."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items() if value}
+
+    @property
+    def restricts_emails(self) -> bool:
+        return bool(self.domains or self.templates)
+
+    def includes_address(self, address: Address | None) -> bool:
+        """Return whether a client has an address in the networks; an unknown address has none."""
+        return address is not None and any(address in _parse_network(network) for network in self.networks)
+
+
+# Of the dashboard, whose users have no key.
+NO_LIMITS = KeyLimits()
+
+
+def read_limits(
+    *,
+    domains: Sequence[str] = (),
+    networks: Sequence[str] = (),
+    templates: Sequence[str] = (),
+    requests_per_second: int | None = None,
+) -> KeyLimits:
+    """Return the limits in the form in which they are compared. Raises InvalidFields with all errors."""
+    errors: list[FieldError] = []
+    limits = KeyLimits(
+        domains=_read_entries("domains", domains, _normalize_domain, errors),
+        networks=_read_entries("networks", networks, _normalize_network, errors),
+        templates=_read_entries("templates", templates, _normalize_template, errors),
+        requests_per_second=requests_per_second,
+    )
+    if requests_per_second is not None and not 1 <= requests_per_second <= MAX_REQUESTS_PER_SECOND:
+        errors.append(_error("requestsPerSecond", f"This must be from 1 to {MAX_REQUESTS_PER_SECOND:,}."))
+    if errors:
+        raise InvalidFields(errors)
+    return limits
+
+
+def refuse_broader(limits: KeyLimits, *, creator: KeyLimits) -> None:
+    """Refuse limits of a new key that allow more than those of the key that creates it. Raises InvalidFields."""
+    errors = list(_broader_fields(limits, creator))
+    if errors:
+        raise InvalidFields(errors)
+
+
+def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
+    """Refuse limits to domains and templates for a scope that could change these. Raises InvalidFields."""
+    if can_only_send:
+        return
+    detail = "This limit requires the scope sending_access: keys with other scopes can change domains and templates."
+    errors = [_error(name, detail, code="requires_sending_access") for name in ("domains", "templates") if
+              getattr(limits, name)]  # fmt: skip
+    if errors:
+        raise InvalidFields(errors)
+
+
+def _broader_fields(limits: KeyLimits, creator: KeyLimits) -> Iterator[FieldError]:
+    if creator.networks and not (limits.networks and all(_is_within(one, creator.networks) for one in limits.networks)):
+        detail = f"The key that creates this one is limited to {', '.join(creator.networks)}. Give networks within it."
+        yield _error("networks", detail, code="too_broad")
+    most = creator.requests_per_second
+    if most and not (limits.requests_per_second and limits.requests_per_second <= most):
+        detail = f"The key that creates this one is limited to {most} requests per second. Give at most as many."
+        yield _error("requestsPerSecond", detail, code="too_broad")
+
+
+def _is_within(text: str, networks: Sequence[str]) -> bool:
+    network = _parse_network(text)
+    others = map(_parse_network, networks)
+    return any(network.version == other.version and network.subnet_of(other) for other in others)  # type: ignore[arg-type]
+
+
+def _read_entries(
+    name: str, entries: Sequence[str], normalize: Callable[[str], str], errors: list[FieldError]
+) -> tuple[str, ...]:
+    """Return the entries of a list, each once; add an error for each invalid one."""
+    if len(entries) > MAX_LIMIT_ENTRIES:
+        errors.append(_error(name, f"At most {MAX_LIMIT_ENTRIES} entries are allowed.", code="max_length"))
+        return ()
+    found: dict[str, None] = {}
+    for index, entry in enumerate(entries):
+        try:
+            found[normalize(entry.strip())] = None
+        except ValueError as error:
+            errors.append(_error(f"{name}[{index}]", str(error)))
+    return tuple(found)
+
+
+def _normalize_domain(text: str) -> str:
+    """Return the domain as the senders of emails have it."""
+    try:
+        return parse_address(f"a@{text}").domain
+    except InvalidAddress as error:
+        raise ValueError(f"{text[:80]!r} is not a domain name such as mail.example.com.") from error
+
+
+def _normalize_network(text: str) -> str:
+    try:
+        network = ip_network(text[:MAX_ENTRY_LENGTH])
+    except ValueError as error:
+        raise ValueError(_explain_network(text)) from error
+    if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped:
+        raise ValueError(f"{text[:80]!r} is an IPv4 network in IPv6 form. Give the IPv4 network.")
+    return str(network)
+
+
+def _explain_network(text: str) -> str:
+    try:
+        network = ip_network(text, strict=False)
+    except ValueError:
+        return f"{text[:80]!r} is not a network such as 203.0.113.0/24 or 2001:db8::/32."
+    return f"{text[:80]!r} is an address within a network. Give the network, {network}, or the address alone."
+
+
+def _normalize_template(text: str) -> str:
+    if not 1 <= len(text) <= MAX_TEMPLATE_LENGTH or not text.isprintable():
+        raise ValueError("This must be the id or the alias of a template.")
+    return text
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_network(text: str) -> Network:
+    return ip_network(text)
+
+
+def _error(name: str, detail: str, *, code: str = "invalid") -> FieldError:
+    return {"field": f"limits.{name}", "code": code, "detail": detail}
