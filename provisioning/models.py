@@ -8,12 +8,15 @@ from django.db.models.functions import Now
 
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
+from workspaces.api_key_secrets import KeySecret
 
 
 class ManagementKey(models.Model):
     """A key that manages workspaces: all of them, or those of one group. Its secret is stored as a keyed hash."""
 
     prefix: ClassVar[str] = "pra_"
+    # Only in the process that created the key.
+    new_secret: KeySecret | None = None
 
     id = IdField("mkey_", primary_key=True)
     name = models.CharField(max_length=100)

@@ -23,10 +23,15 @@ def issue_management_key(
 ) -> tuple[ManagementKey, KeySecret]:
     """Create a management key; return it with its secret, which is not stored. group: empty for all workspaces."""
     key = ManagementKey(name=name, group=group, expires_at=expires_at)
-    secret = new_secret(key.id, prefix=ManagementKey.prefix)
+    return key, save_new_key(key)
+
+
+def save_new_key(key: ManagementKey) -> KeySecret:
+    """Generate the secret of a new management key and save the key; return the secret, which is not stored."""
+    key.new_secret = secret = new_secret(key.id, prefix=ManagementKey.prefix)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    return key, secret
+    return secret
 
 
 def revoke_management_key(key: ManagementKey) -> None:

@@ -59,6 +59,7 @@ STAFF_SECTIONS = {
         "workspaces_user": "person",
         "workspaces_membership": "group",
         "workspaces_apikey": "key",
+        "provisioning_managementkey": "key",
         "workspaces_auditentry": "history",
     },
     gettext_lazy("Email"): {

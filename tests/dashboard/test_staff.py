@@ -2,10 +2,13 @@ import re
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 
 from config.staff import StaffSite
-from tests.conftest import PASSWORD, make_domain, make_key
+from provisioning.models import ManagementKey
+from provisioning.services import issue_management_key
+from tests.conftest import PASSWORD, Api, code_of, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
@@ -95,6 +98,61 @@ def test_a_deleted_workspace_is_shown_and_restored(staff, alice):
     assert not Workspace.objects.get(id=alice.workspace.id).is_deleted
     entry = AuditEntry.objects.get(act="workspace_restored")
     assert (entry.actor_kind, entry.about) == ("staff", "alice")
+
+
+class TestManagementKeys:
+    PAGE = "/admin/provisioning/managementkey/"
+
+    def create(self, staff, **fields: str):
+        return staff.post(f"{self.PAGE}add/", {"name": "Platform", "group": "", **fields})
+
+    def test_the_secret_is_shown_once_and_works(self, staff):
+        response = self.create(staff, group="resold")
+        (secret,) = set(re.findall(r"pra_\w{40,}", response.content.decode()))
+        assert "no-store" in response["Cache-Control"]
+        created = Api(secret).post("/admin/workspaces", {"name": "Shop"}).json()
+        assert created["group"] == "resold"
+        key = ManagementKey.objects.get()
+        for page in (self.PAGE, f"{self.PAGE}{quote(key.id)}/change/", f"{self.PAGE}{quote(key.id)}/history/"):
+            shown = staff.get(page).content.decode()
+            assert "Platform" in shown
+            assert secret not in shown
+            assert key.secret_hash not in shown
+
+    def test_a_revoked_key_is_refused_at_once(self, staff):
+        key, secret = issue_management_key(name="Platform")
+        api = Api(secret.text)
+        assert api.get("/admin/workspaces").status_code == 200
+        staff.post(self.PAGE, {"action": "revoke", "_selected_action": key.id})
+        assert code_of(api.get("/admin/workspaces")) == (401, "revoked_api_key")
+        key.refresh_from_db()
+        assert key.last_used_at
+
+    def test_the_history_records_by_whom_a_key_was_created_and_revoked(self, staff):
+        self.create(staff)
+        key = ManagementKey.objects.get()
+        staff.post(self.PAGE, {"action": "revoke", "_selected_action": key.id})
+        entries = LogEntry.objects.filter(object_id=key.id).order_by("id")
+        assert [(entry.user.email, entry.get_change_message()) for entry in entries] == [
+            ("staff@postrider.example", "Added."),
+            ("staff@postrider.example", "Revoked."),
+        ]
+
+    def test_an_expiry_in_the_past_is_refused(self, staff):
+        response = self.create(staff, expires_at_0="2020-01-01", expires_at_1="00:00")
+        assert list(response.context["adminform"].form.errors) == ["expires_at"]
+        assert not ManagementKey.objects.exists()
+
+    def test_a_key_cannot_be_changed_or_deleted(self, staff):
+        key, _ = issue_management_key(name="Platform")
+        fields = {"name": "Other", "group": "x"}
+        assert staff.post(f"{self.PAGE}{quote(key.id)}/change/", fields).status_code == 403
+        assert staff.post(f"{self.PAGE}{quote(key.id)}/delete/", {"post": "yes"}).status_code == 403
+        assert ManagementKey.objects.get().name == "Platform"
+
+    def test_staff_without_permission_has_no_access(self, client, db):
+        client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
+        assert client.get(self.PAGE).status_code == self.create(client).status_code == 403
 
 
 def add_account(staff, **fields: str):
