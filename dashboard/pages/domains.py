@@ -1,5 +1,6 @@
 """Sending domains: add a domain, show its DNS records, verify it."""
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -12,11 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from dashboard.ui.confirm import Confirmation, try_action
+from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.service_messages import translate_message
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
@@ -50,6 +52,15 @@ def _is_published(record: DnsRecord) -> bool:
     return bool(record.found) or record.status == Domain.DomainStatus.VERIFIED
 
 
+def _translate_record(record: DnsRecord) -> DnsRecord:
+    """Return a record with its messages in the language of the page."""
+    return replace(
+        record,
+        error=record.error and translate_message(record.error),
+        note=record.note and translate_message(record.note),
+    )
+
+
 class DomainForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Domain"),
@@ -64,14 +75,14 @@ class DomainForm(forms.Form):
         try:
             return parse_registrable_name(self.cleaned_data["name"])
         except InvalidDomainName as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(translate_message(str(error))) from error
 
     def register(self, workspace: Workspace) -> Domain | None:
         """Return the new domain; None, with a form error, if it is refused."""
         try:
             return register_domain(workspace, name=self.cleaned_data["name"])
         except (DomainAlreadyExists, PlanLimitReached) as problem:
-            self.add_error("name", problem.detail)
+            self.add_error("name", problem_message(problem))
             return None
 
 
@@ -116,8 +127,8 @@ class DomainSection(ScopedAdmin):
             title=domain.name,
             domain=domain,
             refresh=refresh,
-            records=list_records(domain),
-            warnings=list_warnings(domain),
+            records=[_translate_record(record) for record in list_records(domain)],
+            warnings=[translate_message(warning["message"]) for warning in list_warnings(domain)],
             purposes=PURPOSES,
             is_trial=settings.DELIVERY_TRANSPORT == "inbox",
             urls={name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "rotate", "delete")},

@@ -19,6 +19,7 @@ from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response, shown_source, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.service_messages import translate_message
 from inbound.inbox.html_check import check_html
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail
@@ -89,6 +90,7 @@ class InboxSection(ScopedAdmin):
             title=mail.subject,
             mail=mail,
             read=read,
+            error=translate_message(read.error),
             problems=check_html(read.html, has_text=bool(read.text)),
             source=text,
             is_cut=is_cut,

@@ -18,9 +18,11 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from api.errors import InvalidFields
 from dashboard.pages.onboarding import sending_domain_name
+from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.key_samples import key_samples
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.service_messages import translate_message
 from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached, WorkspaceDeleted
@@ -132,10 +134,10 @@ class KeyForm(forms.Form):
             limits = read_limits(**{name: self.cleaned_data[name] for name in LIMITS})
             return issue_api_key(workspace, created_by=by, limits=limits, **values)
         except (PlanLimitReached, WorkspaceDeleted) as problem:
-            self.add_error(None, problem.detail)
+            self.add_error(None, problem_message(problem))
         except InvalidFields as problem:
             for error in problem.members["errors"]:
-                self.add_error(_form_field(error["field"]), error["detail"])
+                self.add_error(_form_field(error["field"]), translate_message(str(error["detail"])))
         return None
 
 

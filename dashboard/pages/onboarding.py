@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from api.errors import Problem
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.service_messages import translate_message
 from domains.models import SENDING_STATUSES, Domain
 from emails.accept.drafts import Draft
 from emails.accept.services import send_email
@@ -91,7 +92,7 @@ def send_test_email(request: HttpRequest) -> HttpResponse:
     try:
         email_id = _send_test(current_workspace(request), to=request.user.email)
     except (Problem, InvalidAddress) as error:
-        messages.error(request, problem_message(error) if isinstance(error, Problem) else str(error))
+        messages.error(request, problem_message(error) if isinstance(error, Problem) else translate_message(str(error)))
         return redirect("dashboard:index")
     messages.success(request, _("A test email to %(address)s was accepted.") % {"address": request.user.email})
     return redirect("dashboard:emails_email_change", email_id)

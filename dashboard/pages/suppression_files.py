@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from dashboard.ui.service_messages import translate_message
 from emails.api.export import FORMULA
 from lib.email_addresses import InvalidAddress, parse_recipient
 
@@ -65,7 +66,7 @@ def _parse_rows(rows: list[tuple[int, list[str]]]) -> AddressFile:
         try:
             addresses.append(parse_recipient(_unescape_formula(cell)).spec)
         except InvalidAddress as error:
-            errors.append(_("Line %(line)s: %(error)s") % {"line": line, "error": error})
+            errors.append(_("Line %(line)s: %(error)s") % {"line": line, "error": translate_message(str(error))})
     return AddressFile(tuple(addresses), tuple(errors[:MAX_ERRORS_SHOWN]), len(errors))
 
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from api.errors import InvalidJson
 from api.parser import parse_object
+from dashboard.ui.confirm import problem_message
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.nodes import Block, EachNode, IfNode, ValueNode
 from templates_app.serializers import MAX_BYTES
@@ -41,14 +42,14 @@ def check_draft(draft: TemplateDraft) -> dict[str, Any]:
     try:
         data = parse_object((draft.data.strip() or "{}").encode("utf-8", "replace"))
     except InvalidJson as problem:
-        return {"error": problem.detail, "field": "data"}
+        return {"error": problem_message(problem), "field": "data"}
     try:
         rendered = preview_draft(draft.content, data=data)
     except TemplateSyntaxInvalid as problem:
         position = {name: problem.members[name] for name in ("line", "column")}
-        return {"error": problem.detail, "field": FIELDS[problem.members["field"]], **position}
+        return {"error": problem_message(problem), "field": FIELDS[problem.members["field"]], **position}
     except TemplateOutputTooLarge as problem:
-        return {"error": problem.detail, "field": "data"}
+        return {"error": problem_message(problem), "field": "data"}
     texts = {"subject": rendered.subject, "html": rendered.html, "text": rendered.text}
     return {**texts, "missing": list(rendered.missing)}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
@@ -56,7 +56,11 @@ def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:
     plan, unlimited = workspace.limits, _("unlimited")
     days = _("%(days)s days") % {"days": plan.retention.days}
     return [
-        PlanLimitRow(_("Emails per month"), quota.used, unlimited if quota.limit is None else f"{quota.limit:,}"),
+        PlanLimitRow(
+            _("Emails per month"),
+            quota.used,
+            unlimited if quota.limit is None else number_format(quota.limit, force_grouping=True),
+        ),
         PlanLimitRow(_("Domains"), workspace.domains.count(), unlimited if plan.domains is None else str(plan.domains)),
         PlanLimitRow(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
         PlanLimitRow(_("Email retention"), None, days),

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from django.utils.formats import number_format
+
 
 class ChartKind(StrEnum):
     STACKED_BARS = "bar"
@@ -27,7 +29,7 @@ class ChartSeries:
 
     @property
     def limit_text(self) -> str:
-        return "" if self.limit is None else f"{self.limit:g}"
+        return "" if self.limit is None else number_format(f"{self.limit:g}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 
 from api.errors import Problem
+from dashboard.ui.service_messages import translate_message
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,4 @@ def try_action(request: HttpRequest, action: Callable[[], Any]) -> bool:
 def problem_message(problem: Problem) -> str:
     """Return the text to show for a problem: the first field error, otherwise the detail."""
     errors = problem.members.get("errors") or [{}]
-    return str(errors[0].get("detail") or problem.detail)
+    return translate_message(str(errors[0].get("detail") or problem.detail))

@@ -110,5 +110,7 @@ MODEL_LABELS = frozenset(
         gettext_noop("Owners warned"),
         gettext_noop("Plan changed"),
         gettext_noop("Workspace renamed"),
+        gettext_noop("Workspace deleted"),
+        gettext_noop("Workspace restored"),
     }
 )

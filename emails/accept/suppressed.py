@@ -70,6 +70,8 @@ def suppressed_among(
 
 def suppressed_problem(entries: Sequence[dict[str, str]]) -> RecipientSuppressed:
     first = entries[0]
-    subject = f"{first['email']} and {len(entries) - 1} more are" if len(entries) > 1 else f"{first['email']} is"
-    detail = f"{subject} on the suppression list ({first['reason']})."
+    detail = f"{first['email']} is on the suppression list ({first['reason']})."
+    if len(entries) > 1:
+        others = len(entries) - 1
+        detail = f"{first['email']} and {others} more are on the suppression list ({first['reason']})."
     return RecipientSuppressed(detail, recipients=entries)

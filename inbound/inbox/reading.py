@@ -78,11 +78,11 @@ def read_mail(source: bytes) -> ParsedMail:
     try:
         return _read(_cut(source))
     except TooManyParts:
-        error = f"The message has more than {MAX_PARTS} parts."
+        error = f"The message has more than {MAX_PARTS} parts. View the source for details."
     # Input from the internet can break a parser in unforeseen ways; the page must still load.
     except Exception:  # noqa: BLE001
-        error = "The message is malformed."
-    return ParsedMail(error=f"{error} View the source for details.")
+        error = "The message is malformed. View the source for details."
+    return ParsedMail(error=error)
 
 
 def replace_unencodable(text: str) -> str:

@@ -189,7 +189,8 @@ class Bracketed(trans_real.DjangoTranslation):
     """A pseudo language that puts every message in brackets."""
 
     def gettext(self, message):
-        return f"⟦{message}⟧"
+        # A context stands before the message.
+        return f"⟦{message.rpartition(trans_real.CONTEXT_SEPARATOR)[2]}⟧"
 
     def ngettext(self, singular, plural, count):
         return f"⟦{singular if count == 1 else plural}⟧"

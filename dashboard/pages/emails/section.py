@@ -23,6 +23,7 @@ from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.service_messages import translate_message
 from emails.api.export import csv_lines
 from emails.models import Event
 from emails.rendered_content import render_email
@@ -85,7 +86,7 @@ class EmailSection(ScopedAdmin):
             count=count_label(listing, emails, workspace_id=workspace.id, filters=filters),
             failures=partial_failures(listing.rows),
             query=request.GET,
-            errors=[str(error) for errors in form.errors.values() for error in errors],
+            errors=[translate_message(str(error)) for errors in form.errors.values() for error in errors],
             is_filtered=any(request.GET.get(name) for name in FILTERS),
             has_more_filters=any(request.GET.get(name) for name in MORE_FILTERS),
             tags=suggest_tags(emails),

@@ -85,8 +85,9 @@ def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[Webhook
 def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
     payload = event.payload if isinstance(event.payload, dict) else {}
-    by_machine = _(" (automated)")
-    title = f"{label or event.kind}{by_machine if payload.get('machine') else ''}"
+    title = str(label or event.kind)
+    if payload.get("machine"):
+        title = _("%(event)s (automated)") % {"event": title}
     explanation = explain_reason(payload.get("reason"))
     to, details = str(payload.get("to") or ""), _details(payload)
     return TimelineEntry(icon, tone, title, to, explanation, details, event.created_at, deliveries)

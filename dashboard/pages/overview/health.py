@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from analytics.outcomes import read_outcomes
@@ -46,6 +47,11 @@ def percent_of(count: int, total: int) -> float | None:
     return 100 * count / total if total else None
 
 
+def rate_text(percent: float) -> str:
+    """Return a percentage with up to two decimals, in the language of the page."""
+    return number_format(f"{percent:.2f}".rstrip("0").rstrip("."))
+
+
 def read_health(workspace: Workspace) -> list[HealthItem]:
     """Return the health of a workspace, in two queries."""
     today = datetime.now(UTC).date()
@@ -65,7 +71,7 @@ def _rate_item(title: str, percent: float | None, limit: float) -> HealthItem:
     if percent is None:
         return HealthItem("neutral", title, _("no data"))
     tone = "danger" if percent > limit else "warning" if percent > limit / 2 else "success"
-    values = {"rate": f"{percent:.2f}".rstrip("0").rstrip("."), "limit": f"{limit:g}"}
+    values = {"rate": rate_text(percent), "limit": rate_text(limit)}
     return HealthItem(tone, title, _("%(rate)s%% of at most %(limit)s%%") % values)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils.dateparse import parse_date
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -22,6 +22,7 @@ from workspaces.models import Workspace
 PERIODS = (7, 14, 30, 90)
 DEFAULT_PERIOD = 14
 MAX_DAYS = 366
+PERCENT = gettext_lazy("%(number)s%%")
 # Before any email.
 EARLIEST = date(2000, 1, 1)
 LABELS: dict[str, str | Promise] = {
@@ -130,7 +131,9 @@ def _parse_date(text: str) -> date | None:
 def _totals(days: list[DayOutcomes], before: list[DayOutcomes] | None) -> list[Metric]:
     now = sum_outcomes(days)
     then = None if before is None else sum_outcomes(before)
-    total = Metric(str(LABELS["total"]), now["total"], None, "all", None if then is None else f"{then['total']:,}")
+    total = Metric(
+        str(LABELS["total"]), now["total"], None, "all", None if then is None else _count_text(then["total"])
+    )
     return [total, *(_event_metric(name, now, then) for name in EVENTS)]
 
 
@@ -140,7 +143,11 @@ def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -
 
 
 def _percent_text(percent: float | None) -> str | None:
-    return None if percent is None else f"{percent:.1f}%"
+    return None if percent is None else PERCENT % {"number": number_format(percent, 1)}
+
+
+def _count_text(count: int) -> str:
+    return number_format(count, force_grouping=True)
 
 
 def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date) -> Chart:
@@ -154,11 +161,12 @@ def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on:
 
 
 def _rates_chart(days: Sequence[DayOutcomes], created_on: date, today: date) -> Chart:
+    unit = PERCENT % {"number": ""}
     rates = [_rates(day) if day.day >= created_on else (None, None) for day in days]
     series = [
-        ChartSeries(_("Bounce rate"), [bounced for bounced, _complained in rates], "--pr-danger", "%", bounce_limit()),
+        ChartSeries(_("Bounce rate"), [bounced for bounced, _complained in rates], "--pr-danger", unit, bounce_limit()),
         ChartSeries(
-            _("Complaint rate"), [complained for _bounced, complained in rates], "--pr-warning", "%", complaint_limit()
+            _("Complaint rate"), [complained for _bounced, complained in rates], "--pr-warning", unit, complaint_limit()
         ),
     ]
     return Chart(ChartKind.LINES, _labels(days), series, running=_running(days, today))

@@ -15,6 +15,7 @@ from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
+from dashboard.ui.service_messages import translate_message
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
@@ -38,6 +39,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     quota, selection = read_quota(workspace), read_selection(request, workspace)
     return {
         "workspace": workspace,
+        "suspended_reason": translate_message(workspace.suspended_reason),
         "quota": quota,
         "quota_percent": percent_used(quota),
         "queue": queue_counts(read_queue_stats(workspace)),
