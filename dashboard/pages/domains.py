@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
-from dashboard.ui.service_messages import translate_message
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name

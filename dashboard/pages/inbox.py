@@ -13,13 +13,13 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response, shown_source, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
-from dashboard.ui.service_messages import translate_message
 from inbound.inbox.html_check import check_html
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail

@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from api.errors import Problem
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.service_messages import translate_message
 from domains.models import SENDING_STATUSES, Domain
 from emails.accept.drafts import Draft
 from emails.accept.services import send_email

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from dashboard.ui.service_messages import translate_message
+from dashboard.texts.service_messages import translate_message
 from emails.api.export import FORMULA
 from lib.email_addresses import InvalidAddress, parse_recipient
 

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from api.errors import Problem
 from dashboard.pages.onboarding import send_draft, sending_domain_name
 from dashboard.pages.template_drafts import check_draft, read_draft
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.service_messages import translate_message
 from emails.accept.drafts import Draft
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from workspaces.models import Workspace

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 
 from api.errors import Problem
-from dashboard.ui.service_messages import translate_message
+from dashboard.texts.service_messages import translate_message
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from django import forms
 from rest_framework.serializers import BaseSerializer
 
 from api.errors import Problem
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
-from dashboard.ui.service_messages import translate_message
 
 T = TypeVar("T")
 

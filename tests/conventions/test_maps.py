@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dashboard.ui.reasons import EXPLANATIONS
+from dashboard.texts.reasons import EXPLANATIONS
 from delivery.bounces.reasons import FailureReason
 from lib.worker.failpoints import POINTS
 from tests.stack.stack import REPOSITORY

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from dashboard.ui.service_messages import BY_PRECEDENCE, MESSAGES, PLACEHOLDER, pattern_of, translate_message
+from dashboard.texts.service_messages import BY_PRECEDENCE, MESSAGES, PLACEHOLDER, pattern_of, translate_message
 
 ROOT = Path(__file__).parents[2]
 # Modules whose sentences are shown on pages of the dashboard.

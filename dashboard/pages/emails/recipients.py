@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from dashboard.ui.reasons import explain_reason
+from dashboard.texts.reasons import explain_reason
 from emails.models import Email, Recipient
 from emails.sending.outgoing_messages import message_id
 from emails.states import EmailStatus

@@ -17,13 +17,13 @@ from dashboard.pages.emails.resend import resend
 from dashboard.pages.emails.schedule import ScheduleForm
 from dashboard.pages.emails.search import NEWEST_EMAILS, EmailListFilters, count_label, find_emails, suggest_tags
 from dashboard.pages.emails.timeline import last_event_number
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
-from dashboard.ui.service_messages import translate_message
 from emails.api.export import csv_lines
 from emails.models import Event
 from emails.rendered_content import render_email

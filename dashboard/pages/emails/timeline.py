@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.ui.reasons import explain_reason
+from dashboard.texts.reasons import explain_reason
 from emails.models import Email, Event
 from webhooks.models import WebhookDelivery
 

@@ -12,10 +12,10 @@ from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from dashboard.pages.overview.selection import read_selection
 from dashboard.pages.usage import percent_used
+from dashboard.texts.service_messages import translate_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
-from dashboard.ui.service_messages import translate_message
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
