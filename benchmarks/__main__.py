@@ -1,10 +1,11 @@
 """Benchmark runner, which writes the results to docs/figures.md.
 
     .venv/bin/python -m benchmarks                 # all
-    .venv/bin/python -m benchmarks accept sending  # some; the others keep their earlier results
+    .venv/bin/python -m benchmarks accept peers  # some; the others keep their earlier results
 
 Each benchmark is a separate process with a time limit; its section is written when it ends.
-Requires wrk, Debian's postfix package, and a DATABASE_URL whose user may create databases.
+Requires wrk, Debian's postfix package (installed if the user is root), and a DATABASE_URL whose user may create
+databases.
 Exits with 1 when a benchmark failed or missed a target.
 """
 
@@ -29,7 +30,7 @@ TIME_LIMITS_MINUTES = {
     "submission": 10,
     "compat": 10,
     "batch": 5,
-    "sending": 30,
+    "peers": 40,
     "backlog": 60,
     "webhooks": 10,
     "lists": 40,
@@ -41,6 +42,8 @@ TIME_LIMITS_MINUTES = {
     "attachments": 10,
     "footprint": 10,
 }
+# The arguments before the number of rounds, for benchmarks that take it.
+ROUNDS_OPTIONS: dict[str, list[str]] = {"attachments": [], "compat": [], "peers": ["--rounds"]}
 HEADER = """# Figures
 
 Benchmark results, written by `python -m benchmarks`. Each section is one run on one machine, which also runs
@@ -69,6 +72,7 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="name", help=f"one of {', '.join(TIME_LIMITS_MINUTES)}; default: all"
     )
+    parser.add_argument("--rounds", type=int, help=f"of {' and '.join(sorted(ROUNDS_OPTIONS))}; default: theirs")
     parser.add_argument("--table", type=Path, default=TABLE, help="the file to write")
     options = parser.parse_args()
     unknown = set(options.names) - set(TIME_LIMITS_MINUTES)
@@ -78,15 +82,16 @@ def main() -> int:
     names = options.names or list(TIME_LIMITS_MINUTES)
     for name in names:
         print(f"== {name} ({len(runs) + 1} of {len(names)})", flush=True)
-        runs.append(run_benchmark(name))
+        more = [*ROUNDS_OPTIONS[name], str(options.rounds)] if options.rounds and name in ROUNDS_OPTIONS else []
+        runs.append(run_benchmark(name, *more))
         update_table(options.table, runs[-1])
     print(f"written: {options.table}")
     return 0 if all(one.is_ok for one in runs) else 1
 
 
-def run_benchmark(name: str) -> BenchmarkRun:
+def run_benchmark(name: str, *arguments: str) -> BenchmarkRun:
     """Run one benchmark and print its output."""
-    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     figures = []
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         # Like Ctrl-C, so that the benchmark stops its servers.

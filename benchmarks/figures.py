@@ -6,6 +6,8 @@
 """
 
 import json
+import statistics
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Self
 
@@ -14,13 +16,18 @@ MARK = "figure: "
 
 @dataclass(frozen=True)
 class BenchmarkFigure:
-    """One number of one run, with at most one bound as its target."""
+    """One number of one run, with at most one bound as its target.
+
+    lowest, highest: the results of the rounds of which the value is the median.
+    """
 
     name: str
     value: float
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
 
     @property
     def target(self) -> str:
@@ -38,6 +45,8 @@ class BenchmarkFigure:
     @property
     def row(self) -> str:
         value = f"{_format_number(self.value)} {self.unit}".strip()
+        if self.lowest is not None and self.highest is not None:
+            value += f" ({_format_number(self.lowest)} to {_format_number(self.highest)})"
         return f"| {self.name} | {value} | {self.target} | {self.result} |"
 
     @classmethod
@@ -50,7 +59,18 @@ def record_figure(
     name: str, value: float, unit: str = "", *, at_least: float | None = None, at_most: float | None = None
 ) -> None:
     """Print a figure for `python -m benchmarks`. unit: of the value and its target."""
-    print(MARK + json.dumps(asdict(BenchmarkFigure(name, value, unit, at_least, at_most))), flush=True)
+    _print(BenchmarkFigure(name, value, unit, at_least, at_most))
+
+
+def record_rounds(
+    name: str, values: Sequence[float], unit: str = "", *, at_least: float | None = None, at_most: float | None = None
+) -> None:
+    """Print the median of rounds as a figure, with the lowest and the highest."""
+    _print(BenchmarkFigure(name, statistics.median(values), unit, at_least, at_most, min(values), max(values)))
+
+
+def _print(figure: BenchmarkFigure) -> None:
+    print(MARK + json.dumps(asdict(figure)), flush=True)
 
 
 def _format_number(value: float) -> str:

@@ -2,27 +2,33 @@
 
 import asyncio
 import multiprocessing
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TextIO
+from uuid import uuid4
 
 from tests.stack.stack import free_port, wait_for
+from tests.standards.tools import program
 
 ROUND_TRIP_SECONDS = 0.1
 
 
 @contextmanager
-def smtp_sink() -> Iterator[int]:
-    """Yield the port of a running smtp-sink (Debian's postfix package)."""
-    program = shutil.which("smtp-sink", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    assert program, "smtp-sink is missing: apt-get install postfix"
+def smtp_sink(store: Path | None = None) -> Iterator[int]:
+    """Yield the port of a running smtp-sink (Debian's postfix package).
+
+    store: an empty directory that gets a file for each message.
+    """
     port = free_port()
-    process = subprocess.Popen([program, "-u", "nobody", "-m", "1000", f"127.0.0.1:{port}", "1000"])
+    command = [program("smtp-sink", package="postfix"), "-u", "nobody", "-m", "1000"]
+    if store:
+        store.chmod(0o777)
+        command += ["-d", f"{store}/message."]
+    process = subprocess.Popen([*command, f"127.0.0.1:{port}", "1000"])
     try:
         time.sleep(0.5)
         yield port
@@ -32,23 +38,26 @@ def smtp_sink() -> Iterator[int]:
 
 
 @contextmanager
-def delayed_smtp_sink() -> Iterator[int]:
-    """Yield the port of a sink that delays every reply by a round trip of 100 ms."""
-    with _running_server() as port:
+def delayed_smtp_sink(store: Path) -> Iterator[int]:
+    """Yield the port of a sink that delays every reply by a round trip of 100 ms.
+
+    store: an empty directory that gets a file for each message.
+    """
+    with _running_server(store=store) as port:
         yield port
 
 
 @contextmanager
 def recording_smtp_sink(log: Path) -> Iterator[int]:
     """Yield the port of a sink without delay that appends the recipient of each message to a file."""
-    with _running_server(log) as port:
+    with _running_server(log=log) as port:
         yield port
 
 
 @contextmanager
-def _running_server(log: Path | None = None) -> Iterator[int]:
+def _running_server(**places: Path) -> Iterator[int]:
     port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port, log], daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port], kwargs=places, daemon=True)
     process.start()
     try:
         wait_for(lambda: _listens(port), seconds=20, what="the sink")
@@ -70,9 +79,11 @@ def _listens(port: int) -> bool:
     return asyncio.run(connect())
 
 
-def _serve(port: int, log: Path | None = None) -> None:
+def _serve(port: int, *, log: Path | None = None, store: Path | None = None) -> None:
     async def serve() -> None:
-        protocol = partial(_RecordingProtocol, log.open("a", buffering=1)) if log else _DelayedProtocol
+        protocol: Callable[[], asyncio.Protocol] = partial(_DelayedProtocol, store)
+        if log:
+            protocol = partial(_RecordingProtocol, log.open("a", buffering=1))
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port, backlog=1000)
         await server.serve_forever()
 
@@ -81,6 +92,9 @@ def _serve(port: int, log: Path | None = None) -> None:
 
 class _DelayedProtocol(asyncio.Protocol):
     """Minimal SMTP server with PIPELINING; replies to commands that arrive together are sent together."""
+
+    def __init__(self, store: Path | None = None) -> None:
+        self._store = store
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -101,9 +115,11 @@ class _DelayedProtocol(asyncio.Protocol):
 
     def _next_line(self) -> bytes | None:
         if self._in_data:
-            _, found, rest = self._rest.partition(b"\r\n.\r\n")
+            message, found, rest = self._rest.partition(b"\r\n.\r\n")
             if not found:
                 return None
+            if self._store:
+                (self._store / uuid4().hex).write_bytes(message.replace(b"\r\n..", b"\r\n.") + b"\r\n")
             self._in_data, self._rest = False, rest
             return b"."
         line, found, rest = self._rest.partition(b"\r\n")
@@ -129,6 +145,7 @@ class _RecordingProtocol(_DelayedProtocol):
     """The same without delay, recording recipients."""
 
     def __init__(self, log: TextIO) -> None:
+        super().__init__()
         self._log = log
         self._recipient = ""
 

@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 
-from benchmarks.__main__ import BenchmarkRun, format_section, run_benchmark, update_table
-from benchmarks.figures import MARK, BenchmarkFigure, record_figure
+from benchmarks.__main__ import BenchmarkRun, format_section, main, run_benchmark, update_table
+from benchmarks.figures import MARK, BenchmarkFigure, record_figure, record_rounds
 from tests.stack.stack import REPOSITORY
 
 
@@ -21,6 +21,25 @@ def test_a_row_shows_whether_the_target_was_met():
     assert BenchmarkFigure("lost", 1, at_most=0).result == "**missed**"
     assert BenchmarkFigure("ratio", 1.8, at_least=3.5).result == "**missed**"
     assert BenchmarkFigure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
+
+
+def test_rounds_are_shown_as_their_median_with_the_lowest_and_the_highest(capsys):
+    record_rounds("ratio", [3.9, 5.2, 4.1], at_least=4)
+    figure = BenchmarkFigure.parse(capsys.readouterr().out)
+    assert figure
+    assert figure.row == "| ratio | 4.1 (3.9 to 5.2) | at least 4 | met |"
+
+
+def test_the_number_of_rounds_is_passed_on(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "peers.py").write_text(
+        "import sys; from pathlib import Path; Path('given').write_text(' '.join(sys.argv[1:]))"
+    )
+    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "peers", "--rounds", "5", "--table", str(tmp_path / "figures.md")])
+    assert main() == 1
+    assert (tmp_path / "given").read_text() == "--rounds 5"
 
 
 def test_a_section_shows_the_figures_or_the_failure():
