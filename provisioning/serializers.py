@@ -165,6 +165,7 @@ class ConfiguredWebhookInput(WebhookInput):
 class ConfiguredKeyInput(StrictSerializer):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values)
+    limits = KeyLimitsInput(required=False)
 
 
 class ConfigurationInput(StrictSerializer):

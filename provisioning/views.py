@@ -1,5 +1,6 @@
 """`/v1/admin`: workspaces, and the keys, members, invitations, usage and audit log of each."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
@@ -8,6 +9,7 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
@@ -61,7 +63,7 @@ class ManagementViewSet(KeyedView, GenericViewSet[M]):
     """A viewset of the management API. Only management keys may use its `management_actions`."""
 
     authentication_classes = (ManagementAuthentication,)
-    permission_classes = (ManagesWorkspaces,)
+    permission_classes: Sequence[type[BasePermission]] = (ManagesWorkspaces,)
     management_actions: ClassVar[frozenset[str]] = frozenset()
 
     def perform_authentication(self, request: Request) -> None:

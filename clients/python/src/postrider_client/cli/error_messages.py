@@ -7,7 +7,7 @@ import click
 from postrider_client import errors
 from postrider_client.errors import ApiError, ConnectionFailed, PostriderError, ValidationError
 
-FAILED, USAGE, KEY, NOT_FOUND, REJECTED, LIMITED, UNREACHABLE = range(1, 8)
+FAILED, USAGE, KEY, NOT_FOUND, REJECTED, LIMITED, UNREACHABLE, CHANGES = range(1, 9)
 OUTPUT_CLOSED = 1
 INTERRUPTED = 130
 # The first row that the error is an instance of decides the exit code and the hint.

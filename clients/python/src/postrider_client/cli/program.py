@@ -6,13 +6,14 @@ import click
 
 from postrider_client.cli.commands import PostriderGroup
 from postrider_client.cli.completion import completion
+from postrider_client.cli.configuration.command import apply
 from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
 from postrider_client.version import __version__
 
 # In the order of the help.
-COMMANDS = (login, completion)
+COMMANDS = (login, apply, completion)
 
 
 @click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,7 +22,7 @@ def postrider() -> None:
     """Send and follow transactional email with Postrider.
 
     Commands print tables on a terminal and JSON otherwise. Exit codes: 1 failed, 2 usage, 3 key or scope, 4 not
-    found, 5 rejected, 6 rate limit or quota, 7 service not reachable.
+    found, 5 rejected, 6 rate limit or quota, 7 service not reachable, 8 a dry run found changes.
     """
 
 

@@ -1,0 +1,130 @@
+"""`postrider apply`."""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import click
+
+from postrider_client.cli.commands import PostriderCommand, pass_invocation
+from postrider_client.cli.configuration.applying import Applier, secrets_file
+from postrider_client.cli.configuration.checking import check_values
+from postrider_client.cli.configuration.faults import Fault, InvalidFile
+from postrider_client.cli.configuration.planning import Plan, WorkspacePlan, combine_plans, plan_workspace
+from postrider_client.cli.configuration.report import DONE, FAILED, PENDING, Report, confirm_plan, show_faults
+from postrider_client.cli.configuration.session import Session, open_session
+from postrider_client.cli.configuration.source import ConfigurationFile, read_configuration
+from postrider_client.cli.configuration.targets import find_targets
+from postrider_client.cli.error_messages import CHANGES
+from postrider_client.cli.invocation import Invocation
+from postrider_client.errors import PostriderError
+
+DECLINED = 1
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    file: str
+    is_dry_run: bool
+    is_confirmed: bool
+    prune: bool
+    secrets_path: Optional[str]
+
+
+@click.command(cls=PostriderCommand)
+@click.option("-f", "--file", metavar="PATH", default="postrider.yaml", show_default=True, help="The file; - is stdin.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show the plan; exit code 8 if there are changes.")
+@click.option("-y", "--yes", "is_confirmed", is_flag=True, help="Make the changes without asking.")
+@click.option("--prune", is_flag=True, help="Delete objects that are not in the sections of the file.")
+@click.option(
+    "--secrets-file", "secrets_path", metavar="PATH", help="Append new secrets to a file with mode 0600, as JSON lines."
+)
+@pass_invocation
+def apply(invocation: Invocation, /, **options: Any) -> int:
+    """Change the service to match a configuration file.
+
+    Shows a plan and asks before the first change. A second run changes nothing.
+    """
+    try:
+        return _apply(invocation, ApplyOptions(**options))
+    except InvalidFile as error:
+        show_faults(invocation.output, error)
+        raise
+
+
+def _apply(invocation: Invocation, options: ApplyOptions) -> int:
+    source, faults = read_configuration(options.file)
+    connection, client = invocation.connection, invocation.client()
+    scope = "read_only" if options.is_dry_run else "full_access"
+    with open_session(client, api_key=connection.api_key, url=connection.url, scope=scope) as session:
+        source = _checked(source, session, faults)
+        plan = make_plan(source, session, prune=options.prune)
+        report = Report(invocation.output, source.references.hide, plan)
+        report.show_plan()
+        if options.is_dry_run or not plan.steps:
+            report.show_result()
+            return CHANGES if plan.steps else 0
+        if not options.is_confirmed and not _is_agreed(source, session, report, prune=options.prune):
+            return DECLINED
+        _make_changes(session, report, secrets_path=options.secrets_path)
+        return 0
+
+
+def _checked(source: ConfigurationFile, session: Session, faults: list[Fault]) -> ConfigurationFile:
+    """Return the file if it is valid. Raises InvalidFile with the errors found here and by the service."""
+    try:
+        checked, found = check_values(source, session.manager)
+    except PostriderError:
+        if faults:
+            raise InvalidFile(source.name, faults) from None
+        raise
+    # The value of an unset variable is invalid for the service, too.
+    lines = {fault.line for fault in faults}
+    faults = [*faults, *(fault for fault in found if fault.line not in lines)]
+    if faults:
+        raise InvalidFile(source.name, faults)
+    return checked
+
+
+def make_plan(source: ConfigurationFile, session: Session, *, prune: bool) -> Plan:
+    """Compare the file with the service. Raises InvalidFile for changes that the key cannot make."""
+    targets, faults = find_targets(source, session)
+    if faults:
+        raise InvalidFile(source.name, faults)
+    plans = list[WorkspacePlan]()
+    for workspace, target in zip(source.workspaces, targets):
+        place = session.place(target.workspace_id) if target.workspace_id else None
+        plans.append(plan_workspace(workspace, target, place))
+    return combine_plans(plans, prune=prune)
+
+
+def _is_agreed(source: ConfigurationFile, session: Session, report: Report, *, prune: bool) -> bool:
+    """Ask on a terminal. Raises click.ClickException without a terminal, or if the service changed meanwhile."""
+    if not (report.output.is_table and sys.stdin.isatty()):
+        report.show_result()
+        raise click.ClickException("Nothing was changed. Without a terminal, pass --yes, or --dry-run for the plan.")
+    if not confirm_plan():
+        return False
+    again = make_plan(source, session, prune=prune)
+    if [step.raw for step in again.steps] != [step.raw for step in report.plan.steps]:
+        raise click.ClickException("The service was changed since the plan was made. Nothing was changed; try again.")
+    return True
+
+
+def _make_changes(session: Session, report: Report, *, secrets_path: Optional[str]) -> None:
+    """Make the changes in order. The first error ends the run, after a report of the changes that were made."""
+    with ExitStack() as resources:
+        keep = resources.enter_context(secrets_file(secrets_path)) if secrets_path else report.show_secret
+        applier = Applier(session, keep)
+        report.statuses = [PENDING] * len(report.plan.steps)
+        resources.callback(report.show_result)
+        for number, step in enumerate(report.plan.steps):
+            report.statuses[number] = FAILED
+            try:
+                applier.perform(step)
+            except BaseException:  # also when the user interrupts the run
+                report.show_failure()
+                raise
+            report.statuses[number] = DONE
+            report.show_progress(step)

@@ -1,0 +1,149 @@
+"""The kinds of objects that a file describes: how each is identified, read, compared, created, changed and deleted."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Callable, Optional
+from urllib.parse import urlsplit
+
+from postrider_client.answers import Webhook
+from postrider_client.client import Postrider
+from postrider_client.workspace_answers import ManagedKey
+
+PAGE = 100
+Values = Mapping[str, Any]
+# The name of the API keys that `postrider apply` creates for itself with a management key.
+TEMPORARY_KEY = "postrider apply"
+CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workspace with the clients that manage it. client: with an API key; manager: for the management API."""
+
+    workspace_id: str
+    client: Postrider
+    manager: Postrider
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of object.
+
+    section: the list of these objects in a file. identity: the fields that identify an object. fixed: those that are
+    set at the creation only. normal: functions that make equal values of a field equal.
+    """
+
+    name: str
+    section: str
+    identity: tuple[str, ...]
+    list: Callable[[Place], Iterable[Any]]
+    create: Callable[[Place, Values], Any]
+    update: Callable[[Place, str, Values], Any]
+    delete: Callable[[Place, str], Any]
+    read: Callable[[Place, Any], Values] = lambda _, item: item.raw
+    fixed: tuple[str, ...] = ()
+    normal: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    label: Callable[[Values], str] = lambda values: str(values["name"])
+
+    def identity_of(self, values: Values) -> tuple[Any, ...]:
+        return tuple(self.normalized(name, values.get(name)) for name in self.identity)
+
+    def normalized(self, name: str, value: Any) -> Any:
+        return self.normal[name](value) if name in self.normal else value
+
+
+def arguments(values: Values) -> dict[str, Any]:
+    """Return fields of the API as arguments of the library: htmlContent is html_content."""
+    return {CAPITAL.sub(r"_\1", name).lower(): value for name, value in values.items()}
+
+
+def displayed_url(values: Values) -> str:
+    """Return the URL of a webhook without the parts that may contain a secret."""
+    url = urlsplit(values["url"])
+    return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}{'?…' if url.query else ''}"
+
+
+def _create_domain(place: Place, values: Values) -> None:
+    domain = place.client.domains.create(values["name"])
+    if values.get("tls", domain.tls) != domain.tls:
+        place.client.domains.update(domain.id, tls=values["tls"])
+
+
+def _create_webhook(place: Place, values: Values) -> Webhook:
+    fields = {name: value for name, value in values.items() if name != "active"}
+    webhook = place.client.webhooks.create(**fields)
+    if values.get("active", True):
+        return webhook
+    place.client.webhooks.update(webhook.id, active=False)
+    return webhook
+
+
+def _active_keys(place: Place) -> Iterable[ManagedKey]:
+    now = datetime.now(timezone.utc)
+    for key in place.manager.workspaces.keys.list(place.workspace_id, limit=PAGE):
+        is_expired = key.expires_at is not None and key.expires_at <= now
+        if key.revoked_at is None and not is_expired and key.name != TEMPORARY_KEY:
+            yield key
+
+
+def _update_nothing(place: Place, key_id: str, changes: Values) -> None:
+    """An API key has no other fields than its identity."""
+
+
+def _read_template(place: Place, item: Any) -> Values:
+    return place.client.templates.get(item.id).raw
+
+
+def _event_names(events: Optional[Iterable[str]]) -> list[str]:
+    return sorted({name.removeprefix("email.") for name in events or ()})
+
+
+# In the order of creation; objects are deleted in the reverse order.
+KINDS = (
+    Kind(
+        "domain",
+        "domains",
+        identity=("name",),
+        list=lambda place: place.client.domains.list(limit=PAGE),
+        create=_create_domain,
+        update=lambda place, domain_id, changes: place.client.domains.update(domain_id, **changes),
+        delete=lambda place, domain_id: place.client.domains.delete(domain_id),
+        normal={"name": lambda name: str(name).lower().rstrip(".")},
+    ),
+    Kind(
+        "template",
+        "templates",
+        identity=("alias",),
+        list=lambda place: place.client.templates.list(limit=PAGE),
+        create=lambda place, values: place.client.templates.create(**arguments(values)),
+        update=lambda place, template_id, changes: place.client.templates.update(template_id, **arguments(changes)),
+        delete=lambda place, template_id: place.client.templates.delete(template_id),
+        read=_read_template,
+        normal={"textContent": lambda text: text or ""},
+        label=lambda values: str(values["alias"] or values["name"]),
+    ),
+    Kind(
+        "webhook",
+        "webhooks",
+        identity=("url",),
+        list=lambda place: place.client.webhooks.list(limit=PAGE),
+        create=_create_webhook,
+        update=lambda place, webhook_id, changes: place.client.webhooks.update(webhook_id, **changes),
+        delete=lambda place, webhook_id: place.client.webhooks.delete(webhook_id),
+        normal={"events": _event_names},
+        label=displayed_url,
+    ),
+    Kind(
+        "API key",
+        "apiKeys",
+        identity=("name", "scope"),
+        fixed=("limits",),
+        list=_active_keys,
+        create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **values),
+        update=_update_nothing,
+        delete=lambda place, key_id: place.manager.workspaces.keys.revoke(place.workspace_id, key_id),
+        label=lambda values: f"{values['name']} ({values['scope']})",
+    ),
+)

@@ -1,0 +1,151 @@
+"""Compares a file with the service. The result is the list of changes that make the service match the file."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
+from postrider_client.cli.configuration.source import WorkspaceSource
+from postrider_client.cli.configuration.targets import Target
+
+CREATE, UPDATE, DELETE = "create", "update", "delete"
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    name: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of the service. kind: None for a workspace. object_id: of an existing object.
+
+    values: the fields to send.
+    """
+
+    action: str
+    kind: Optional[Kind]
+    target: Target
+    label: str
+    values: Values
+    object_id: str = ""
+    changes: tuple[FieldChange, ...] = ()
+
+    @property
+    def kind_name(self) -> str:
+        return self.kind.name if self.kind else "workspace"
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """Return the step for JSON output and for comparison with another plan."""
+        return {
+            "action": self.action,
+            "kind": self.kind_name,
+            "name": self.label,
+            "workspace": self.target.label,
+            "fields": {change.name: {"from": change.old, "to": change.new} for change in self.changes},
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """steps: the changes, in order. unmanaged: deletions of objects that only the service has, without `--prune`."""
+
+    steps: tuple[Step, ...]
+    unmanaged: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class WorkspacePlan:
+    steps: tuple[Step, ...]
+    deletions: tuple[Step, ...]
+
+
+def combine_plans(plans: Iterable[WorkspacePlan], *, prune: bool) -> Plan:
+    """Return one plan: deletions come last, in the reverse order of creation."""
+    plans = list(plans)
+    steps = [step for plan in plans for step in plan.steps]
+    surplus = [step for plan in plans for step in plan.deletions]
+    surplus.sort(key=lambda step: KINDS.index(step.kind) if step.kind else -1, reverse=True)
+    return Plan((*steps, *surplus), ()) if prune else Plan(tuple(steps), tuple(surplus))
+
+
+def plan_workspace(source: WorkspaceSource, target: Target, place: Optional[Place]) -> WorkspacePlan:
+    """Compare one workspace. place: None for a workspace that does not exist."""
+    steps, deletions = list(_workspace_steps(source, target)), list[Step]()
+    for kind in KINDS:
+        if kind.section in source.values:
+            changed, surplus = _compare_section(kind, source, target, place)
+            steps += changed
+            deletions += surplus
+    return WorkspacePlan(tuple(steps), tuple(deletions))
+
+
+def _workspace_steps(source: WorkspaceSource, target: Target) -> Iterator[Step]:
+    if target.present is None:
+        values = {
+            name: source.values[name] for name in ("name", "plan", "group", "ownerEmail") if name in source.values
+        }
+        yield Step(CREATE, None, target, target.label, values, changes=_created_fields(values))
+        return
+    changes = _changes(
+        target.present, {name: source.values[name] for name in ("name", "plan") if name in source.values}
+    )
+    if changes:
+        values = {change.name: change.new for change in changes}
+        yield Step(UPDATE, None, target, target.label, values, target.workspace_id or "", changes)
+
+
+def _compare_section(
+    kind: Kind, source: WorkspaceSource, target: Target, place: Optional[Place]
+) -> tuple[list[Step], list[Step]]:
+    """Return the steps of the objects in the file, and the deletions of those that only the service has."""
+    items = list(kind.list(place)) if place else []
+    present: dict[Any, Any] = {}
+    # Of several objects with the same identity, the oldest is the one in the file.
+    for item in sorted(items, key=lambda one: one.created_at):
+        present.setdefault(kind.identity_of(item.raw), item)
+    steps, known = list[Step](), set[str]()
+    for entry in source.entries(kind.section):
+        item = present.get(kind.identity_of(entry))
+        known.add(item.id if item else "")
+        steps += _entry_steps(kind, entry, target, _read(kind, place, item))
+    surplus = [
+        Step(DELETE, kind, target, kind.label(item.raw), {}, item.id)
+        for item in items
+        if item.id not in known and item.id != target.key_id
+    ]
+    return steps, surplus
+
+
+def _read(kind: Kind, place: Optional[Place], item: Any) -> Optional[Values]:
+    return kind.read(place, item) if place and item else None
+
+
+def _entry_steps(kind: Kind, entry: Values, target: Target, present: Optional[Values]) -> Iterator[Step]:
+    label = kind.label(entry)
+    wanted = {name: value for name, value in entry.items() if name not in kind.identity}
+    if present is None:
+        yield Step(CREATE, kind, target, label, entry, changes=_created_fields(wanted))
+        return
+    changes = _changes(present, {name: wanted[name] for name in wanted if name not in kind.fixed}, kind)
+    if changes:
+        values = {change.name: wanted[change.name] for change in changes}
+        yield Step(UPDATE, kind, target, label, values, present["id"], changes)
+
+
+def _created_fields(values: Values) -> tuple[FieldChange, ...]:
+    return tuple(FieldChange(name, None, value) for name, value in values.items() if value is not None)
+
+
+def _changes(present: Mapping[str, Any], wanted: Values, kind: Optional[Kind] = None) -> tuple[FieldChange, ...]:
+    pairs = (
+        (name, _normal(kind, name, present.get(name)), _normal(kind, name, value)) for name, value in wanted.items()
+    )
+    return tuple(FieldChange(name, old, new) for name, old, new in pairs if old != new)
+
+
+def _normal(kind: Optional[Kind], name: str, value: Any) -> Any:
+    return kind.normalized(name, value) if kind else value

@@ -1,0 +1,370 @@
+"""`postrider apply`, with a file that describes one workspace."""
+
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from postrider_client import Postrider
+
+from tests.clients.cli import CommandLine, Result
+from tests.clients.faulty import LOSE, proxy
+
+pytestmark = pytest.mark.stack
+
+FILE = """\
+name: Shop
+domains:
+  - name: Mail.{name}.example
+    tls: required
+  - name: bücher.{name}.example
+templates:
+  - alias: welcome
+    name: Welcome
+    subject: Hello {{{{ name }}}}
+    htmlFile: welcome.html
+    strictVariables: true
+webhooks:
+  - url: https://example.com/events?token=${{HOOK_TOKEN}}
+    events: [email.bounced, complained]
+    active: false
+apiKeys:
+  - name: Website
+    scope: sending_access
+"""
+TOKEN = "token-4f1c9b22"
+# Fields that the service changes by itself.
+CHANGING = ("lastUsedAt", "lastCheckedAt", "verifiedAt", "status", "records")
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A new workspace with the command line, and a client with its key."""
+
+    cli: CommandLine
+    client: Postrider
+    workspace_id: str
+
+    @property
+    def path(self) -> Path:
+        return self.cli.home / "postrider.yaml"
+
+    def apply(self, *arguments: str, text: str = "", **variables: str) -> Result:
+        if text:
+            self.path.write_text(text)
+        return self.cli.run("apply", *arguments, **{"HOOK_TOKEN": TOKEN, **variables})
+
+    def plan(self, *arguments: str, text: str = "") -> list[tuple[str, str, str]]:
+        """Return action, kind and name of each change that a dry run shows."""
+        result = self.apply("--dry-run", *arguments, text=text)
+        changes = json.loads(result.output)["changes"]
+        assert result.code == (8 if changes else 0), result.errors
+        return [(one["action"], one["kind"], one["name"]) for one in changes]
+
+    def state(self) -> Any:
+        """Return all objects of the workspace, without the results of checks and uses."""
+        client, keys = self.client, self.client.workspaces.keys.list(self.workspace_id)
+        lists = (client.domains.list(), client.templates.list(), client.webhooks.list(), keys)
+        workspace = client.workspaces.get(self.workspace_id)
+        return workspace, [[{**one.raw, **dict.fromkeys(CHANGING)} for one in items] for items in lists]
+
+
+@pytest.fixture
+def shop(service, cli):
+    with Postrider(service.management_key, base_url=service.stack.url) as manager:
+        workspace = manager.workspaces.create(name="New", plan="enterprise")
+        key = manager.workspaces.keys.create(workspace.id, name="apply", scope="workspace_admin").key
+    (cli.home / "welcome.html").write_text("<p>Welcome,\n{{ name }}</p>\n")
+    name = uuid4().hex
+    (cli.home / "postrider.yaml").write_text(FILE.format(name=name))
+    with Postrider(key, base_url=service.stack.url) as client:
+        yield Shop(CommandLine({**cli.environment, "POSTRIDER_API_KEY": key}, cli.home), client, workspace.id)
+
+
+def test_an_empty_workspace_is_made_to_match_the_file_and_a_second_run_changes_nothing(shop):
+    result = shop.apply("--yes").json
+    assert [(one["kind"], one["action"], one["status"]) for one in result["changes"]] == [
+        ("workspace", "update", "done"),
+        ("domain", "create", "done"),
+        ("domain", "create", "done"),
+        ("template", "create", "done"),
+        ("webhook", "create", "done"),
+        ("API key", "create", "done"),
+    ]
+    (webhook,), (template,) = shop.client.webhooks.list(), shop.client.templates.list()
+    assert (webhook.url, webhook.events, webhook.active) == (
+        f"https://example.com/events?token={TOKEN}", ["bounced", "complained"], False
+    )  # fmt: skip
+    template = shop.client.templates.get(template.id)
+    assert (template.html_content, template.strict_variables) == ("<p>Welcome,\n{{ name }}</p>\n", True)
+    assert {(one.name.partition(".")[0], one.tls) for one in shop.client.domains.list()} == {
+        ("mail", "required"), ("xn--bcher-kva", "opportunistic")
+    }  # fmt: skip
+    before = shop.state()
+    assert shop.apply("--yes").json == {"changes": [], "unmanaged": [], "secrets": []}
+    assert shop.apply("--dry-run").code == 0
+    assert shop.state() == before
+
+
+def test_drift_by_hand_is_shown_in_the_plan_and_undone(shop):
+    shop.apply("--yes")
+    client = shop.client
+    (template,), (webhook,) = client.templates.list(), client.webhooks.list()
+    client.templates.update(template.id, html_content="<p>Hacked</p>", name="Other")
+    client.webhooks.update(webhook.id, events=["sent"], active=True)
+    (domain,) = [one for one in client.domains.list() if one.tls == "required"]
+    client.domains.update(domain.id, tls="opportunistic")
+    client.templates.create(name="By hand", subject="x", html_content="x", alias="by-hand")
+    changes = json.loads(shop.apply("--dry-run").output)
+    assert [(one["kind"], one["action"], list(one["fields"])) for one in changes["changes"]] == [
+        ("domain", "update", ["tls"]),
+        ("template", "update", ["name", "htmlContent"]),
+        ("webhook", "update", ["events", "active"]),
+    ]
+    assert changes["changes"][0]["fields"]["tls"] == {"from": "opportunistic", "to": "required"}
+    assert [(one["kind"], one["name"]) for one in changes["unmanaged"]] == [("template", "by-hand")]
+    assert shop.apply("--yes").code == 0
+    assert shop.plan() == []
+    assert client.templates.get(template.id).html_content == "<p>Welcome,\n{{ name }}</p>\n"
+    assert len(list(client.templates.list())) == 2
+
+
+def test_objects_that_are_not_in_the_file_are_deleted_only_with_prune_and_in_sections_of_the_file(shop):
+    shop.apply("--yes")
+    client = shop.client
+    client.templates.create(name="By hand", subject="x", html_content="x")
+    client.domains.create(f"{uuid4().hex}.example")
+    client.webhooks.create(url="https://example.com/old?token=hidden", events=["sent"])
+    client.workspaces.keys.create(shop.workspace_id, name="Website", scope="full_access")
+    assert shop.plan() == []
+    assert [one[:2] for one in shop.plan("--prune")] == [
+        ("delete", "API key"), ("delete", "webhook"), ("delete", "template"), ("delete", "domain")
+    ]  # fmt: skip
+    assert "hidden" not in shop.apply("--dry-run", "--prune").output
+    before = shop.state()
+    assert shop.plan("--prune", text="name: Shop\n") == []
+    assert [one[:2] for one in shop.plan("--prune", text="templates: []\n")] == [("delete", "template")] * 2
+    assert shop.state() == before
+    assert shop.apply("--yes", "--prune", text="templates: []\nwebhooks: []\n").code == 0
+    assert (list(client.templates.list()), list(client.webhooks.list())) == ([], [])
+    assert len(list(client.domains.list())) == 3
+
+
+BAD = """\
+name: Shop
+domians: []
+domains:
+  - name: gmail.com
+  - tls: maybe
+  - name: {name}.example
+  - name: {NAME}.example.
+templates:
+  - alias: welcome
+    name: Welcome
+    subject: ${{MISSING_VARIABLE}}
+    htmlFile: welcome.html
+  - alias: broken
+    name: Broken
+    subject: ${{not a name}}
+    htmlFile: absent.html
+  - alias: unclosed
+    name: Unclosed
+    subject: Hello
+    htmlFile: unclosed.html
+webhooks:
+  - url: ftp://example.com
+    events: [opend]
+    active: 1
+apiKeys:
+  - name: Website
+    scope: everything
+"""
+
+
+def test_a_bad_file_reports_all_errors_at_once_with_their_lines_and_changes_nothing(shop):
+    name = uuid4().hex
+    (shop.cli.home / "unclosed.html").write_text("<p>\n{{#if name}}")
+    before = shop.state()
+    result = shop.apply("--yes", text=BAD.format(name=name, NAME=name.upper()))
+    errors = json.loads(result.output)["errors"]
+    assert [(error["line"], error["field"]) for error in errors] == [
+        (2, "domians"),
+        (4, "domains[0].name"),
+        (5, "domains[1].name"),
+        (5, "domains[1].tls"),
+        (7, "domains[3]"),
+        (11, "templates[0].subject"),
+        (15, "templates[1].subject"),
+        (16, "templates[1].htmlFile"),
+        (20, "templates[2].htmlContent"),
+        (22, "webhooks[0].url"),
+        (23, "webhooks[0].events[0]"),
+        (24, "webhooks[0].active"),
+        (27, "apiKeys[0].scope"),
+    ]
+    lines = result.errors.splitlines()
+    assert (result.code, len(lines)) == (1, 14)
+    assert lines[0].startswith("postrider.yaml:2: domians: Unknown field 'domians'. Did you mean 'domains'?")
+    assert "line 2, column 1" in lines[8]
+    assert "13 errors; nothing was changed" in lines[-1]
+    assert shop.state() == before
+
+
+# Each list has the one before it eight times.
+ALIASES = "a: &a [1]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]\n" for before, name in itertools.pairwise("abcdefgh")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("domains:\n  - name: [", 2, "The YAML is invalid"),
+        ("name: a\nname: b\n", 2, "occurs twice"),
+        ("on: a\n", 1, "must be a string"),
+        ("name: !!python/object:os.system x\n", 1, "is not allowed"),
+        ("- name: a\n", 1, "must be a mapping"),
+        ("name: &a [*a]\n", 1, ""),
+        ("[" * 5_000, 1, "nested too deeply"),
+        (ALIASES, 1, "more than 20,000 values"),
+        ("name: " + "x" * 1_100_000, 1, "is larger than"),
+        ("workspaces: []\n", 1, "requires a management key"),
+        ("workspaces: []\ndomains: []\n", 2, "belong to one of the workspaces"),
+        ("name: Shop\ngroup: a\n", 2, "for a management key"),
+        ("name: Shop\nplan: free\n", 2, "requires a management key"),
+        ("name: Shop\nid: ws_other\n", 2, "The API key is for the workspace"),
+    ],
+)  # fmt: skip
+def test_an_unusable_file_is_refused_with_the_line_of_the_error(shop, text, line, message):
+    result = shop.apply("--yes", text=text)
+    assert (result.code, "Traceback" in result.errors) == (1, False)
+    error = json.loads(result.output)["errors"][-1]
+    assert (error["line"], message in error["message"]) == (line, True), result.output
+
+
+def test_a_missing_file_is_one_line(shop):
+    result = shop.apply("-f", "absent.yaml")
+    assert (result.code, result.errors.count("\n"), result.output) == (1, 1, "")
+
+
+def test_the_file_can_come_from_standard_input(shop):
+    assert shop.cli.run("apply", "-f", "-", "--yes", stdin="name: Piped\n").code == 0
+    assert shop.client.workspaces.get(shop.workspace_id).name == "Piped"
+
+
+def test_a_failure_in_the_middle_reports_the_changes_that_were_made_and_a_second_run_continues(shop, service):
+    with Postrider(service.management_key, base_url=service.stack.url) as manager:
+        manager.workspaces.update(shop.workspace_id, plan="free")
+        result = shop.apply("--yes")
+        assert (result.code, "1 domain" in result.errors, "(1) is reached" in result.errors) == (3, False, True)
+        assert [one["status"] for one in json.loads(result.output)["changes"]] == [
+            "done", "done", "failed", "pending", "pending", "pending"
+        ]  # fmt: skip
+        assert "2 of 6 changes were made. Run the command again" in result.errors
+        assert len(list(shop.client.domains.list())) == 1
+        assert list(shop.client.templates.list()) == []
+        manager.workspaces.update(shop.workspace_id, plan="enterprise")
+    assert [one["status"] for one in shop.apply("--yes").json["changes"]] == ["done"] * 4
+    assert shop.plan() == []
+
+
+def test_a_service_that_disappears_in_the_middle_is_reported(shop, service):
+    shop.apply("--yes")
+    shop.client.templates.delete(next(iter(shop.client.templates.list())).id)
+    with proxy(service.stack.url) as server:
+        shop.cli.run("apply", "--dry-run", "--url", server.url, HOOK_TOKEN=TOKEN)
+        requests = len(server.seen)
+    with proxy(service.stack.url, *[None] * requests, *[LOSE] * 20) as server:
+        result = shop.cli.run("apply", "--yes", "--url", server.url, HOOK_TOKEN=TOKEN)
+    assert "Not completed: create template welcome" in result.errors
+    assert (result.code, "Traceback" in result.errors) == (7, False)
+    assert shop.apply("--yes").code == 0
+    assert shop.plan() == []
+
+
+def test_without_a_terminal_the_plan_is_shown_and_nothing_is_changed(shop):
+    before = shop.state()
+    result = shop.apply()
+    assert (result.code, "pass --yes" in result.errors) == (1, True)
+    assert {one["status"] for one in json.loads(result.output)["changes"]} == {"planned"}
+    assert shop.state() == before
+
+
+def test_secrets_are_shown_once_and_those_of_the_environment_never(shop):
+    result = shop.apply("--yes")
+    webhook, key = result.json["secrets"]
+    assert (webhook["kind"], webhook["secret"][:6], key["name"]) == ("webhook", "whsec_", "Website (sending_access)")
+    with Postrider(key["secret"], base_url=shop.cli.environment["POSTRIDER_URL"]) as client:
+        assert client.me().key.scope == "sending_access"
+    assert TOKEN not in result.output + result.errors
+    assert shop.apply("--yes").json["secrets"] == []
+
+
+def test_secrets_are_written_to_a_file_that_only_the_user_can_read(shop):
+    path = shop.cli.home / "secrets.jsonl"
+    result = shop.apply("--yes", "--secrets-file", str(path))
+    assert result.json["secrets"] == []
+    secrets = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(one["kind"], one["name"]) for one in secrets] == [
+        ("webhook", "https://example.com/events?…"), ("API key", "Website (sending_access)")
+    ]  # fmt: skip
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not any(one["secret"] in result.output for one in secrets)
+
+
+def test_a_file_for_secrets_that_others_can_read_is_refused_before_the_first_change(shop):
+    path = shop.cli.home / "secrets.jsonl"
+    path.touch(mode=0o644)
+    before = shop.state()
+    result = shop.apply("--yes", "--secrets-file", str(path))
+    assert (result.code, f"chmod 600 {path}" in result.errors) == (1, True)
+    assert shop.state() == before
+
+
+def test_a_key_with_full_access_applies_everything_but_keys_and_names(shop, service):
+    key = shop.client.workspaces.keys.create(shop.workspace_id, name="full", scope="full_access").key
+    refused = shop.apply("--yes", POSTRIDER_API_KEY=key)
+    assert [(one["line"], one["field"]) for one in json.loads(refused.output)["errors"]] == [
+        (1, "name"), (16, "apiKeys")
+    ]  # fmt: skip
+    text = shop.path.read_text().partition("apiKeys")[0].replace("name: Shop\n", "")
+    assert shop.apply("--yes", text=text, POSTRIDER_API_KEY=key).code == 0
+    reader = shop.client.workspaces.keys.create(shop.workspace_id, name="reader", scope="read_only").key
+    assert shop.apply("--dry-run", POSTRIDER_API_KEY=reader).code == 0
+
+
+def test_on_a_terminal_the_plan_is_coloured_and_needs_an_agreement(shop):
+    shop.client.templates.create(name="By hand", subject="x", html_content="x")
+    before = shop.state()
+    with terminal(shop, "apply", "--prune") as screen:
+        text = screen.wait_for("Make these changes?")
+        assert screen.colour_of("- template By hand") == "red"
+        assert screen.colour_of("+ template welcome") == "green"
+        assert "Plan: 5 to create, 1 to change, 1 to delete." in text
+        assert "token=${HOOK_TOKEN}" not in text
+        screen.type("n\n")
+        screen.finish()
+    assert (screen.code, shop.state()) == (1, before)
+    with terminal(shop, "apply") as screen:
+        screen.wait_for("Make these changes?")
+        screen.type("y\n")
+        text = screen.finish()
+    assert (screen.code, text.count("Store it"), "whsec_" in text, TOKEN in text) == (0, 2, True, False)
+    with terminal(shop, "apply") as screen:
+        assert "No changes: the service matches the file." in screen.finish()
+
+
+def test_a_change_by_hand_while_the_plan_is_read_stops_the_run(shop):
+    with terminal(shop, "apply") as screen:
+        screen.wait_for("Make these changes?")
+        shop.client.templates.create(name="Welcome", subject="Mine", html_content="x", alias="welcome")
+        screen.type("y\n")
+        assert "changed since the plan was made" in screen.finish()
+    assert (screen.code, list(shop.client.domains.list())) == (1, [])
+
+
+def terminal(shop, *arguments):
+    return CommandLine({**shop.cli.environment, "HOOK_TOKEN": TOKEN}, shop.cli.home).terminal(*arguments)
