@@ -11,6 +11,7 @@ from django.core.exceptions import DisallowedHost, PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_noop
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -39,6 +40,14 @@ UNKNOWN_HOST_ADVICE = (
     "If you operate this service: add the host to ALLOWED_HOSTS and restart web, or make the reverse proxy keep the "
     "Host header of the request."
 )
+# Of pages, by status.
+PAGE_TITLES = {
+    400: gettext_noop("Bad request"),
+    403: gettext_noop("Forbidden"),
+    404: gettext_noop("Page not found"),
+    413: gettext_noop("Request too large"),
+    500: gettext_noop("Internal server error"),
+}
 # Of one name in a path: names are keys of the body, up to megabytes long.
 MAX_NAME_LENGTH = 100
 
@@ -104,7 +113,7 @@ def _error_response(request: HttpRequest, problem: errors.Problem, *, status: in
     """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere."""
     if request.path_info.startswith("/v1/") or request.path_info == "/v1":
         return problem_http_response(problem)
-    return error_page(request, title=HTTPStatus(status).phrase, status=status)
+    return error_page(request, title=gettext(PAGE_TITLES[status]), status=status)
 
 
 def error_page(request: HttpRequest, *, title: str, texts: Sequence[str] = (), status: int) -> HttpResponse:
