@@ -213,3 +213,23 @@ class StrictSerializer(serializers.Serializer[Any]):
     def _unknown_field_error(self, name: str) -> serializers.ErrorDetail:
         hint = suggest_field(name, self.fields.keys())
         return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")
+
+
+DISPLAY_NAME_LENGTH = 100
+# Without control characters, which PostgreSQL, logs and emails would show differently.
+PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
+
+
+class NameField(serializers.RegexField):
+    """One line of text."""
+
+    default_error_messages = {"invalid": "This must be a string without control characters."}
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("max_length", DISPLAY_NAME_LENGTH)
+        super().__init__(PLAIN, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data)).strip() or self.fail("blank")

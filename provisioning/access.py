@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from provisioning.models import ManagementKey
 from workspaces.api.authentication import ApiKeyAuthentication, ReadAddress, authenticate_key, read_bearer, record_use
-from workspaces.api.scopes import HasScope
+from workspaces.api.scopes import HasScope, refuse_other_scopes
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
 from workspaces.deletion import existing_workspaces
 from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
@@ -44,9 +44,7 @@ class ManagesWorkspaces(BasePermission):
             return True
         if view.action in view.management_actions:
             raise InsufficientScope("This request requires a management key (pra_…).", requiredScope=MANAGEMENT_SCOPE)
-        if key.scope != ApiKey.Scope.WORKSPACE_ADMIN:
-            needed = ApiKey.Scope.WORKSPACE_ADMIN.value
-            raise InsufficientScope(f"This request requires an API key with scope {needed}.", requiredScope=needed)
+        refuse_other_scopes(key, needed=ApiKey.Scope.WORKSPACE_ADMIN)
         return True
 
 

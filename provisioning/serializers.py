@@ -7,8 +7,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import (
+    DISPLAY_NAME_LENGTH,
     AddressField,
     EntriesField,
+    NameField,
     OptionField,
     StrictBooleanField,
     StrictSerializer,
@@ -35,26 +37,8 @@ from workspaces.key_limits import (
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from workspaces.plans import PLANS
 
-MAX_NAME_LENGTH = 100
 MAX_REASON_LENGTH = 200
 MAX_ENTRIES = 100
-# Without control characters, which PostgreSQL, logs and emails would show differently.
-PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
-
-
-class NameField(serializers.RegexField):
-    """One line of text."""
-
-    default_error_messages = {"invalid": "This must be a string without control characters."}
-
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("max_length", MAX_NAME_LENGTH)
-        super().__init__(PLAIN, trim_whitespace=False, **options)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return str(super().to_internal_value(data)).strip() or self.fail("blank")
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
@@ -171,7 +155,7 @@ class ConfiguredKeyInput(StrictSerializer):
 class ConfigurationInput(StrictSerializer):
     """A workspace as a configuration file describes it, or a part of it."""
 
-    locals()["id"] = TextField(required=False, max_length=MAX_NAME_LENGTH)
+    locals()["id"] = TextField(required=False, max_length=DISPLAY_NAME_LENGTH)
     name = NameField(required=False)
     plan = OptionField(choices=list(PLANS), required=False)
     group = NameField(required=False)

@@ -12,10 +12,9 @@ from system_mail.invitations import send_invitation
 from workspaces.account_status import change_plan, refuse_suspended
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.errors import InsufficientScope
-from workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_broader
 from workspaces.members import invite_member
-from workspaces.models import ApiKey, Invitation, Membership, Workspace
-from workspaces.services import create_workspace, issue_api_key, rename_workspace
+from workspaces.models import Invitation, Membership, Workspace
+from workspaces.services import create_workspace, rename_workspace
 
 
 def issue_management_key(
@@ -37,25 +36,6 @@ def save_new_key(key: ManagementKey) -> KeySecret:
 def revoke_management_key(key: ManagementKey) -> None:
     """Revoke a management key permanently, at once. Revoking again does nothing."""
     ManagementKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now())
-
-
-def issue_key_for(
-    workspace: Workspace,
-    *,
-    creator: AnyKey,
-    name: str,
-    scope: str,
-    expires_at: datetime | None = None,
-    limits: KeyLimits = NO_LIMITS,
-) -> tuple[ApiKey, KeySecret]:
-    """Create an API key that is not broader than its creator and expires no later. Raises InvalidFields."""
-    if isinstance(creator, ApiKey):
-        refuse_broader(limits, creator=creator.limits)
-    limit = creator.expires_at
-    if limit and (expires_at is None or expires_at > limit):
-        detail = f"The new key must expire no later than the key that creates it, at {limit.isoformat()}."
-        raise InvalidFields([{"field": "expiresAt", "code": "too_late", "detail": detail}])
-    return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at, limits=limits)
 
 
 @transaction.atomic

@@ -44,7 +44,7 @@ from provisioning.serializers import (
     UsageSerializer,
     WorkspaceChangesInput,
 )
-from provisioning.services import change_workspace, invite, issue_key_for, provision_workspace
+from provisioning.services import change_workspace, invite, provision_workspace
 from provisioning.throttling import InvitationThrottle
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from workspaces.account_status import lift_suspension, refuse_inactive, suspend_workspace
@@ -54,7 +54,7 @@ from workspaces.deletion import delete_workspace, restore_workspace
 from workspaces.members import change_role, remove_member, withdraw_invitation
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace
 from workspaces.quota import read_quota
-from workspaces.services import revoke_api_key, usage_history
+from workspaces.services import issue_key_for, revoke_api_key, usage_history
 
 M = TypeVar("M", bound=Model)
 

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any, Protocol
 
 from django.db import transaction
 from django.db.models.functions import Now
 
+from api.errors import InvalidFields
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.audit import AuditAction, key_label, record_action
 from workspaces.deletion import refuse_deleted
 from workspaces.errors import PlanLimitReached
-from workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_scope
+from workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_broader, refuse_scope
 from workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from workspaces.plans import MAX_KEYS
 
@@ -74,6 +76,31 @@ def issue_api_key(
     limited = ", limited" if limits != NO_LIMITS else ""
     record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}{limited}")
     return key, secret
+
+
+class CreatingKey(Protocol):
+    """An API key or a management key that creates an API key."""
+
+    expires_at: Any
+
+
+def issue_key_for(
+    workspace: Workspace,
+    *,
+    creator: CreatingKey,
+    name: str,
+    scope: str,
+    expires_at: datetime | None = None,
+    limits: KeyLimits = NO_LIMITS,
+) -> tuple[ApiKey, KeySecret]:
+    """Create an API key that is not broader than its creator and expires no later. Raises InvalidFields."""
+    if isinstance(creator, ApiKey):
+        refuse_broader(limits, creator=creator.limits)
+    limit = creator.expires_at
+    if limit and (expires_at is None or expires_at > limit):
+        detail = f"The new key must expire no later than the key that creates it, at {limit.isoformat()}."
+        raise InvalidFields([{"field": "expiresAt", "code": "too_late", "detail": detail}])
+    return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at, limits=limits)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import path, re_path
 
+from compat.resend.api_keys import ResendApiKeyViewSet
 from compat.resend.domains import ResendDomainViewSet
 from compat.resend.suppressions import ResendSuppressionViewSet
 from compat.resend.templates import ResendTemplateViewSet
@@ -41,5 +42,7 @@ urlpatterns = [
     path(ONE_EVENT, ResendWebhookEventViewSet.as_view({"get": "retrieve"})),
     path(f"{ONE_EVENT}/replay", ResendWebhookEventViewSet.as_view({"post": "replay"})),
     path(f"{ONE_EVENT}/attempts", ResendWebhookEventViewSet.as_view({"get": "attempts"})),
+    path("api-keys", ResendApiKeyViewSet.as_view(MANY)),
+    path("api-keys/<str:pk>", ResendApiKeyViewSet.as_view({"delete": "destroy", "patch": "absent"})),
     re_path("", ResendEmailViewSet.as_view(ABSENT)),
 ]

@@ -23,6 +23,21 @@ class HasScope(BasePermission):
         return True
 
 
+class AdministersWorkspace(HasScope):
+    """Allows only keys with the scope workspace_admin."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        refuse_other_scopes(request.auth, needed=Scope.WORKSPACE_ADMIN)
+        return True
+
+
+def refuse_other_scopes(key: Any, *, needed: Scope) -> None:
+    """Raise InsufficientScope for a key with another scope."""
+    if key.scope != needed:
+        detail = f"This request requires an API key with scope {needed.value}."
+        raise InsufficientScope(detail, requiredScope=needed.value)
+
+
 def allowed_scopes(view: Any, request: Request) -> list[Scope]:
     """Return the scopes that allow this request, the smallest first."""
     return action_scopes(view, getattr(view, "action", None), is_reading=request.method in SAFE_METHODS)

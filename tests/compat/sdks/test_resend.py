@@ -33,6 +33,12 @@ def test_the_node_library_manages_domains_templates_and_suppressions(node_script
     assert "<p>item for 7</p>" in message.get_body(("html",)).get_content()
 
 
+def test_the_node_library_manages_api_keys(node_scripts, stack):
+    workspace = stack.call("GET", "/me").body["workspace"]["id"]
+    answer = stack.manage("create_api_key", "--workspace", workspace, "--name", "test", "--scope", "workspace_admin")
+    run_node(node_scripts, "resend_api_keys.mjs", stack, KEY=json.loads(answer)["key"])
+
+
 def test_the_node_library_and_svix_verify_a_webhook(node_scripts, stack):
     run_node(node_scripts, "resend_webhooks.mjs", stack)
 

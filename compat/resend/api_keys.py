@@ -1,0 +1,61 @@
+"""Resend's API: API keys. A key with the scope workspace_admin manages them, as in `/v1/admin`."""
+
+from typing import Any
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.fields import NameField
+from compat.drafts import read_choice, validate_field
+from compat.resend.resources import Resource
+from compat.resend.views import ResendViewSet
+from compat.views import find_row
+from domains.models import Domain
+from lib.datetimes import format_datetime
+from lib.ids import from_any_spelling, uuid_text
+from workspaces.api.authentication import key_of
+from workspaces.api.scopes import AdministersWorkspace
+from workspaces.key_limits import read_limits
+from workspaces.models import ApiKey
+from workspaces.services import issue_key_for, revoke_api_key
+
+PERMISSIONS = {"full_access": ApiKey.Scope.FULL_ACCESS, "sending_access": ApiKey.Scope.SENDING_ACCESS}
+
+
+class ResendApiKeyViewSet(ResendViewSet[ApiKey]):
+    permission_classes = (AdministersWorkspace,)
+    queryset = ApiKey.objects.filter(revoked_at=None)
+    object_name, id_prefix = "api_key", "key_"
+
+    def item(self, row: ApiKey) -> Resource:
+        return {
+            "id": uuid_text(row.id, prefix=self.id_prefix),
+            "name": row.name,
+            "created_at": format_datetime(row.created_at),
+            "last_used_at": format_datetime(row.last_used_at) if row.last_used_at else None,
+        }
+
+    def create(self, request: Request) -> Response:
+        scope = read_choice(self.body.get("permission"), PERMISSIONS, field="permission")
+        key, secret = issue_key_for(
+            self.workspace,
+            creator=key_of(request),
+            name=validate_field(NameField(), self.body.get("name"), name="name"),
+            scope=scope or ApiKey.Scope.FULL_ACCESS,
+            limits=read_limits(domains=self._domain_names()),
+        )
+        body = {"id": uuid_text(key.id, prefix=self.id_prefix), "token": secret.text}
+        return Response(body, status=status.HTTP_201_CREATED)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        revoke_api_key(self.find(pk))
+        return Response({})
+
+    def _domain_names(self) -> list[str]:
+        """Return the domain that the new key is limited to."""
+        text: Any = self.body.get("domain_id")
+        if not text:
+            return []
+        domains = Domain.objects.filter(workspace=self.workspace)
+        return [find_row(domains, pk=from_any_spelling(str(text), prefix="dom_")).name]
