@@ -1,5 +1,6 @@
 """Fixtures: one running service for the code samples, and the programs that run them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -46,6 +47,7 @@ class SampleRunner:
     stack: Stack
     programs: Path
     libraries: Path
+    management_key: str
 
     def environment(self, home: Path) -> dict[str, str]:
         return {
@@ -54,6 +56,7 @@ class SampleRunner:
             "PYTHONPATH": f"{home}:{REPOSITORY / 'clients' / 'python' / 'src'}",
             "POSTRIDER_URL": self.stack.url,
             "POSTRIDER_API_KEY": self.stack.key,
+            "POSTRIDER_MANAGEMENT_KEY": self.management_key,
             "DJANGO_SETTINGS_MODULE": "settings",
         }
 
@@ -110,4 +113,5 @@ def runner(stack: Stack, libraries: Path, tmp_path_factory: Any) -> SampleRunner
     curl.write_text(f'#!/bin/sh\nexec {program("curl", package="curl")} --fail-with-body -sS "$@"\n')
     curl.chmod(0o755)
     program("jq", package="jq")
-    return SampleRunner(stack, programs, libraries)
+    management_key = json.loads(stack.manage("create_management_key", "--name", "samples"))["key"]
+    return SampleRunner(stack, programs, libraries, management_key)
