@@ -49,6 +49,11 @@ MODEL_LABELS = frozenset(
         gettext_noop("opened"),
         gettext_noop("clicked"),
         gettext_noop("cancelled"),
+        # events of the filter
+        gettext_noop("complained"),
+        gettext_noop("unsubscribed"),
+        gettext_noop("deferred"),
+        # fields of a recipient
         gettext_noop("to"),
         gettext_noop("cc"),
         gettext_noop("bcc"),

@@ -9,6 +9,7 @@ import pytest
 from django.utils import translation
 from django.utils.translation import trans_real
 
+from dashboard.pages.emails.section import EmailSection
 from dashboard.ui.labels import MODEL_LABELS
 from domains.models import Domain
 from emails.models import Entrance, Recipient
@@ -179,6 +180,7 @@ def test_model_labels_are_listed_for_translators():
         *WebhookDeliveryStatus.values,
         *Suppression.Reason.values,
     ]
+    values += EmailSection.events
     values += [status.replace("_", " ") for status in Domain.DomainStatus.values]
     labels = [*ApiKey.Scope.labels, *Membership.Role.labels, *AuditEntry.Action.labels, *Entrance.labels]
 
