@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
@@ -65,8 +66,9 @@ class DateTimeBoundField(serializers.CharField):
 
     def _parse_date(self, text: str) -> datetime | None:
         try:
-            return datetime.combine(date.fromisoformat(text), time.max if self.is_end else time.min, UTC)
-        except ValueError:
+            day, zone = date.fromisoformat(text), timezone.get_current_timezone()
+            return datetime.combine(day, time.max if self.is_end else time.min, zone).astimezone(UTC)
+        except (ValueError, OverflowError):
             return None
 
 

@@ -39,8 +39,8 @@ KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None,
     "ngettext": (1, 2), "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "npgettext": ((1, "c"), 2, 3),
 }  # fmt: skip
-# Must be the same in a text and its translation: variables and HTML tags.
-MARKS = re.compile(r"%\(\w+\)s|\{\w+\}|</?\w+")
+# Must be the same in a text and its translation: variables, percent signs and HTML tags.
+MARKS = re.compile(r"%%|%\(\w+\)s|\{\w+\}|</?\w+")
 # Instead of the time of the update, which would change the files.
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -89,9 +89,9 @@ def source(path: Path) -> io.BytesIO:
     return io.BytesIO(text.encode())
 
 
-def is_in_django(message: str | tuple[str, str]) -> bool:
+def is_in_django(message: str | tuple[str, ...]) -> bool:
     if isinstance(message, tuple):
-        return any(catalog.ngettext(*message, 2) != message[1] for catalog in DJANGO_CATALOGS)
+        return any(catalog.ngettext(message[0], message[1], 2) != message[1] for catalog in DJANGO_CATALOGS)
     return any(catalog.gettext(message) != message for catalog in DJANGO_CATALOGS)
 
 
@@ -115,7 +115,7 @@ def empty(message: Message) -> str | tuple[str, str]:
 def defects(catalog: Catalog) -> Iterator[str]:
     """Yield the translations that are missing, fuzzy, or have other placeholders than the text."""
     for message in catalog:
-        strings = (message.string,) if isinstance(message.string, str) else tuple(message.string)
+        strings = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
         if message.id and not all(strings):
             yield f"{catalog.locale}: no translation of {message.id!r}"
         elif message.id and message.fuzzy:

@@ -177,6 +177,7 @@ MIDDLEWARE = [
     "config.health.HostMiddleware",
     "dashboard.ui.middleware.PageCsrfMiddleware",
     "dashboard.ui.middleware.PageAuthenticationMiddleware",
+    "dashboard.ui.middleware.PagePreferencesMiddleware",
     "workspaces.audit.AuditMiddleware",
     "dashboard.ui.middleware.PageMessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -239,6 +240,7 @@ SILENCED_SYSTEM_CHECKS = [
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "dashboard.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"

@@ -27,7 +27,7 @@ class StaffSite(TwoFactorSite):
         return bool(super().has_permission(request)) and not lacks_second_factor(request)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        return [*self.two_factor_urls(), *super().get_urls()]
+        return [*self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""

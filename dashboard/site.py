@@ -38,7 +38,7 @@ class DashboardSite(TwoFactorSite):
             path("", self.admin_view(self.index), name="index"),
             path("login/", self.login, name="login"),
             path("logout/", self.logout, name="logout"),
-            *self.two_factor_urls(),
+            *self.account_urls(),
             path("signup/", never_cache(self.as_page(sign_up)), name="signup"),
             path("invitation/", never_cache(self.as_page(invitation)), name="invitation"),
             path("reset/", never_cache(self.as_page(reset)), name="reset"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from system_mail.models import SystemMailKind
@@ -28,10 +29,11 @@ class Paragraph:
         return self.text.startswith(("http://", "https://")) and " " not in self.text
 
 
-def render_html(*, kind: str, subject: str, text: str) -> str:
+def render_html(*, kind: str, language: str, subject: str, text: str) -> str:
     """Return an HTML document in the product's look: a paragraph that is a URL becomes a button."""
     context = {"subject": subject, "paragraphs": list(_paragraphs(text)), "label": LABELS[SystemMailKind(kind)]}
-    return render_to_string("system_mail/email.html", context)
+    with translation.override(language):
+        return render_to_string("system_mail/email.html", context)
 
 
 def _paragraphs(text: str) -> Iterator[Paragraph]:

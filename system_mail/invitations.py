@@ -8,9 +8,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from system_mail.models import SystemMailKind
-from system_mail.services import queue_system_mail
+from system_mail.services import in_language_of, queue_system_mail
 from workspaces.members import invitation_token
-from workspaces.models import Invitation
+from workspaces.models import Invitation, User
 
 INVITATION = _("""{by} invited you to join the workspace "{workspace}" on Postrider, a transactional email
 service. To join as {role}, open this link within seven days:
@@ -22,6 +22,11 @@ If you were not expecting this invitation, you can ignore this email.
 
 
 def send_invitation(invitation: Invitation) -> None:
+    with in_language_of(User.objects.filter(email=invitation.email).first()):
+        _send_invitation(invitation)
+
+
+def _send_invitation(invitation: Invitation) -> None:
     workspace = " ".join(invitation.workspace.name.split())
     text = str(INVITATION).format(
         by=invitation.invited_by or gettext("A workspace owner"),

@@ -127,7 +127,7 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
         sender=Mailbox(sender.name, sender.spec),
         to=(Mailbox("", mail.recipient),),
         subject=mail.subject,
-        html=render_html(kind=mail.kind, subject=mail.subject, text=text),
+        html=render_html(kind=mail.kind, language=mail.language, subject=mail.subject, text=text),
         text=text,
         key=key,
         requires_tls=settings.DELIVERY_TLS == "required",

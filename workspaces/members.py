@@ -120,11 +120,11 @@ def accept_invitation(invitation: Invitation, *, user: User) -> Membership:
 
 
 @transaction.atomic
-def sign_up_invited(invitation: Invitation, *, password: str) -> User:
+def sign_up_invited(invitation: Invitation, *, password: str, language: str = "") -> User:
     """Create the invited account and make it a member. The link confirms its address. Raises InvalidInvitation."""
     try:
         with transaction.atomic():
-            user = User.objects.create_user(email=invitation.email, password=password)
+            user = User.objects.create_user(email=invitation.email, password=password, language=language)
     except IntegrityError as error:
         raise InvalidInvitation from error
     accept_invitation(invitation, user=user)

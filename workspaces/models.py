@@ -47,6 +47,10 @@ class User(AbstractBaseUser, PermissionsMixin):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     # Set while two-factor authentication is on (workspaces.second_factor).
     second_factor_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # A code of LANGUAGES; empty until chosen: pages follow the browser.
+    language = models.CharField(max_length=8, blank=True, db_default="", default="", editable=False)
+    # An IANA name; empty until chosen: UTC, and the dashboard suggests the zone of the browser.
+    time_zone = models.CharField(max_length=64, blank=True, db_default="", default="", editable=False)
 
     objects = UserManager()
 

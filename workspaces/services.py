@@ -18,12 +18,14 @@ from workspaces.plans import MAX_KEYS
 
 
 @transaction.atomic
-def create_account(*, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True) -> Workspace:
+def create_account(
+    *, email: str, password: str, workspace_name: str, plan: str, is_proven: bool = True, language: str = ""
+) -> Workspace:
     """Create an account and a workspace that it owns. Raises IntegrityError if the address is in use.
 
     is_proven: whether the address is confirmed; API keys do not work before that.
     """
-    user = User.objects.create_user(email=email, password=password)
+    user = User.objects.create_user(email=email, password=password, language=language)
     return create_workspace(name=workspace_name, plan=plan, owner=user, is_proven=is_proven)
 
 

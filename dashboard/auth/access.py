@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from unfold.sites import UnfoldAdminSite
 
+from dashboard.auth.preferences import needs_time_zone, preferences
 from dashboard.auth.security import security
 from dashboard.auth.signin import SignInView, enter_code, local_path
 
@@ -22,11 +23,15 @@ class TwoFactorSite(UnfoldAdminSite):
 
     login_template = "dashboard/sign_in.html"
 
-    def two_factor_urls(self) -> list[URLPattern]:
+    def account_urls(self) -> list[URLPattern]:
         return [
             path("login/code/", never_cache(self.as_page(enter_code)), name="code"),
             path("security/", never_cache(self.as_page(security)), name="security"),
+            path("preferences/", never_cache(self.as_page(preferences)), name="preferences"),
         ]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().each_context(request), "needs_time_zone": needs_time_zone(request)}
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         request.current_app = self.name

@@ -2,13 +2,14 @@
 
 from django.contrib.auth.tokens import default_token_generator
 from django.utils.encoding import force_bytes
+from django.utils.functional import Promise
 from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from system_mail.invitations import link
 from system_mail.models import SystemMailKind
-from system_mail.services import pretend_to_queue, queue_system_mail
+from system_mail.services import in_language_of, pretend_to_queue, queue_system_mail
 from workspaces.account_status import confirmation_token
 from workspaces.models import User
 
@@ -36,10 +37,14 @@ If this was you, no action is needed. If it was not, reset your password now:
 
 
 def send_confirmation(user: User) -> None:
-    text = str(CONFIRMATION).format(url=link("confirm_email", token=confirmation_token(user)))
-    queue_system_mail(
-        to=user.email, kind=SystemMailKind.PROOF, subject=gettext("Confirm your email address"), text=text
-    )
+    url = link("confirm_email", token=confirmation_token(user))
+    with in_language_of(user):
+        queue_system_mail(
+            to=user.email,
+            kind=SystemMailKind.PROOF,
+            subject=gettext("Confirm your email address"),
+            text=str(CONFIRMATION).format(url=url),
+        )
 
 
 def send_password_reset(email: str) -> None:
@@ -49,16 +54,20 @@ def send_password_reset(email: str) -> None:
     account = user or User(pk=0, email=email, password="")
     token = default_token_generator.make_token(account)
     url = link("new_password", account=urlsafe_base64_encode(force_bytes(account.pk)), token=token)
-    send(
-        to=email,
-        kind=SystemMailKind.RESET,
-        subject=gettext("Reset your Postrider password"),
-        text=str(RESET).format(url=url),
-    )
+    with in_language_of(user):
+        send(
+            to=email,
+            kind=SystemMailKind.RESET,
+            subject=gettext("Reset your Postrider password"),
+            text=str(RESET).format(url=url),
+        )
 
 
-def send_security_notice(user: User, *, change: str) -> None:
-    text = str(NOTICE).format(change=change, url=link("reset"))
-    queue_system_mail(
-        to=user.email, kind=SystemMailKind.NOTICE, subject=gettext("Your Postrider account was changed"), text=text
-    )
+def send_security_notice(user: User, *, change: Promise) -> None:
+    with in_language_of(user):
+        queue_system_mail(
+            to=user.email,
+            kind=SystemMailKind.NOTICE,
+            subject=gettext("Your Postrider account was changed"),
+            text=str(NOTICE).format(change=change, url=link("reset")),
+        )

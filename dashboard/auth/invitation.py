@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from dashboard.auth.passwords import add_password_errors, new_password_field
@@ -63,7 +64,7 @@ def _sign_up(request: HttpRequest, page: PageRenderer, found: Invitation) -> Htt
     if form.is_valid():
         wait_seconds = throttle_network(request, INVITATION)
         if not wait_seconds:
-            user = sign_up_invited(found, password=form.cleaned_data["password"])
+            user = sign_up_invited(found, password=form.cleaned_data["password"], language=get_language() or "")
             login(request, user, backend=BACKEND)
             response = _welcome(request, found)
             remember_browser(response, user)

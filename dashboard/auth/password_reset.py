@@ -25,6 +25,9 @@ from workspaces.models import ApiKey, User, normalize_identity
 from workspaces.services import revoke_api_key
 
 SESSION_KEY = "new_password"
+PASSWORD_CHANGED = gettext_lazy(
+    "The password of your Postrider account was changed using a reset link sent to this address."
+)
 
 
 class ResetForm(forms.Form):
@@ -102,9 +105,7 @@ def _change_password(request: HttpRequest, user: User, *, password: str) -> Http
     user.set_password(password)
     user.save(update_fields=["password"])
     _remove_unconfirmed_access(user)
-    send_security_notice(
-        user, change=_("The password of your Postrider account was changed using a reset link sent to this address.")
-    )
+    send_security_notice(user, change=PASSWORD_CHANGED)
     request.session.flush()
     messages.success(request, _("Your password was changed. Sign in with the new password."))
     response = redirect("dashboard:login")

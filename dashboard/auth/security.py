@@ -29,6 +29,7 @@ from workspaces.second_factor import (
     otpauth_url,
 )
 
+TURNED_OFF = gettext_lazy("Two-factor authentication was turned off for your Postrider account.")
 WRONG_CODE = gettext_lazy("This code is invalid or has already been used.")
 
 
@@ -101,7 +102,7 @@ def _disable(request: HttpRequest, page: PageRenderer, user: User) -> HttpRespon
 @transaction.atomic
 def _turn_off(request: HttpRequest, user: User) -> None:
     end_second_factor(user)
-    send_security_notice(user, change=_("Two-factor authentication was turned off for your Postrider account."))
+    send_security_notice(user, change=TURNED_OFF)
     update_session_auth_hash(request, user)
     messages.success(request, _("Two-factor authentication is off."))
 

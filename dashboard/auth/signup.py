@@ -8,8 +8,8 @@ from django.contrib.auth import login
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
 from dashboard.auth.account_emails import send_confirmation
@@ -56,7 +56,9 @@ class SignUpForm(forms.Form):
         is_proven = not must_confirm_address()
         try:
             with transaction.atomic():
-                workspace = create_account(**self.cleaned_data, plan=settings.DEFAULT_PLAN, is_proven=is_proven)
+                workspace = create_account(
+                    **self.cleaned_data, plan=settings.DEFAULT_PLAN, is_proven=is_proven, language=get_language() or ""
+                )
                 user = workspace.users.get()
                 if not is_proven:
                     send_confirmation(user)

@@ -21,6 +21,7 @@ from dashboard.pages.onboarding import sending_domain_name
 from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.forms import LocalDateTimeField, in_time_zone
 from dashboard.ui.key_samples import key_samples
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
@@ -76,11 +77,10 @@ class KeyForm(forms.Form):
         ],
         widget=UnfoldAdminSelectWidget,
     )
-    expires_at = forms.DateTimeField(
+    expires_at = LocalDateTimeField(
         label=gettext_lazy("Time"),
         required=False,
-        widget=UnfoldAdminTextInputWidget({"type": "datetime-local"}),
-        help_text=gettext_lazy("In UTC."),
+        help_text=in_time_zone(gettext_lazy("In the time zone %(zone)s.")),
     )
 
     domains = ListField(

@@ -54,13 +54,10 @@ def month_name(first: date) -> str:
 
 def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:
     plan, unlimited = workspace.limits, _("unlimited")
+    emails = unlimited if quota.limit is None else number_format(quota.limit, force_grouping=True)
     days = _("%(days)s days") % {"days": plan.retention.days}
     return [
-        PlanLimitRow(
-            _("Emails per month"),
-            quota.used,
-            unlimited if quota.limit is None else number_format(quota.limit, force_grouping=True),
-        ),
+        PlanLimitRow(_("Emails per month"), quota.used, emails),
         PlanLimitRow(_("Domains"), workspace.domains.count(), unlimited if plan.domains is None else str(plan.domains)),
         PlanLimitRow(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
         PlanLimitRow(_("Email retention"), None, days),

@@ -1,16 +1,59 @@
-"""Forms validated by the API's serializers, so that the dashboard and the API accept the same values."""
+"""Forms validated by the API's serializers, so that both accept the same values, and times in the member's zone."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.functional import Promise, lazy
+from django.utils.translation import gettext_lazy
 from rest_framework.serializers import BaseSerializer
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from api.errors import Problem
 from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 
 T = TypeVar("T")
+# Of <input type="datetime-local">
+WIDGET_FORMAT = "%Y-%m-%dT%H:%M"
+SKIPPED = gettext_lazy("%(time)s does not exist in the time zone %(zone)s: the clocks go forward. Choose another time.")
+REPEATED = gettext_lazy("%(time)s happens twice in the time zone %(zone)s: the clocks go back. Choose another time.")
+
+
+class LocalDateTimeField(forms.DateTimeField):
+    """A time in the member's time zone. Refuses a time that its clocks skip or repeat (docs/decisions/0133)."""
+
+    def __init__(self, **options: Any) -> None:
+        attributes = {**UnfoldAdminTextInputWidget().attrs, "type": "datetime-local"}
+        super().__init__(widget=forms.DateTimeInput(attributes, WIDGET_FORMAT), **options)
+
+    def to_python(self, value: Any) -> datetime | None:
+        try:
+            return super().to_python(value)
+        except forms.ValidationError as error:
+            raise _clock_change(error) from error
+
+
+def _clock_change(error: forms.ValidationError) -> forms.ValidationError:
+    """Return a clearer error for a time that Django cannot interpret in the time zone; the same error otherwise."""
+    if getattr(error, "code", "") != "ambiguous_timezone" or error.params is None:
+        return error
+    time, zone = error.params["datetime"], error.params["current_timezone"]
+    # A repeated time has two offsets, the later one with standard time; a skipped time has them the other way round.
+    before, after = (time.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+    values = {"time": date_format(time, "DATETIME_FORMAT"), "zone": str(zone)}
+    return forms.ValidationError((REPEATED if before > after else SKIPPED) % values)
+
+
+def _in_time_zone(text: Promise) -> str:
+    return str(text) % {"zone": timezone.get_current_timezone()}
+
+
+# A text with the name of the member's time zone as %(zone)s.
+in_time_zone = lazy(_in_time_zone, str)
 
 
 class ApiForm(forms.Form):

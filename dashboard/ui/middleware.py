@@ -13,16 +13,22 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.gzip import GZipMiddleware
+from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.translation import get_language_from_request
 
 from api.admission import API_PREFIXES
 from api.exception_handler import too_large
+from dashboard.auth.preferences import language_of, time_zone_of
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
 # The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028).
 UNSUBSCRIBE_PREFIX = "/u/"
 MAX_PAGE_BODY_BYTES = 2 * 1024 * 1024
+TRACKING_PREFIXES = ("/t/", UNSUBSCRIBE_PREFIX)
 SITE_PREFIXES = ("/dashboard/", "/admin/")
+TRANSLATED_PREFIXES = (*SITE_PREFIXES, *TRACKING_PREFIXES)
 
 # 'unsafe-eval': Alpine 3 evaluates the attributes of unfold's templates. 'unsafe-inline' for styles only:
 # unfold writes its colours into a <style> element and htmx adds another; there is no inline script.
@@ -76,6 +82,23 @@ class PageAuthenticationMiddleware(_PagesOnly, AuthenticationMiddleware):
 
 class PageMessageMiddleware(_PagesOnly, MessageMiddleware):
     pass
+
+
+class PagePreferencesMiddleware(_Middleware):
+    """Answers pages in the language and time zone of the member, and links of emails in the reader's language.
+
+    Everything else is English and UTC. Both end with the request: the next one of the thread may be to the API.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith(TRANSLATED_PREFIXES):
+            return self.get_response(request)
+        is_site = request.path_info.startswith(SITE_PREFIXES)
+        language = language_of(request) if is_site else get_language_from_request(request)
+        with translation.override(language), timezone.override(time_zone_of(request) if is_site else None):
+            response = self.get_response(request)
+        patch_vary_headers(response, ["Accept-Language"])
+        return response
 
 
 class PageHeadersMiddleware(_Middleware):

@@ -111,6 +111,7 @@ def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
 def _account_items(site: str) -> list[dict[str, Any]]:
     return [
         {"title": _("Security"), "link": reverse(f"{site}:security")},
+        {"title": _("Language and time zone"), "link": reverse(f"{site}:preferences")},
         {"title": _("Change password"), "link": reverse(f"{site}:password_change")},
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
+from django.urls import reverse
 
 INDIGO = {
     "50": "oklch(97% .014 277)",
@@ -53,11 +54,21 @@ SHARED: dict[str, Any] = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": favicon}],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "SHOW_LANGUAGES": True,
     "COLORS": {"primary": INDIGO},
     "BORDER_RADIUS": "8px",
     "STYLES": [stylesheet],
     "SCRIPTS": [names_script, copy_script],
 }
+
+
+def preferences_url(request: HttpRequest) -> str:
+    return reverse("dashboard:preferences")
+
+
+def staff_preferences_url(request: HttpRequest) -> str:
+    return reverse("admin:preferences")
+
 
 UNFOLD: dict[str, Any] = {
     **SHARED,
@@ -65,6 +76,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Postrider",
     "SITE_SUBHEADER": "Staff",
     "SHOW_HISTORY": True,
+    "LANGUAGES": {"action": staff_preferences_url},
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.staff_sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.staff_account_links"},
 }
@@ -72,6 +84,7 @@ UNFOLD: dict[str, Any] = {
 DASHBOARD: dict[str, Any] = {
     **SHARED,
     "SITE_TITLE": "Postrider",
+    "LANGUAGES": {"action": preferences_url},
     "SITE_HEADER": "dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.ui.navigation.workspace_menu",

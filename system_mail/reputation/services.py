@@ -50,7 +50,7 @@ def _suspend(rates: ReputationRates, threshold: RateThreshold) -> None:
     summary = threshold.summary(rates, threshold.suspend_percent)
     suspend_workspace(workspace, reason=f"{summary} {ADVICE}")
     send_suspension(workspace, summary=summary)
-    log.warning("a workspace was suspended", extra={"data": {"workspace": workspace.id, "figure": summary}})
+    log.warning("a workspace was suspended", extra={"data": {"workspace": workspace.id, "figure": str(summary)}})
 
 
 @transaction.atomic
@@ -64,5 +64,5 @@ def _warn(rates: ReputationRates, threshold: RateThreshold) -> None:
         return
     workspace = Workspace.objects.get(id=rates.workspace_id)
     summary = threshold.summary(rates, threshold.warn_percent)
-    record_action(workspace, AuditAction.OWNERS_WARNED, about=summary)
+    record_action(workspace, AuditAction.OWNERS_WARNED, about=str(summary))
     send_warning(workspace, summary=summary)

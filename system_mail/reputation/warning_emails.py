@@ -2,11 +2,11 @@
 
 from django.conf import settings
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from system_mail.models import SystemMailKind
-from system_mail.services import queue_system_mail
+from system_mail.services import in_language_of, queue_system_mail
 from workspaces.models import Membership, User, Workspace
 
 WARNING = _("""The workspace "{workspace}" has a high bounce or complaint rate:
@@ -31,23 +31,20 @@ suspension.
 """)
 
 
-def send_warning(workspace: Workspace, *, summary: str) -> None:
-    subject = gettext("High bounce or complaint rate in %(workspace)s") % {"workspace": workspace.name}
-    _send(workspace, subject=subject, text=str(WARNING), summary=summary)
+def send_warning(workspace: Workspace, *, summary: Promise) -> None:
+    _send(workspace, subject=_("High bounce or complaint rate in {workspace}"), text=WARNING, summary=summary)
 
 
-def send_suspension(workspace: Workspace, *, summary: str) -> None:
-    subject = gettext("Sending is suspended for %(workspace)s") % {"workspace": workspace.name}
-    _send(workspace, subject=subject, text=str(SUSPENSION), summary=summary)
+def send_suspension(workspace: Workspace, *, summary: Promise) -> None:
+    _send(workspace, subject=_("Sending is suspended for {workspace}"), text=SUSPENSION, summary=summary)
 
 
-def _send(workspace: Workspace, *, subject: str, text: str, summary: str) -> None:
-    """Queue a system email to each owner, in the caller's transaction."""
-    filled = text.format(
-        workspace=" ".join(workspace.name.split()),
-        summary=summary,
-        url=f"{settings.PUBLIC_URL}{reverse('dashboard:index')}",
-    )
+def _send(workspace: Workspace, *, subject: Promise, text: Promise, summary: Promise) -> None:
+    """Queue a system email to each owner, in their language and the caller's transaction."""
+    name, url = " ".join(workspace.name.split()), f"{settings.PUBLIC_URL}{reverse('dashboard:index')}"
     owned = {"memberships__workspace": workspace, "memberships__role": Membership.Role.OWNER}
     for owner in User.objects.filter(is_active=True, **owned):
-        queue_system_mail(to=owner.email, kind=SystemMailKind.NOTICE, subject=subject, text=filled)
+        with in_language_of(owner):
+            filled = str(text).format(workspace=name, summary=summary, url=url)
+            title = str(subject).format(workspace=name)
+            queue_system_mail(to=owner.email, kind=SystemMailKind.NOTICE, subject=title, text=filled)

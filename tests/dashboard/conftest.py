@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils.html import strip_tags
 
 from dashboard.auth import throttle
 from emails.models import Content, Email, Event, Recipient
@@ -54,6 +55,11 @@ def make_caught(workspace: Workspace | None, source: bytes | None = None, **fiel
         **fields,
     }
     return CaughtMail.objects.create(workspace=workspace, **values)
+
+
+def shown_text(response: Any) -> str:
+    """Return the text of a page without tags and repeated spaces."""
+    return " ".join(strip_tags(response.content.decode()).split())
 
 
 def signed_in(user: User) -> Client:

@@ -20,7 +20,7 @@ from tests.dashboard.conftest import signed_in
 from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace
 from webhooks.models import Webhook, WebhookDeliveryStatus
-from workspaces.models import ApiKey, AuditEntry, Membership
+from workspaces.models import ApiKey, AuditEntry, Membership, User
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted([*ROOT.glob("dashboard/templates/**/*.html"), *ROOT.glob("tracking/templates/**/*.html")])
@@ -45,6 +45,10 @@ SAME_EVERYWHERE = {
     "HTML",
     ":",
     "URL",
+    "English",
+    "Deutsch",
+    "en",
+    "de",
     *Webhook.Format.labels[1:],
 }
 
@@ -210,14 +214,15 @@ class TestPages:
 
     @pytest.fixture
     def pseudo(self, monkeypatch):
-        language = Bracketed("eo")
-        monkeypatch.setitem(trans_real._translations, "eo", language)
-        with translation.override("eo"):
+        language = Bracketed("en-gb")
+        monkeypatch.setitem(trans_real._translations, "en-gb", language)
+        with translation.override("en-gb"):
             yield
 
     def test_show_no_unmarked_text(self, db, settings, pseudo):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
         account = make_account("alice", plan="pro")
+        User.objects.update(language="en-gb")
         paths = paths_of(fill_workspace(account))
         client = signed_in(account.owner)
 

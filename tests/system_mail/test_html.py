@@ -21,7 +21,7 @@ HOSTILE = '</title><script>alert(1)</script>"><img src=x>'
 
 def rendered(kind: str, text: str, name: str = "Shop") -> str:
     values = {"by": name, "workspace": name, "role": "an owner", "change": name, "summary": name, "url": URL}
-    return render_html(kind=kind, subject=f"Join {name}", text=str(text).format(**values))
+    return render_html(kind=kind, language="en", subject=f"Join {name}", text=str(text).format(**values))
 
 
 @pytest.mark.parametrize(("kind", "text"), TEXTS)
@@ -43,7 +43,9 @@ def test_names_are_escaped(kind, text):
 
 
 def test_the_lines_of_a_paragraph_are_joined():
-    html = render_html(kind="notice", subject="S", text="One\ntwo.\n\n\nhttps://a.example/ is no link here.\n")
+    html = render_html(
+        kind="notice", language="en", subject="S", text="One\ntwo.\n\n\nhttps://a.example/ is no link here.\n"
+    )
 
     assert ">One two.</p>" in html
     assert ">https://a.example/ is no link here.</p>" in html

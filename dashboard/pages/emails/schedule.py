@@ -6,21 +6,18 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget
 
+from dashboard.ui.forms import LocalDateTimeField, in_time_zone
 from emails.api.inputs import MAX_AHEAD
-
-WIDGET_FORMAT = "%Y-%m-%dT%H:%M"
 
 
 class ScheduleForm(forms.Form):
     """The new time; None if the form was sent with its button "now"."""
 
-    scheduled_for = forms.DateTimeField(
+    scheduled_for = LocalDateTimeField(
         label=gettext_lazy("Send at"),
         required=False,
-        widget=forms.DateTimeInput({**UnfoldAdminTextInputWidget().attrs, "type": "datetime-local"}, WIDGET_FORMAT),
-        help_text=gettext_lazy("In UTC, at most 30 days ahead."),
+        help_text=in_time_zone(gettext_lazy("In the time zone %(zone)s, at most 30 days ahead.")),
     )
 
     def clean_scheduled_for(self) -> Any:

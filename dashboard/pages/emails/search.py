@@ -83,7 +83,12 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     if not hits.is_complete and len(hits.ids) <= PER_PAGE and _has_index(filters):
         hits = _search_all(_matching(emails, filters), start=start) or hits
     rows = list(emails.filter(id__in=hits.ids[:PER_PAGE])) if hits.ids else []
-    note = "" if hits.is_complete else _("Only the newest %(count)s emails were searched.") % {"count": "20,000"}
+    note = (
+        ""
+        if hits.is_complete
+        else _("Only the newest %(count)s emails were searched.")
+        % {"count": number_format(NEWEST_EMAILS, force_grouping=True)}
+    )
     query = query_without_page(request)
     return ListPage(rows, page_number(request), len(hits.ids) > PER_PAGE, query, note=note, total=hits.total)
 

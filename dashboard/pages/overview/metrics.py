@@ -173,7 +173,7 @@ def _rates_chart(days: Sequence[DayOutcomes], created_on: date, today: date) -> 
 
 
 def _labels(days: Sequence[DayOutcomes]) -> list[str]:
-    return [date_format(day.day, "j M") for day in days]
+    return [date_format(day.day, "MONTH_DAY_FORMAT") for day in days]
 
 
 def _running(days: Sequence[DayOutcomes], today: date) -> str:
