@@ -1,0 +1,180 @@
+"""Benchmark of a large store: disk per email, plans and times of the hot queries, lists and sending.
+
+    .venv/bin/python -m benchmarks.growth [--emails 10000000] [--minutes 15] [--queued 100000]
+
+Fills the tables of emails, recipients and events by set-based SQL until the number of emails or the time is reached,
+and prints how many there are. Then a worker's statements run once with EXPLAIN: none may scan a large table. At the
+end a queue is filled, and the claim and one worker are measured as in benchmarks.backlog. Requires DATABASE_URL of a
+server on which databases may be created, about 1.5 GB of disk per million emails, and Debian's postfix package.
+"""
+
+import argparse
+import importlib
+import re
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from benchmarks import backlog, lists
+from benchmarks.budget import started_django
+from benchmarks.figures import record_figure
+from benchmarks.sinks import smtp_sink
+from tests.stack.stack import Stack, running_stack
+
+CHUNK = 100_000
+# Each email has one recipient and comes from a template, as most do; half of them were opened. The addresses and
+# subjects differ, so that the index of the search grows as in production. Ids begin with the time, like those of
+# lib.ids.
+FILL = """
+WITH made AS (
+    SELECT n, at, second, (second || substr(md5('e' || n), 1, 24))::uuid AS email,
+           (second || substr(md5('r' || n), 1, 24))::uuid AS recipient,
+           'user' || (n * 7919 %% 400000) || '@' || (ARRAY['example.com', 'mail.example', 'corp.example'])[1 + n %% 3]
+               AS address,
+           'Your receipt #' || n AS subject, CASE WHEN n %% 2 = 0 THEN 'opened' ELSE 'delivered' END AS status
+      FROM (SELECT n, at, lpad(to_hex(extract(epoch FROM at)::bigint), 8, '0') AS second
+              FROM (SELECT n, now() - (%(count)s - n) * interval '250 milliseconds' AS at
+                      FROM generate_series(%(start)s::bigint, %(stop)s) n) numbered) timed
+), email AS (
+    INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
+                              track_opens, track_clicks, created_at, status, retry_count, sent_at, delivered_at,
+                              finished_at)
+    SELECT email, %(workspace)s, 'hello@demo.example', 'demo.example', ARRAY[address], '{}', '{}', subject,
+           lower(address || E'\\n' || subject), '{}', '{}', true, true, at, status, 0, at, at, at FROM made
+), recipient AS (
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, sent_at, delivered_at)
+    SELECT recipient, email, 'to', 0, address, status, 1, at, at FROM made
+)
+INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
+SELECT (second || substr(md5(kind || n), 1, 24))::uuid, email, recipient, kind, jsonb_build_object('to', address), at
+  FROM made CROSS JOIN unnest(ARRAY['queued', 'sent', 'delivered', 'opened']) AS kind
+ WHERE kind <> 'opened' OR status = 'opened'
+"""
+SIZES = """
+SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
+ WHERE relname = ANY('{emails_email,emails_recipient,emails_event}') ORDER BY relname
+"""
+LARGE_TABLES = re.compile(r"Seq Scan on (emails_(?:email|recipient|event|pending))\b")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth")
+    parser.add_argument("--emails", type=int, default=10_000_000)
+    parser.add_argument("--minutes", type=float, default=15, help="stop the filling after this time")
+    parser.add_argument("--queued", type=int, default=100_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
+        transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
+        with running_stack(Path(folder), **transport) as stack:
+            count = fill(stack, options.emails, minutes=options.minutes)
+            measure_vacuum(stack)
+            report_sizes(stack, count)
+            stack.start("web", WEB_CONCURRENCY="2")
+            measure_lists(stack, count)
+            backlog.fill(stack, options.queued)
+            with started_django(stack):
+                explain_worker(stack)
+            backlog.measure_claims(stack, f"claim of 32 entries, {options.queued:,} ready, {count:,} emails stored")
+            measure_worker(stack, count)
+
+
+def fill(stack: Stack, count: int, *, minutes: float) -> int:
+    """Insert emails, the oldest first; return their number."""
+    started = time.monotonic()
+    with psycopg.connect(stack.database, autocommit=True) as connection:
+        (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            # A superuser may insert without checks of foreign keys, which takes half of the time.
+            connection.execute("SET session_replication_role = replica")
+        for start in range(1, count + 1, CHUNK):
+            values = {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count), "count": count}
+            connection.execute(FILL, values)
+            if time.monotonic() - started > minutes * 60:
+                count = values["stop"]
+                break
+        connection.execute(lists.COUNT)
+        connection.execute(lists.COUNT_DAYS)
+    seconds = time.monotonic() - started
+    print(f"{count:,} emails inserted in {seconds:.0f} s", flush=True)
+    record_figure("emails stored", count)
+    return count
+
+
+def measure_vacuum(stack: Stack) -> None:
+    started = time.monotonic()
+    stack.execute("VACUUM ANALYZE")
+    record_figure("VACUUM ANALYZE of the whole database", time.monotonic() - started, "s")
+
+
+def report_sizes(stack: Stack, count: int) -> None:
+    whole = 0
+    for name, table, indexes in stack.query(SIZES):
+        whole += table + indexes
+        print(f"{name}: {table / count:.0f} bytes per email, its indexes {indexes / count:.0f}")
+        record_figure(f"disk per email: {name}, with indexes", (table + indexes) / count, "bytes")
+    record_figure("disk per email from a template, 1 recipient, 3.5 events", whole / count, "bytes")
+
+
+def measure_lists(stack: Stack, count: int) -> None:
+    for name in ("list", "status failed", "search, 1 match", "search, 2 matches"):
+        seconds, _ = lists.measure(stack, lists.QUERIES[name])
+        record_figure(f"{name}, {count:,} emails: slowest of 50", max(seconds) * 1000, "ms", at_most=50)
+
+
+def explain_worker(stack: Stack) -> None:
+    """Run the statements of a claim and its recording; print the plans of those that use a large table."""
+    queue = importlib.import_module("emails.sending.queue")
+    outcomes = importlib.import_module("emails.sending.outcomes")
+    replies = importlib.import_module("delivery.bounces.replies")
+    cursor = importlib.import_module("lib.worker.lease_queue").Cursor()
+    with recorded_statements() as statements:
+        claims = cursor.claim(32, queue.WorkspaceShares(cap=25, in_flight={}))
+        importlib.import_module("emails.sending.jobs").load_jobs(claims, memory_bytes=1 << 25)
+        sent = replies.DeliveryOutcome(replies.DeliveryStatus.SENT, replies.Reply(250, "OK"))
+        outcomes.record_results([outcomes.SendResult(claim, sent) for claim in claims])
+    scans: dict[str, int] = defaultdict(int)
+    with psycopg.connect(stack.database) as connection:
+        for sql, parameters in statements:
+            rows = connection.execute(f"EXPLAIN {sql}", parameters).fetchall()
+            for table in LARGE_TABLES.findall("\n".join(line for (line,) in rows)):
+                print("\n".join(line for (line,) in rows))
+                scans[table] += 1
+        connection.rollback()
+    print(f"{len(statements)} statements of claiming, loading and recording", flush=True)
+    record_figure("statements of a worker that scan a large table", sum(scans.values()), at_most=0)
+
+
+@contextmanager
+def recorded_statements() -> Iterator[list[tuple[str, Any]]]:
+    """Yield a list to which each statement of this process that reads or changes rows is added."""
+    statements: list[tuple[str, Any]] = []
+    execute = psycopg.Cursor.execute
+
+    def recording(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
+        if isinstance(query, str) and query.lstrip().upper().startswith(("SELECT", "WITH", "UPDATE", "DELETE")):
+            statements.append((query, params))
+        return execute(self, query, params, **options)
+
+    psycopg.Cursor.execute = recording  # type: ignore[method-assign]
+    try:
+        yield statements
+    finally:
+        psycopg.Cursor.execute = execute  # type: ignore[method-assign]
+
+
+def measure_worker(stack: Stack, count: int) -> None:
+    backlog.start_worker(stack)
+    before, started = backlog.ready_count(stack), time.monotonic()
+    time.sleep(backlog.WARM_SECONDS)
+    rate = (before - backlog.ready_count(stack)) / (time.monotonic() - started)
+    record_figure(f"emails sent by one worker, {count:,} emails stored", rate, "/s")
+
+
+if __name__ == "__main__":
+    main()
