@@ -352,7 +352,7 @@ def test_on_a_terminal_the_plan_is_coloured_and_needs_an_agreement(shop):
         screen.wait_for("Make these changes?")
         screen.type("y\n")
         text = screen.finish()
-    assert (screen.code, text.count("Store it"), "whsec_" in text, TOKEN in text) == (0, 2, True, False)
+    assert (screen.code, text.count("Store the secret"), "whsec_" in text, TOKEN in text) == (0, 2, True, False)
     with terminal(shop, "apply") as screen:
         assert "No changes: the service matches the file." in screen.finish()
 
@@ -368,3 +368,35 @@ def test_a_change_by_hand_while_the_plan_is_read_stops_the_run(shop):
 
 def terminal(shop, *arguments):
     return CommandLine({**shop.cli.environment, "HOOK_TOKEN": TOKEN}, shop.cli.home).terminal(*arguments)
+
+
+def test_init_writes_the_present_state_and_applying_it_changes_nothing(shop):
+    shop.apply("--yes")
+    shop.client.templates.create(name="No alias", subject="x", html_content="x")
+    shop.client.templates.create(name="Price", alias="price", subject="${5}", html_content="${5}\r\n", text_content="5")
+    limits = {"networks": ["192.0.2.0/24"]}
+    shop.client.workspaces.keys.create(shop.workspace_id, name="Office", scope="read_only", limits=limits)
+    path = shop.cli.home / "new/postrider.yaml"
+    result = shop.apply("--init", "-f", str(path))
+    assert result.json["files"] == [
+        str(path), "templates/welcome.html", "templates/price.html", "templates/price.txt"
+    ]  # fmt: skip
+    assert "Set WEBHOOK_QUERY_1 to the query of the webhook https://example.com/events." in result.errors
+    assert "The template No alias has no alias" in result.errors
+    written = "".join(file.read_text() for file in path.parent.rglob("*.*"))
+    assert not any(secret in written for secret in (TOKEN, shop.cli.environment["POSTRIDER_API_KEY"]))
+    again = shop.apply("--dry-run", "-f", str(path), WEBHOOK_QUERY_1=f"token={TOKEN}")
+    assert (again.code, json.loads(again.output)["changes"]) == (0, []), again
+    assert [one["name"] for one in json.loads(again.output)["unmanaged"]] == ["No alias"]
+
+
+def test_init_overwrites_no_file(shop):
+    before = shop.path.read_text()
+    result = shop.apply("--init")
+    assert (result.code, "exists already" in result.errors, shop.path.read_text()) == (1, True, before)
+
+
+def test_spaces_around_names_are_no_change(shop):
+    text = "name: ' Shop '\napiKeys: [{name: ' Website ', scope: read_only}]\n"
+    assert shop.apply("--yes", text=text).code == 0
+    assert shop.plan() == []

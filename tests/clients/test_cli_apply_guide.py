@@ -104,7 +104,7 @@ def test_every_option_of_the_command_is_in_the_guide(run):
             r"^  (?:-\w, )?(--[a-z-]+)", run("postrider apply --help").stdout.partition("Global")[0], re.MULTILINE
         )
     )
-    assert options - {"--help", "--file"} == {"--dry-run", "--yes", "--prune", "--secrets-file"}
+    assert options - {"--help", "--file"} == {"--dry-run", "--init", "--yes", "--prune", "--secrets-file"}
     assert all(f"`{option}" in GUIDE for option in options - {"--help", "--file"})
 
 

@@ -3,6 +3,7 @@
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import click
@@ -11,6 +12,7 @@ from postrider_client.cli.commands import PostriderCommand, pass_invocation
 from postrider_client.cli.configuration.applying import Applier, secrets_file
 from postrider_client.cli.configuration.checking import check_values
 from postrider_client.cli.configuration.faults import Fault, InvalidFile
+from postrider_client.cli.configuration.initial import describe_workspace
 from postrider_client.cli.configuration.planning import Plan, WorkspacePlan, combine_plans, plan_workspace
 from postrider_client.cli.configuration.report import DONE, FAILED, PENDING, Report, confirm_plan, show_faults
 from postrider_client.cli.configuration.session import Session, open_session
@@ -18,9 +20,12 @@ from postrider_client.cli.configuration.source import ConfigurationFile, read_co
 from postrider_client.cli.configuration.targets import find_targets
 from postrider_client.cli.error_messages import CHANGES
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.output import note
 from postrider_client.errors import PostriderError
 
 DECLINED = 1
+# Scopes of temporary API keys.
+READING, CHANGING = "read_only", "full_access"
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class ApplyOptions:
     is_confirmed: bool
     prune: bool
     secrets_path: Optional[str]
+    is_new: bool
 
 
 @click.command(cls=PostriderCommand)
@@ -40,6 +46,7 @@ class ApplyOptions:
 @click.option(
     "--secrets-file", "secrets_path", metavar="PATH", help="Append new secrets to a file with mode 0600, as JSON lines."
 )
+@click.option("--init", "is_new", is_flag=True, help="Write the file from the present state of the workspace.")
 @pass_invocation
 def apply(invocation: Invocation, /, **options: Any) -> int:
     """Change the service to match a configuration file.
@@ -47,7 +54,8 @@ def apply(invocation: Invocation, /, **options: Any) -> int:
     Shows a plan and asks before the first change. A second run changes nothing.
     """
     try:
-        return _apply(invocation, ApplyOptions(**options))
+        chosen = ApplyOptions(**options)
+        return _write_initial(invocation, chosen) if chosen.is_new else _apply(invocation, chosen)
     except InvalidFile as error:
         show_faults(invocation.output, error)
         raise
@@ -56,7 +64,7 @@ def apply(invocation: Invocation, /, **options: Any) -> int:
 def _apply(invocation: Invocation, options: ApplyOptions) -> int:
     source, faults = read_configuration(options.file)
     connection, client = invocation.connection, invocation.client()
-    scope = "read_only" if options.is_dry_run else "full_access"
+    scope = READING if options.is_dry_run else CHANGING
     with open_session(client, api_key=connection.api_key, url=connection.url, scope=scope) as session:
         source = _checked(source, session, faults)
         plan = make_plan(source, session, prune=options.prune)
@@ -69,6 +77,18 @@ def _apply(invocation: Invocation, options: ApplyOptions) -> int:
             return DECLINED
         _make_changes(session, report, secrets_path=options.secrets_path)
         return 0
+
+
+def _write_initial(invocation: Invocation, options: ApplyOptions) -> int:
+    connection = invocation.connection
+    with open_session(invocation.client(), api_key=connection.api_key, url=connection.url, scope=READING) as session:
+        initial = describe_workspace(session)
+    initial.write(Path(options.file))
+    for text in initial.notes:
+        note(text)
+    files = [options.file, *initial.contents]
+    invocation.output.show_result(f"{', '.join(files)} written.", raw={"files": files, "notes": initial.notes})
+    return 0
 
 
 def _checked(source: ConfigurationFile, session: Session, faults: list[Fault]) -> ConfigurationFile:

@@ -140,6 +140,7 @@ KINDS = (
         "apiKeys",
         identity=("name", "scope"),
         fixed=("limits",),
+        normal={"name": lambda name: str(name).strip()},
         list=_active_keys,
         create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **values),
         update=_update_nothing,

@@ -55,8 +55,8 @@ class Report:
         """Print a secret at once on a terminal, and with the result otherwise."""
         self.secrets.append(secret)
         if self.output.is_table:
-            text = f"  {secret.secret}\n  Store it: it is not shown again."
-            self.output.console.print(Text(text, "bold"), soft_wrap=True)
+            self._print(f"Store the secret of the new {secret.kind} {secret.name}, which is not shown again:")
+            self.output.console.print(Text(f"  {secret.secret}", "bold"), soft_wrap=True)
 
     def show_result(self) -> None:
         """Print the steps with their statuses as JSON, unless the output is a terminal."""
@@ -101,7 +101,9 @@ def _summary(plan: Plan) -> str:
 
 
 def _change_lines(change: FieldChange) -> Iterator[str]:
-    if change.old is None:
+    if change.old is None and _is_long(change.new):
+        yield f"{change.name}: {len(change.new.splitlines()):,} lines"
+    elif change.old is None:
         yield f"{change.name}: {_shown(change.new)}"
     elif _is_long(change.old) or _is_long(change.new):
         yield f"{change.name}:"

@@ -150,6 +150,8 @@ class _Includer:
     faults: list[Fault]
 
     def workspace(self, values: Mapping[str, Any], path: ValuePath) -> Mapping[str, Any]:
+        if isinstance(values.get("name"), str):
+            values = {**values, "name": values["name"].strip()}
         templates = values.get("templates")
         if not isinstance(templates, list):
             return values

@@ -1,0 +1,113 @@
+"""`postrider apply --init`: writes a file that describes the present state of a workspace."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+from urllib.parse import urlsplit
+
+import click
+import yaml
+
+from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
+from postrider_client.cli.configuration.session import Session
+from postrider_client.cli.configuration.targets import ADMIN
+
+FIELDS = {
+    "domains": ("name", "tls"),
+    "templates": ("alias", "name", "subject", "strictVariables"),
+    "webhooks": ("url", "events", "format", "active"),
+    "apiKeys": ("name", "scope", "limits"),
+}
+TEMPLATES = "templates"
+ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+
+
+@dataclass
+class InitialFile:
+    """The text of the file, the files of templates by their path, variables it refers to, and notes for the user."""
+
+    text: str = ""
+    contents: dict[str, str] = field(default_factory=dict)
+    variables: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        """Write all files. Raises click.ClickException if one of them exists."""
+        files = {path: self.text, **{path.parent / name: text for name, text in self.contents.items()}}
+        for file in files:
+            if file.exists():
+                raise click.ClickException(f"{file} exists already. Nothing was written.")
+        for file, text in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="") as opened:
+                opened.write(text)
+
+
+def describe_workspace(session: Session) -> InitialFile:
+    """Return the file of the workspace of the API key."""
+    if session.is_management:
+        raise click.ClickException("--init requires an API key, which belongs to one workspace.")
+    me, result = session.manager.me(), InitialFile()
+    is_admin = me.key.scope == ADMIN
+    values: dict[str, Any] = {"name": _escaped(me.workspace.name)} if is_admin else {}
+    place = session.place(me.workspace.id)
+    for kind in KINDS:
+        if is_admin or kind.section != "apiKeys":
+            values[kind.section] = list(_entries(kind, place, result, key_id=me.key.id))
+    result.text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+    return result
+
+
+def _entries(kind: Kind, place: Place, result: InitialFile, *, key_id: str) -> Iterator[Values]:
+    known = set[Any]()
+    for item in sorted(kind.list(place), key=lambda one: one.created_at):
+        identity = kind.identity_of(item.raw)
+        if identity not in known and item.id != key_id:
+            known.add(identity)
+            entry = _entry(kind, kind.read(place, item), result)
+            yield from [entry] if entry else []
+
+
+def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]:
+    """Return an object as the file describes it, or None for one that it cannot describe."""
+    entry = {name: _escaped(present[name]) for name in FIELDS[kind.section]}
+    if kind.section == TEMPLATES:
+        return _template(entry, present, result)
+    if kind.section == "webhooks":
+        return {**entry, "url": _url(present["url"], result)}
+    return {name: value for name, value in entry.items() if value not in ({}, None)}
+
+
+def _template(entry: dict[str, Any], present: Values, result: InitialFile) -> Optional[Values]:
+    alias = present["alias"]
+    if not alias or not ALIAS.fullmatch(alias):
+        result.notes.append(f"The template {present['name']} has no alias and is not in the file.")
+        return None
+    for name, content_name, suffix in (("htmlFile", "htmlContent", "html"), ("textFile", "textContent", "txt")):
+        if present[content_name]:
+            entry[name] = f"{TEMPLATES}/{alias}.{suffix}"
+            result.contents[entry[name]] = present[content_name]
+    return entry
+
+
+def _url(url: str, result: InitialFile) -> str:
+    """Return a URL with a reference in place of its query, which may contain a secret."""
+    query = urlsplit(url).query
+    if not query:
+        return str(_escaped(url))
+    variable = f"WEBHOOK_QUERY_{len(result.variables) + 1}"
+    result.variables.append(variable)
+    result.notes.append(f"Set {variable} to the query of the webhook {url.partition('?')[0]}.")
+    before, _, after = url.partition(f"?{query}")
+    return f"{_escaped(before)}?${{{variable}}}{_escaped(after)}"
+
+
+def _escaped(value: Any) -> Any:
+    """Return a value in which `${` is literal, without empty limits."""
+    if isinstance(value, Mapping):
+        return {name: _escaped(one) for name, one in value.items() if one not in ([], None)}
+    if isinstance(value, list):
+        return [_escaped(one) for one in value]
+    return value.replace("${", "$${") if isinstance(value, str) else value
