@@ -33,6 +33,11 @@ def test_the_font_has_the_icons_of_all_templates():
     assert used - present_icons() == set(), "Add them to dashboard/assets/icons.txt, and run bin/assets.py."
 
 
+def test_the_font_has_the_icon_of_a_checkbox():
+    """Unfold's style sheet sets it, as the name of the icon."""
+    assert "check_small" in present_icons()
+
+
 @pytest.mark.django_db
 def test_the_font_has_the_icons_of_all_pages(owner, staff, alice, settings):
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
