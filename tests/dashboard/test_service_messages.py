@@ -43,6 +43,7 @@ NOT_SHOWN = {
     "x is not allowed: do not use all, macros or the qualifiers - ~ ?.",
     "The key that creates this one is limited to x. Give networks within it.",
     "The key that creates this one is limited to x requests per second. Give at most as many.",
+    "The new key must expire no later than the key that creates it, at x.",
     "Not found in this workspace.",
 }
 
