@@ -35,6 +35,33 @@ class Result:
         return json.loads(self.output)
 
 
+@dataclass(frozen=True)
+class Started:
+    """A running program."""
+
+    process: "subprocess.Popen[bytes]"
+    home: Path
+
+    @property
+    def output(self) -> str:
+        return (self.home / "stdout").read_text()
+
+    @property
+    def errors(self) -> str:
+        return (self.home / "stderr").read_text()
+
+    @property
+    def lines(self) -> list[Any]:
+        """The JSON of each complete line of the output."""
+        return [json.loads(line) for line in self.output.splitlines(keepends=True) if line.endswith("\n")]
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(60) == 130, self.errors
+        assert "Traceback" not in self.errors
+
+
 @dataclass
 class CommandLine:
     """Runs the program with an environment. home: the directory of its configuration."""
@@ -55,15 +82,18 @@ class CommandLine:
         )
         return Result(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*PROGRAM, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.home,
-            env={**self.environment, **variables},
-        )
+    @contextmanager
+    def started(self, *arguments: str, **variables: str) -> Iterator["Started"]:
+        """Start the program and kill it at the end. Its output is written to files."""
+        with (self.home / "stdout").open("w+") as output, (self.home / "stderr").open("w+") as errors:
+            environment = {**self.environment, **variables}
+            command = [*PROGRAM, *arguments]
+            process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=self.home, env=environment)
+            try:
+                yield Started(process, self.home)
+            finally:
+                process.kill()
+                process.wait()
 
     @contextmanager
     def terminal(self, *arguments: str) -> Iterator["Terminal"]:
@@ -105,8 +135,9 @@ class Terminal:
 
     def finish(self) -> str:
         """Read all output until the program ends, and return the screen."""
+        deadline = time.monotonic() + 120
         while self._read():
-            pass
+            assert time.monotonic() < deadline, f"the program does not end:\n{self.text}"
         _, status = os.waitpid(self.process, 0)
         self.code = os.waitstatus_to_exitcode(status)
         return self.text

@@ -1,13 +1,15 @@
 """A proxy in front of the running service that injects network errors."""
 
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 
 class Answer(NamedTuple):
@@ -86,3 +88,57 @@ def _forward(url: str, handler: BaseHTTPRequestHandler, body: bytes | None) -> A
             return Answer(reply.status, {"Content-Type": reply.headers["Content-Type"]}, reply.read())
     except urllib.error.HTTPError as error:
         return Answer(error.code, {"Content-Type": error.headers["Content-Type"]}, error.read())
+
+
+class Relay:
+    """Relays connections to the service byte by byte, and cuts them on demand."""
+
+    def __init__(self, target: str) -> None:
+        self.target = (str(urlsplit(target).hostname), int(urlsplit(target).port or 0))
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
+        self.accepted = 0
+        self.sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """Close all connections."""
+        for one in self.sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self.server.accept()
+                far = socket.create_connection(self.target)
+                self.sockets += [near, far]
+                self.accepted += 1
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+    for one in (source, sink):
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def relay(target: str) -> Iterator[Relay]:
+    running = Relay(target)
+    try:
+        yield running
+    finally:
+        running.close()
+        for one in running.sockets:
+            one.close()

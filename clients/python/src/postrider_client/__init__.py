@@ -32,7 +32,7 @@ from postrider_client.errors import (
     ValidationError,
     WebhookVerificationError,
 )
-from postrider_client.signatures import verify_webhook
+from postrider_client.signatures import new_webhook_secret, sign_webhook, verify_webhook
 from postrider_client.version import __version__
 
 __all__ = [
@@ -67,5 +67,7 @@ __all__ = [
     "ValidationError",
     "WebhookVerificationError",
     "__version__",
+    "new_webhook_secret",
+    "sign_webhook",
     "verify_webhook",
 ]

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import re
+import secrets
 import time
 from collections.abc import Iterable
 from typing import Optional, Protocol, Union
@@ -16,6 +17,7 @@ from postrider_client.wire import read
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of all secrets
 TOLERANCE_SECONDS = 300
+SECRET_BYTES = 32
 
 
 class Headers(Protocol):
@@ -49,6 +51,38 @@ def verify_webhook(
     return read(WebhookEvent, json.loads(body))
 
 
+def new_webhook_secret() -> str:
+    """Return a random secret of the same form as those of the service."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def sign_webhook(body: bytes, secret: str, *, message_id: str, timestamp: Optional[int] = None) -> dict[str, str]:
+    """Return the signature headers with which the service sends a body, for tests of receivers.
+
+    message_id: the id of the event. timestamp: Unix seconds, by default now. Raises WebhookVerificationError for an
+    invalid secret.
+    """
+    key = _decoded(secret[len(SECRET_PREFIX) :]) if secret.startswith(SECRET_PREFIX) else None
+    if key is None:
+        raise WebhookVerificationError(f"The secret must be {SECRET_PREFIX} and base64.")
+    seconds = str(int(time.time()) if timestamp is None else timestamp)
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": seconds,
+        "webhook-signature": _standard_signature(body, key, message_id=message_id, timestamp=seconds).decode(),
+        "x-service-signature": _plain_signature(body, secret),
+    }
+
+
+def _plain_signature(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def _standard_signature(body: bytes, key: bytes, *, message_id: str, timestamp: str) -> bytes:
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+
+
 def _bytes_of(raw_body: Union[bytes, str]) -> bytes:
     if isinstance(raw_body, str):
         return raw_body.encode()
@@ -61,7 +95,7 @@ def _bytes_of(raw_body: Union[bytes, str]) -> bytes:
 
 
 def _check_signature(body: bytes, header: str, secret: str) -> None:
-    expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    expected = _plain_signature(body, secret)
     # x-service-signature-previous has one signature for each old secret that is still valid.
     if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in header.split(" ")):
         raise WebhookVerificationError("The value of x-service-signature does not match this body and secret.")
@@ -78,8 +112,7 @@ def _check_standard_signature(body: bytes, headers: Headers, secret: str, tolera
     key = _decoded(secret[len(SECRET_PREFIX) :])
     if key is None:
         raise WebhookVerificationError("The secret is incomplete.")
-    signed = f"{given['webhook-id']}.{given['webhook-timestamp']}.".encode() + body
-    expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+    expected = _standard_signature(body, key, message_id=given["webhook-id"], timestamp=given["webhook-timestamp"])
     if not any(hmac.compare_digest(one.encode(), expected) for one in given["webhook-signature"].split(" ")):
         raise WebhookVerificationError("No signature in webhook-signature matches this body and secret.")
 

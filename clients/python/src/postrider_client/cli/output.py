@@ -81,6 +81,12 @@ class Output:
         else:
             write_json(raw)
 
+    @staticmethod
+    def warn(message: str) -> None:
+        """Print a warning, which JSON output repeats from the response, on standard error."""
+        click.secho("warning: ", fg="yellow", nl=False, err=True)
+        note(message)
+
     def show_line(self, *cells: Any, raw: Any) -> None:
         """Print an item of a stream at once: its cells, or one line of JSON."""
         if self.is_table:

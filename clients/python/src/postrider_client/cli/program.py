@@ -7,13 +7,20 @@ import click
 from postrider_client.cli.commands import PostriderGroup
 from postrider_client.cli.completion import completion
 from postrider_client.cli.configuration.command import apply
+from postrider_client.cli.domains import domains
+from postrider_client.cli.emails import emails
 from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
+from postrider_client.cli.send import send
+from postrider_client.cli.suppressions import suppressions
+from postrider_client.cli.tail import tail
+from postrider_client.cli.templates import templates
+from postrider_client.cli.webhooks import webhooks
 from postrider_client.version import __version__
 
 # In the order of the help.
-COMMANDS = (login, apply, completion)
+COMMANDS = (login, send, emails, tail, templates, domains, suppressions, webhooks, apply, completion)
 
 
 @click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,89 @@
+"""`postrider domains`."""
+
+import sys
+from operator import attrgetter
+
+import click
+from rich.text import Text
+
+from postrider_client.answers import Domain, DomainRecord
+from postrider_client.cli.commands import PostriderGroup, pass_invocation
+from postrider_client.cli.error_messages import FAILED
+from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.output import Column, cell, plain_text
+from postrider_client.client import Postrider
+
+DOMAIN_COLUMNS = (
+    Column("Domain", attrgetter("name")),
+    Column("Status", attrgetter("status")),
+    Column("TLS", attrgetter("tls")),
+    Column("Last checked", attrgetter("last_checked_at")),
+    Column("Records to publish", lambda domain: len(missing_records(domain)) or ""),
+)
+
+
+@click.group(cls=PostriderGroup)
+def domains() -> None:
+    """Show sending domains and verify their DNS records."""
+
+
+@domains.command("list")
+@pass_invocation
+def list_domains(invocation: Invocation) -> None:
+    """List the sending domains."""
+    with invocation.client() as client:
+        invocation.output.show_rows(client.domains.list(), DOMAIN_COLUMNS)
+
+
+@domains.command("records")
+@click.argument("domain", metavar="DOMAIN")
+@pass_invocation
+def show_records(invocation: Invocation, domain: str) -> None:
+    """Show the DNS records of a domain, given by name or id, and their last check."""
+    with invocation.client() as client:
+        _show_records(invocation, find_domain(client, domain))
+
+
+@domains.command("verify")
+@click.argument("domain", metavar="DOMAIN")
+@pass_invocation
+def verify_domain(invocation: Invocation, domain: str) -> None:
+    """Check the DNS records now. The exit code is 0 if the domain is verified, and 1 otherwise."""
+    with invocation.client() as client:
+        verified = client.domains.verify(find_domain(client, domain).id)
+    _show_records(invocation, verified)
+    if verified.status != "verified":
+        sys.exit(FAILED)
+
+
+def find_domain(client: Postrider, name_or_id: str) -> Domain:
+    """Return a domain by its name or id. Raises NotFound."""
+    name = name_or_id.lower().rstrip(".")
+    return next((one for one in client.domains.list() if one.name == name), None) or client.domains.get(name_or_id)
+
+
+def missing_records(domain: Domain) -> list[str]:
+    """Return the names of required records that the last check did not find as expected."""
+    return [one.record for one in domain.records if one.required and one.status != "verified"]
+
+
+def _show_record(invocation: Invocation, record: DomainRecord) -> None:
+    """Print a record without line breaks in its name and value, so that they can be copied."""
+    need = "required" if record.required else "recommended"
+    title = Text.assemble(("\n" + plain_text(record.record), "bold"), f"  {record.type}  {need}  ", cell(record.status))
+    invocation.output.console.print(title)
+    fields = {"name": record.fqdn, "value": record.value, "found": record.found, "problem": record.error}
+    for name, value in fields.items():
+        if value:
+            invocation.output.console.print(Text(f"  {name:8}{plain_text(value)}"), soft_wrap=True)
+
+
+def _show_records(invocation: Invocation, domain: Domain) -> None:
+    output = invocation.output
+    fields = {"Domain": domain.name, "Status": domain.status, "Last checked": domain.last_checked_at}
+    output.show_fields(fields, raw=domain.raw)
+    if output.is_table:
+        for record in domain.records:
+            _show_record(invocation, record)
+    for warning in domain.warnings or ():
+        output.warn(warning.message)

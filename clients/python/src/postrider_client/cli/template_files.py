@@ -1,0 +1,139 @@
+"""Templates as files: `NAME.html` with front matter in YAML, and `NAME.txt` for a separate plain text."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+import yaml
+
+from postrider_client.answers import Template
+
+MARK = "---\n"
+FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
+TITLES = {"name", "subject", "alias", "strict_variables"}
+STATE = ".postrider.json"
+
+
+@dataclass(frozen=True)
+class TemplateContent:
+    """The fields of a template that a file has. A final line break of the HTML and text does not count."""
+
+    name: str
+    subject: str
+    alias: Optional[str]
+    strict_variables: bool
+    html_content: str
+    text_content: str
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def content_of(template: Template) -> TemplateContent:
+    return TemplateContent(
+        name=template.name,
+        subject=template.subject,
+        alias=template.alias,
+        strict_variables=template.strict_variables,
+        html_content=template.html_content.rstrip("\n"),
+        text_content=template.text_content.rstrip("\n"),
+    )
+
+
+@dataclass(frozen=True)
+class TemplateDirectory:
+    """The files of templates. A file is named after the alias of its template, or after the id without one."""
+
+    path: Path
+
+    def keys(self) -> list[str]:
+        return sorted(file.stem for file in self.path.glob("*.html"))
+
+    def read(self, key: str) -> Optional[TemplateContent]:
+        """Return the content of the files, or None. Raises click.ClickException for invalid front matter."""
+        file = self.path / f"{key}.html"
+        if not file.exists():
+            return None
+        text = self._text_file(key)
+        plain = _read_text(text).rstrip("\n") if text.exists() else ""
+        return _parse(file, plain=plain)
+
+    def write(self, key: str, content: TemplateContent) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        titles = {name: value for name, value in asdict(content).items() if name in TITLES and value is not None}
+        front = yaml.safe_dump(titles, sort_keys=False, allow_unicode=True, width=1000)
+        _write_text(self.path / f"{key}.html", f"{MARK}{front}{MARK}{content.html_content}\n")
+        if content.text_content:
+            _write_text(self._text_file(key), f"{content.text_content}\n")
+        else:
+            self._text_file(key).unlink(missing_ok=True)
+
+    def _text_file(self, key: str) -> Path:
+        return self.path / f"{key}.txt"
+
+
+class PullState:
+    """The fingerprints of templates at the last pull or push, for each service, in a file beside the templates.
+
+    A file that differs from its fingerprint was changed here; a template that does was changed on the service.
+    """
+
+    def __init__(self, directory: Path, *, url: str) -> None:
+        self._file = directory / STATE
+        self._url = url
+        self._services: dict[str, dict[str, str]] = json.loads(_read_text(self._file)) if self._file.exists() else {}
+
+    def fingerprint(self, key: str) -> Optional[str]:
+        return self._services.get(self._url, {}).get(key)
+
+    def record(self, key: str, content: TemplateContent) -> None:
+        """Store the fingerprint at once, so that an error in a later template does not lose it."""
+        self._services.setdefault(self._url, {})[key] = content.fingerprint
+        _write_text(self._file, json.dumps(self._services, indent=2) + "\n")
+
+
+def _parse(file: Path, *, plain: str) -> TemplateContent:
+    text = _read_text(file)
+    match = FRONT_MATTER.match(text)
+    if not match:
+        raise click.ClickException(f"{file} has no front matter: a block of YAML between two lines of ---.")
+    try:
+        titles = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise click.ClickException(f"The front matter of {file} is not valid YAML: {error}") from error
+    return _checked(titles, file=file, html=text[match.end() :].rstrip("\n"), plain=plain)
+
+
+def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateContent:
+    if not isinstance(titles, Mapping) or not {"name", "subject"} <= titles.keys():
+        raise click.ClickException(f"The front matter of {file} needs name and subject.")
+    if unknown := titles.keys() - TITLES:
+        raise click.ClickException(f"The front matter of {file} has unknown fields: {', '.join(map(str, unknown))}.")
+    strict, alias = titles.get("strict_variables", False), titles.get("alias")
+    if not isinstance(strict, bool):
+        raise click.ClickException(f"strict_variables in {file} must be true or false.")
+    return TemplateContent(
+        name=str(titles["name"]),
+        subject=str(titles["subject"]),
+        alias=None if alias is None else str(alias),
+        strict_variables=strict,
+        html_content=html,
+        text_content=plain,
+    )
+
+
+def _read_text(path: Path) -> str:
+    # Line breaks are part of the content.
+    with path.open(encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def _write_text(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)

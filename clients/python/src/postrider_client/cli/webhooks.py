@@ -1,0 +1,103 @@
+"""`postrider webhooks listen`: the events of the workspace, posted to a program on this machine."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import click
+import urllib3
+from rich.text import Text
+
+from postrider_client.answers import FeedEvent
+from postrider_client.cli.commands import PostriderGroup, pass_invocation
+from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.output import note, plain_text
+from postrider_client.cli.tail import SILENCE_SECONDS, follow_events
+from postrider_client.signatures import new_webhook_secret, sign_webhook
+
+# The limit of the service for one delivery.
+ATTEMPT_SECONDS = 15
+# Events that the service does not post to webhooks.
+NOT_POSTED = {"queued", "cancelled"}
+HEADERS = {"content-type": "application/json", "user-agent": "Postrider-Webhooks/1.2", "accept": "*/*"}
+
+
+@dataclass(frozen=True)
+class ForwardedEvent:
+    """The response of the local program. status_code: None without a response, with the reason in `error`."""
+
+    status_code: Optional[int]
+    error: Optional[str]
+    milliseconds: int
+
+    @property
+    def is_success(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+@click.group(cls=PostriderGroup)
+def webhooks() -> None:
+    """Receive webhooks on this machine."""
+
+
+@webhooks.command("listen")
+@click.option("--forward-to", required=True, metavar="URL", help="Such as http://localhost:3000/webhooks.")
+@click.option("--type", "types", multiple=True, metavar="EVENT", help="Only these events, such as bounced. Repeatable.")
+@click.option("--after", metavar="CURSOR", help="Begin after this cursor instead of now.")
+@click.option(
+    "--secret", envvar="POSTRIDER_WEBHOOK_SECRET", metavar="SECRET", help="Sign with this secret instead of a new one."
+)
+@pass_invocation
+def listen(
+    invocation: Invocation, *, forward_to: str, types: Sequence[str], after: Optional[str], secret: Optional[str]
+) -> None:
+    """Post events to a local program as webhooks, until Ctrl-C.
+
+    The requests have the signatures and the body of webhooks, without `data.status`. The secret to verify them is
+    printed first. The program reads the events from the service, which needs no access to this machine. Failed
+    requests are not repeated.
+    """
+    secret = secret or new_webhook_secret()
+    sign_webhook(b"", secret, message_id="")  # an invalid secret is an error before the first event
+    note(f"Webhook secret: {secret}")
+    with (
+        invocation.client(timeout_seconds=SILENCE_SECONDS, max_retries=0) as client,
+        urllib3.PoolManager(retries=False) as pool,
+    ):
+        note(f"Forwarding events to {forward_to}. Press Ctrl-C to stop.")
+        for event in follow_events(client, after=after, types=types):
+            if types or event.event not in NOT_POSTED:
+                _show(invocation, event, forward_event(pool, forward_to, event=event, secret=secret))
+
+
+def forward_event(pool: urllib3.PoolManager, url: str, *, event: FeedEvent, secret: str) -> ForwardedEvent:
+    """Post an event as the service would, and return the response."""
+    members = {name: value for name, value in event.raw.items() if name != "cursor"}
+    body = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = {**HEADERS, **sign_webhook(body, secret, message_id=event.id)}
+    started = time.monotonic()
+    status_code: Optional[int] = None
+    error: Optional[str] = None
+    try:
+        timeout = urllib3.Timeout(total=ATTEMPT_SECONDS)
+        status_code = pool.request("POST", url, body=body, headers=headers, redirect=False, timeout=timeout).status
+    except urllib3.exceptions.HTTPError as problem:
+        error = str(problem)
+    return ForwardedEvent(status_code, error, round((time.monotonic() - started) * 1000))
+
+
+def _show(invocation: Invocation, event: FeedEvent, forwarded: ForwardedEvent) -> None:
+    response: Any = forwarded.status_code or forwarded.error
+    raw = {
+        "id": event.id,
+        "type": event.type,
+        "cursor": event.cursor,
+        "statusCode": forwarded.status_code,
+        "error": forwarded.error,
+        "milliseconds": forwarded.milliseconds,
+    }
+    style = "green" if forwarded.is_success else "red"
+    shown = Text(plain_text(response), style), f"{forwarded.milliseconds} ms"
+    invocation.output.show_line(event.created_at, event.type, event.data.get("to"), *shown, raw=raw)

@@ -1,0 +1,74 @@
+"""`postrider domains` and `postrider suppressions`."""
+
+import csv
+import io
+from uuid import uuid4
+
+import pytest
+
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def domain(client):
+    domain = client.domains.create(f"d{uuid4().hex[:12]}.example")
+    yield domain
+    client.domains.delete(domain.id)
+
+
+def test_domains_are_listed_with_the_number_of_records_to_publish(cli, domain):
+    listed = {one["name"]: one["status"] for one in cli.run("domains", "list").json}
+    assert (listed[domain.name], "demo.example" in listed) == ("pending", True)
+    with cli.terminal("domains", "list") as terminal:
+        assert domain.name in terminal.finish()
+
+
+def test_records_are_shown_by_name_or_id(cli, domain):
+    by_name, by_id = (cli.run("domains", "records", given).json for given in (domain.name.upper(), domain.id))
+    assert by_name["records"] == by_id["records"]
+    with cli.terminal("domains", "records", domain.name) as terminal:
+        screen = terminal.finish()
+    assert f"_domainkey.{domain.name}" in screen
+    assert "v=DKIM1" in screen
+
+
+def test_an_unverified_domain_is_exit_code_1_and_an_unknown_one_4(cli, domain):
+    result = cli.run("domains", "verify", domain.name)
+    assert (result.code, f'"id": "{domain.id}"' in result.output) == (1, True)
+    assert cli.run("domains", "verify", "dom_0Uf8c5MnBvCxZaSdFgHjKl").code == 4
+
+
+def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
+    mark = uuid4().hex
+    addresses = [f"{number}-{mark}@example.com" for number in range(2100)]
+    rows = "\r\n".join(f'"Smith, {one[:4]}",{one}' for one in addresses)
+    (tmp_path / "list.csv").write_bytes(f"\ufeffName,Email\r\n{rows}\r\n".encode())
+    assert cli.run("suppressions", "import", "list.csv").json == {"imported": 2100, "rejected": 0}
+    exported = cli.run("suppressions", "export", "--search", mark)
+    read = list(csv.DictReader(io.StringIO(exported.output)))
+    assert sorted(row["email"] for row in read) == sorted(addresses)
+    assert {row["reason"] for row in read} == {"manual"}
+    cli.run("suppressions", "export", "--search", mark, "--output", "out.csv")
+    assert (tmp_path / "out.csv").read_text() == exported.output
+    # An exported file can be imported.
+    assert cli.run("suppressions", "import", "out.csv").json == {"imported": 2100, "rejected": 0}
+
+
+def test_invalid_addresses_are_listed_with_their_lines_and_the_others_imported(cli):
+    valid = f"ada-{uuid4()}@example.com"
+    result = cli.run("suppressions", "import", stdin=f"no address\n\n{valid}\nalso@@wrong\n")
+    assert (result.code, '"imported": 1' in result.output) == (5, True)
+    assert "line 1: no address: " in result.errors
+    assert "line 4: also@@wrong: " in result.errors
+    exported = cli.run("suppressions", "export", "--search", valid)
+    assert exported.output.count(valid) == 1
+
+
+def test_a_suppressed_recipient_is_refused_with_a_hint(cli):
+    address = f"ada-{uuid4()}@example.com"
+    cli.run("suppressions", "import", stdin=address)
+    send = ("send", "--from", "hello@demo.example", "--to", address, "--subject", "Hi", "--text", "Hi")
+    wait_for(lambda: cli.run(*send).code == 5, seconds=60, what="the suppression takes effect")
+    assert "suppressions export" in cli.run(*send).errors

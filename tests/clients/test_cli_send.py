@@ -1,0 +1,159 @@
+"""`postrider send` and `postrider emails`."""
+
+import json
+import os
+import re
+import subprocess
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from uuid import uuid4
+
+import pytest
+
+from tests.clients.cli import PROGRAM
+from tests.clients.faulty import Answer, proxy
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def address():
+    return f"ada-{uuid4()}@example.com"
+
+
+def sender(to, subject="Hello"):
+    return ("send", "--from", "Shop <hello@demo.example>", "--to", to, "--subject", subject)
+
+
+def message_to(service, address):
+    return message_from_bytes(wait_for(lambda: service.received(address), seconds=60, what="the message"))
+
+
+def test_an_email_is_sent_with_text_html_and_attachment(cli, service, address, tmp_path):
+    (tmp_path / "invoice.pdf").write_bytes(b"%PDF-1.7 invoice")
+    (tmp_path / "body.html").write_text("<p>Thank you, <b>Ada</b></p>")
+    options = ("--text", "Thank you", "--html-file", "body.html", "--attach", "invoice.pdf", "--tag", "order")
+    accepted = cli.run(*sender(address), *options, "--metadata", '{"order": 7}').json
+    assert accepted["status"] == "queued"
+    parts = {part.get_content_type(): part.get_payload(decode=True) for part in message_to(service, address).walk()}
+    assert parts["application/pdf"] == b"%PDF-1.7 invoice"
+    assert b"Thank you, <b>Ada</b>" in parts["text/html"]
+    shown = cli.run("emails", "show", accepted["id"]).json
+    assert (shown["tags"], shown["metadata"], shown["attachments"][0]["filename"]) == (
+        ["order"],
+        {"order": 7},
+        "invoice.pdf",
+    )
+    assert shown["events"][0]["eventType"] == "queued"
+
+
+def test_text_is_read_from_standard_input(cli, service, address):
+    cli.run(*sender(address), stdin="Hello from a pipe\n").json  # noqa: B018 - asserts success
+    assert "Hello from a pipe" in message_to(service, address).as_string()
+
+
+def test_a_template_is_rendered_with_data_of_an_option_or_a_file(cli, client, address, tmp_path):
+    alias = f"t{uuid4().hex}"
+    client.templates.create(name="Greeting", subject="Hi {{name}}", html_content="<p>{{name}}</p>", alias=alias)
+    (tmp_path / "data.json").write_text('{"name": "Grace"}')
+    base = ("send", "--from", "hello@demo.example", "--to", address, "--template", alias, "--dry-run")
+    assert cli.run(*base, "--data", '{"name": "Ada"}').json["subject"] == "Hi Ada"
+    assert cli.run(*base, "--data-file", "data.json").json["subject"] == "Hi Grace"
+    assert cli.run("emails", "list", "--search", address).json == []
+
+
+def test_a_key_sends_once_and_a_schedule_later(cli, address):
+    at = (datetime.now(UTC) + timedelta(days=2)).replace(microsecond=0)
+    options = ("--text", "Hi", "--schedule", at.isoformat(), "--idempotency-key", f"order-{uuid4()}")
+    first, second = (cli.run(*sender(address), *options).json for _ in range(2))
+    assert (first["id"], first["status"]) == (second["id"], "scheduled")
+    shown = cli.run("emails", "show", first["id"]).json
+    assert datetime.fromisoformat(shown["scheduledFor"]) == at
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--data", "[1]", "--template", "x"), 2, "not a JSON object"),
+        (("--data", "{", "--template", "x"), 2, "not valid JSON"),
+        (("--schedule", "tomorrow", "--text", "Hi"), 2, "is not a time such as"),
+        (("--attach", "missing.pdf", "--text", "Hi"), 2, "does not exist"),
+        (("--template", "no-such-template"), 5, ""),
+        (("--text", "Hi", "--to", "no address"), 5, "to"),
+        (("--text", "Hi", "--api-key", "pr_wrong"), 3, "postrider login"),
+        (("--text", "Hi", "--profile", "other", "--url", ""), 1, "postrider login --profile other"),
+    ],
+)
+def test_a_refused_email_is_one_line_with_the_reason(cli, address, options, code, message):
+    result = cli.run(*sender(address), *options)
+    assert (result.code, result.output, result.errors.count("\n")) == (code, "", 1), result.errors
+    assert message in result.errors
+    assert cli.environment["POSTRIDER_API_KEY"] not in result.errors
+
+
+def test_an_exceeded_quota_and_a_foreign_id_have_their_exit_codes(cli, service):
+    spent = (*sender("ada@example.com"), "--from", "hello@exhausted.example")
+    assert cli.run(*spent, "--text", "Hi", "--api-key", service.spent_key).code == 6
+    result = cli.run("emails", "show", "0Uf8c5MnBvCxZaSdFgHjKl")
+    assert (result.code, result.errors.count("\n")) == (4, 1)
+
+
+def test_emails_are_listed_by_search_status_and_date(cli, address):
+    sent = [cli.run(*sender(address, f"Order {number}"), "--text", "Hi").json["id"] for number in range(3)]
+    listed = cli.run("emails", "list", "--search", address).json
+    assert [email["id"] for email in listed] == sent[::-1]
+    assert len(cli.run("emails", "list", "--search", address, "--limit", "2").json) == 2
+    assert cli.run("emails", "list", "--search", address, "--status", "bounced").json == []
+    assert cli.run("emails", "list", "--search", address, "--until", "2020-01-01").json == []
+
+
+def test_a_terminal_shows_tables_in_colour(cli, address, service):
+    email = cli.run(*sender(address), "--text", "Hi").json
+    wait_for(lambda: service.received(address), seconds=60, what="the message")
+    is_delivered = lambda: cli.run("emails", "show", email["id"]).json["status"] == "delivered"  # noqa: E731
+    wait_for(is_delivered, seconds=60, what="the status")
+    with cli.terminal("emails", "list", "--search", address) as terminal:
+        screen = terminal.finish()
+        assert terminal.colour_of("delivered") == "green"
+    assert re.search(rf"{email['id']}.*delivered.*{address}", screen)
+    with cli.terminal("emails", "show", email["id"]) as terminal:
+        screen = terminal.finish()
+    for text in ("Shop <hello@demo.example>", "Recipient", "queued", "delivered"):
+        assert text in screen
+    with cli.terminal("--json", "emails", "list", "--search", address, "--limit", "1") as terminal:
+        assert f'"id": "{email["id"]}"' in terminal.finish()
+
+
+def test_a_terminal_shows_no_escape_sequences_of_a_response(cli, service):
+    email = {**service.stack.call("GET", "/emails?limit=1").body["data"][0], "subject": "\x1b[2J\u202eHi [red]"}
+    body = json.dumps({"data": [email], "total": 1, "page": 1, "limit": 20}).encode()
+    answer = Answer(200, {}, body)
+    with (
+        proxy(service.stack.url, answer) as server,
+        cli.terminal("emails", "list", "--url", server.url) as terminal,
+    ):
+        screen = terminal.finish()
+    assert "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}Hi [red]" in screen
+
+
+def test_a_terminal_shows_the_result_of_sending(cli, address):
+    with cli.terminal(*sender(address), "--text", "Hi") as terminal:
+        assert "is queued. Follow it with `postrider emails show" in terminal.finish()
+    with cli.terminal(*sender(address)) as terminal:
+        assert "Pass --text, --html or --template" in terminal.finish()
+        assert (terminal.code, terminal.colour_of("error:")) == (2, "red")
+
+
+def test_output_to_a_closed_pipe_is_no_traceback(cli):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*PROGRAM, "emails", "list"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=cli.environment, check=False, timeout=120)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_json_of_the_program_is_the_response_of_the_api(cli, service):
+    listed = json.loads(cli.run("emails", "list", "--limit", "1").output)
+    assert listed == service.stack.call("GET", "/emails?limit=1").body["data"]

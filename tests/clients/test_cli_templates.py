@@ -1,0 +1,125 @@
+"""`postrider templates`."""
+
+import json
+from uuid import uuid4
+
+import pytest
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def template(client):
+    """Return a template with an alias, the only one of the workspace."""
+    for other in client.templates.list():
+        client.templates.delete(other.id)
+    alias = f"welcome-{uuid4().hex}"
+    fields = {"name": "Welcome", "subject": "Hi: {{name}}", "html_content": "<p>Hé {{name}}</p>\r\n<p>Bye</p>\n"}
+    return client.templates.create(**fields, alias=alias, strict_variables=True)
+
+
+@pytest.fixture
+def directory(cli):
+    return cli.home / "templates"
+
+
+def test_templates_are_pulled_edited_and_pushed(cli, client, template, directory):
+    assert cli.run("templates", "pull").json == {"pulled": [template.alias], "kept": []}
+    file = directory / f"{template.alias}.html"
+    text = file.read_bytes().decode()
+    assert text.startswith("---\nname: Welcome\nsubject: 'Hi: {{name}}'\n")
+    assert text.endswith("---\n<p>Hé {{name}}</p>\r\n<p>Bye</p>\n")
+    assert cli.run("templates", "push").json == {"pushed": [], "skipped": []}
+
+    file.write_bytes(text.replace("Bye", "See you").encode())
+    (directory / f"{template.alias}.txt").write_text("Hello {{name}}\n")
+    result = cli.run("templates", "push", "--dry-run")
+    assert result.json == {"changed": [template.alias], "skipped": []}
+    assert "-<p>Bye</p>" in result.errors
+    assert "+<p>See you</p>" in result.errors
+    assert "Bye" in client.templates.get(template.id).html_content
+    assert cli.run("templates", "push").code == 2
+    assert cli.run("templates", "push", "--yes").json["pushed"] == [template.alias]
+    changed = client.templates.get(template.id)
+    assert (changed.text_content, changed.strict_variables) == ("Hello {{name}}", True)
+    assert changed.html_content == "<p>Hé {{name}}</p>\r\n<p>See you</p>"
+    assert cli.run("templates", "push", "--yes").json == {"pushed": [], "skipped": []}
+
+
+def test_a_new_file_becomes_a_template_with_its_name_as_alias(cli, client, template, directory):
+    directory.mkdir()
+    (directory / "receipt.html").write_text("---\nname: Receipt\nsubject: Order {{id}}\n---\n<p>Thanks</p>\n")
+    assert cli.run("templates", "push", "--yes").json["pushed"] == ["receipt"]
+    created = client.templates.get("receipt")
+    assert (created.name, created.alias, created.html_content) == ("Receipt", "receipt", "<p>Thanks</p>")
+    assert cli.run("templates", "push", "--yes").json["pushed"] == []
+    assert client.templates.get(template.id).alias == template.alias
+
+
+def test_a_template_without_an_alias_has_its_id_as_the_name_of_the_file(cli, client, template, directory):
+    client.templates.update(template.id, alias=None)
+    cli.run("templates", "pull")
+    file = directory / f"{template.id}.html"
+    file.write_text(file.read_text().replace("Bye", "See you"))
+    assert cli.run("templates", "push", "--yes").json["pushed"] == [template.id]
+    assert client.templates.get(template.id).alias is None
+
+
+def test_pull_keeps_files_with_local_changes_and_updates_others(cli, client, template, directory):
+    other = client.templates.create(name="Other", subject="Old", html_content="<p></p>", alias=f"o{uuid4().hex}")
+    cli.run("templates", "pull")
+    file = directory / f"{template.alias}.html"
+    mine = file.read_bytes().replace(b"Bye", b"Mine")
+    file.write_bytes(mine)
+    client.templates.update(template.id, subject="Theirs")
+    client.templates.update(other.id, subject="New")
+    result = cli.run("templates", "pull")
+    assert (result.code, json.loads(result.output)) == (1, {"pulled": [other.alias], "kept": [template.alias]})
+    assert f"{template.alias} has local changes" in result.errors
+    assert file.read_bytes() == mine
+    assert "subject: New" in (directory / f"{other.alias}.html").read_text()
+    assert cli.run("templates", "pull", "--force").json["pulled"] == [template.alias]
+    assert "subject: Theirs" in file.read_text()
+
+
+def test_push_skips_templates_that_were_changed_on_the_service(cli, client, template, directory):
+    cli.run("templates", "pull")
+    file = directory / f"{template.alias}.html"
+    file.write_text(file.read_text().replace("Bye", "Mine"))
+    client.templates.update(template.id, subject="Theirs")
+    result = cli.run("templates", "push", "--yes")
+    assert (result.code, f"{template.alias} was changed on the service" in result.errors) == (1, True)
+    assert client.templates.get(template.id).subject == "Theirs"
+    assert cli.run("templates", "push", "--yes", "--force").json["pushed"] == [template.alias]
+    assert "Mine" in client.templates.get(template.id).html_content
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<p>Hi</p>", "has no front matter"),
+        ("---\nname: [\n---\n", "is not valid YAML"),
+        ("---\nname: Hi\n---\n", "needs name and subject"),
+        ("---\nname: Hi\nsubject: Hi\ncolour: red\n---\n", "unknown fields: colour"),
+        ("---\nname: Hi\nsubject: Hi\nstrict_variables: 1\n---\n", "must be true or false"),
+    ],
+)
+def test_invalid_files_are_one_line_and_push_nothing(cli, directory, text, message):
+    directory.mkdir()
+    (directory / "invalid.html").write_text(text)
+    result = cli.run("templates", "push", "--yes")
+    assert (result.code, result.errors.count("\n"), message in result.errors) == (1, 1, True)
+
+
+def test_a_terminal_shows_the_changes_in_colour_and_asks(cli, client, template, directory):
+    cli.run("templates", "pull")
+    file = directory / f"{template.alias}.html"
+    file.write_text(file.read_text().replace("Bye", "See you"))
+    for answer, content in (("n", "Bye"), ("y", "See you")):
+        with cli.terminal("templates", "push") as terminal:
+            terminal.wait_for("Change 1 templates?")
+            assert (terminal.colour_of("+<p>See"), terminal.colour_of("-<p>Bye")) == ("green", "red")
+            terminal.type(f"{answer}\n")
+            terminal.finish()
+            assert terminal.code == (0 if answer == "y" else 130)
+        assert content in client.templates.get(template.id).html_content

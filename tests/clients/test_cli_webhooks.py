@@ -1,0 +1,151 @@
+"""`postrider webhooks listen`: a local receiver verifies the requests."""
+
+import json
+import re
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from uuid import uuid4
+
+import pytest
+from postrider_client import new_webhook_secret, verify_webhook
+from standardwebhooks import Webhook
+
+from tests.clients.faulty import relay
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def receiver():
+    """Return a local program with the requests it received, as headers and body, and the status it responds with."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            server.received.append((dict(self.headers.items()), self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(server.status)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.received, server.status = [], 200
+    server.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def send(client):
+    to = f"ada-{uuid4()}@example.com"
+    return client.emails.send(from_="hello@demo.example", to=to, subject="Grüße", text="Hi").id
+
+
+def cursor_of(client):
+    return client.events.list(after="latest").fetch().cursor
+
+
+def wait_for_request(receiver, email_id):
+    about = lambda: next((one for one in list(receiver.received) if email_id.encode() in one[1]), None)  # noqa: E731
+    return wait_for(about, seconds=60, what="the request")
+
+
+def test_requests_are_verified_with_the_printed_secret_and_are_those_of_webhooks(cli, client, receiver):
+    webhook = client.webhooks.create(url=receiver.url, events=["delivered"])
+    after = cursor_of(client)
+    email_id = send(client)
+    theirs = wait_for_request(receiver, email_id)
+    receiver.received.clear()
+    with cli.started(
+        "webhooks", "listen", "--forward-to", receiver.url, "--type", "delivered", "--after", after
+    ) as run:
+        headers, body = wait_for_request(receiver, email_id)
+        wait_for(lambda: run.lines, seconds=60, what="the output")
+        run.interrupt()
+    client.webhooks.delete(webhook.id)
+    secret = re.search(r"Webhook secret: (whsec_\S+)", run.errors)[1]
+    assert (
+        Webhook(secret).verify(body, {name.lower(): value for name, value in headers.items()})["event"] == "delivered"
+    )
+    assert verify_webhook(body, headers, secret) == verify_webhook(body, headers["x-service-signature"], secret)
+    real_event = json.loads(theirs[1])
+    # The event feed has no status.
+    assert real_event["data"].pop("status") == "delivered"
+    assert json.loads(body) == real_event
+    ours, real = ({name.lower(): value for name, value in one.items()} for one in (headers, theirs[0]))
+    for name in ("webhook-id", "user-agent", "content-type"):
+        assert ours[name] == real[name]
+    printed = next(line for line in run.lines if line["id"] == headers["webhook-id"])
+    assert (printed["statusCode"], printed["error"]) == (200, None)
+    assert printed["milliseconds"] >= 0
+
+
+def test_failed_requests_are_shown_and_do_not_end_the_program(cli, client, receiver):
+    secret = new_webhook_secret()
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        arguments = ("--type", "queued", "--after", cursor_of(client), "--secret", secret)
+        with cli.started("webhooks", "listen", "--forward-to", closed, *arguments) as run:
+            send(client)
+            send(client)
+            wait_for(lambda: len(run.lines) >= 2, seconds=60, what="two failures")
+            run.interrupt()
+    assert {line["statusCode"] for line in run.lines} == {None}
+    assert "refused" in run.lines[0]["error"]
+    assert secret in run.errors
+
+    for status in (500, 302):
+        receiver.status = status
+        arguments = ("--type", "queued", "--after", cursor_of(client))
+        with cli.started("webhooks", "listen", "--forward-to", receiver.url, *arguments) as run:
+            send(client)
+            wait_for(lambda run=run: run.lines, seconds=60, what="the response")
+            run.interrupt()
+        assert run.lines[0]["statusCode"] == status
+
+
+def test_events_are_forwarded_once_over_lost_connections(cli, client, service, receiver):
+    with relay(service.stack.url) as server:
+        arguments = ("--forward-to", receiver.url, "--type", "queued", "--after", cursor_of(client))
+        with cli.started("webhooks", "listen", *arguments, POSTRIDER_URL=server.url) as run:
+            sent = []
+            for _ in range(2):
+                sent.append(send(client))
+                wait_for_request(receiver, sent[-1])
+                server.cut()
+            run.interrupt()
+    ids = [json.loads(body)["data"].get("emailId") for _, body in receiver.received]
+    assert [one for one in ids if one in sent] == sent
+
+
+def test_a_terminal_shows_the_secret_and_each_response(cli, client, receiver):
+    arguments = ("--forward-to", receiver.url, "--type", "queued", "--after", cursor_of(client))
+    with cli.terminal("webhooks", "listen", *arguments) as terminal:
+        terminal.wait_for("Forwarding events")
+        wait_for_request(receiver, send(client))
+        screen = terminal.wait_for(" ms")
+        assert terminal.colour_of("200") == "green"
+    assert "Webhook secret: whsec_" in screen
+    assert "email.queued" in screen
+
+
+def test_events_that_webhooks_do_not_post_are_forwarded_only_on_request(cli, client, receiver):
+    with cli.started("webhooks", "listen", "--forward-to", receiver.url, "--after", cursor_of(client)) as run:
+        email_id = send(client)
+        wait_for_request(receiver, email_id)
+        wait_for(lambda: "email.delivered" in run.output, seconds=60, what="the last event")
+        run.interrupt()
+    assert "email.queued" not in run.output
+
+
+def test_an_invalid_secret_is_an_error_before_the_first_event(cli):
+    result = cli.run("webhooks", "listen", "--forward-to", "http://localhost:1", "--secret", "whsec_?")
+    assert (result.code, result.errors.count("\n")) == (1, 1)
