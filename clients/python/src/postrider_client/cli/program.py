@@ -12,6 +12,7 @@ from postrider_client.cli.emails import emails
 from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
+from postrider_client.cli.mcp_server.command import mcp
 from postrider_client.cli.send import send
 from postrider_client.cli.suppressions import suppressions
 from postrider_client.cli.tail import tail
@@ -20,7 +21,7 @@ from postrider_client.cli.webhooks import webhooks
 from postrider_client.version import __version__
 
 # In the order of the help.
-COMMANDS = (login, send, emails, tail, templates, domains, suppressions, webhooks, apply, completion)
+COMMANDS = (login, send, emails, tail, templates, domains, suppressions, webhooks, apply, mcp, completion)
 
 
 @click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})

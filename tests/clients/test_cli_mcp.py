@@ -1,0 +1,109 @@
+"""`postrider mcp`, through the client of the official SDK over standard input and output."""
+
+import json
+import re
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from postrider_client.cli.mcp_server.bounce_reasons import REASONS
+
+from tests.clients.cli import PROGRAM
+from tests.stack.stack import REPOSITORY, wait_for
+
+pytestmark = pytest.mark.stack
+
+READING = ["explain_bounce", "list_domains", "search_emails"]
+
+
+@asynccontextmanager
+async def connected(cli, *options, **variables):
+    command, *arguments = PROGRAM
+    environment = {**cli.environment, **variables}
+    server = StdioServerParameters(command=command, args=[*arguments, "mcp", *options], env=environment)
+    async with Client(server) as client:
+        yield client
+
+
+def call(cli, tool, arguments, *options, **variables):
+    """Return the result of one tool in a new server, as JSON or the text of an error."""
+
+    async def run():
+        async with connected(cli, *options, **variables) as client:
+            result = await client.call_tool(tool, arguments)
+            text = result.content[0].text
+            return text if result.is_error else json.loads(text)
+
+    return anyio.run(run)
+
+
+def tools_of(cli, *options):
+    async def run():
+        async with connected(cli, *options) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    return anyio.run(run)
+
+
+def send(client, to, subject="Hi"):
+    return client.emails.send(from_="hello@demo.example", to=to, subject=subject, text="Hi").id
+
+
+def test_only_tools_that_read_are_offered_unless_sending_is_allowed(cli):
+    tools = tools_of(cli)
+    assert sorted(tools) == READING
+    assert all(tool.annotations.read_only_hint for tool in tools.values())
+    allowed = tools_of(cli, "--allow-send")
+    assert sorted(allowed) == sorted([*READING, "send_email"])
+    assert allowed["send_email"].annotations.read_only_hint is False
+    assert "from_address" in allowed["send_email"].input_schema["required"]
+
+
+def test_emails_are_found(cli, client):
+    to = f"ada-{uuid4()}@example.com"
+    ids = [send(client, to, f"Order {number}") for number in range(3)]
+    found = call(cli, "search_emails", {"search": to, "limit": 2})
+    assert [email["id"] for email in found["emails"]] == ids[:0:-1]
+
+
+def test_a_bounce_is_explained(cli, client):
+    email_id = send(client, "bounced@simulator.test")
+    wait_for(lambda: client.emails.get(email_id).status == "bounced", seconds=60, what="the bounce")
+    explained = call(cli, "explain_bounce", {"email_id": email_id})
+    (recipient,) = explained["recipients"]
+    assert (recipient["status"], recipient["meaning"]) == ("bounced", REASONS[recipient["reason"]])
+    assert recipient["reply"]
+    assert [problem["event"] for problem in explained["problems"]] == ["bounced"]
+
+
+def test_missing_records_of_domains_are_listed(cli, client):
+    domain = client.domains.create(f"d{uuid4().hex[:12]}.example")
+    listed = {one["name"]: one for one in call(cli, "list_domains", {})["domains"]}
+    client.domains.delete(domain.id)
+    missing = listed[domain.name]["missingRecords"]
+    assert f"_domainkey.{domain.name}" in json.dumps(missing)
+    assert {record["type"] for record in missing} <= {"TXT", "MX", "CNAME"}
+
+
+def test_an_email_is_sent_only_if_allowed(cli, client):
+    to = f"ada-{uuid4()}@example.com"
+    email = {"from_address": "hello@demo.example", "to": [to], "subject": "Hi", "text": "Hello"}
+    assert "Unknown tool" in call(cli, "send_email", email)
+    sent = call(cli, "send_email", email, "--allow-send")
+    assert client.emails.get(sent["id"]).to == to
+
+
+def test_errors_can_be_read_and_have_no_key(cli):
+    missing = call(cli, "explain_bounce", {"email_id": "0Uf8c5MnBvCxZaSdFgHjKl"})
+    assert "Check the id" in missing
+    refused = call(cli, "list_domains", {}, POSTRIDER_API_KEY="pr_wrong")
+    assert "postrider login" in refused
+    assert "pr_wrong" not in refused
+
+
+def test_the_reasons_are_those_of_the_documentation():
+    section = (REPOSITORY / "docs/webhooks.md").read_text().split("## Reasons")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    assert {reason: re.sub(r"\[(.+?)\]\(.+?\)|`", r"\1", meaning) for reason, meaning in rows} == REASONS
