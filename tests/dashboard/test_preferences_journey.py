@@ -81,7 +81,7 @@ def test_a_member_switches_the_language_in_the_user_menu(visit):
     page.get_by_role("button", name="Deutsch").click()
 
     expect(page.locator("html")).to_have_attribute("lang", "de")
-    expect(page.get_by_role("link", name="E-Mails", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Posteingang")).to_be_visible()
     assert page.url.endswith("/dashboard/domains/")
     assert User.objects.get(pk=alice.owner.pk).language == "de"
     assert not visit.complaints
