@@ -3,9 +3,11 @@
 import ast
 import re
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 from django.utils import translation
 from django.utils.translation import trans_real
 
@@ -230,6 +232,21 @@ class TestPages:
 
         assert not any(found.values()), "\n".join(f"{text}: {route}" for route in found for text in found[route])
 
+    def test_show_no_english_sentence_in_german(self, db, settings):
+        settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+        account = make_account("alice", plan="pro")
+        paths = paths_of(fill_workspace(account))
+        client = signed_in(account.owner)
+        german = {"accept-language": "de"}
+        sentences = english_sentences()
+
+        pages = {route: client.get(path, headers=german).content.decode() for route, path in paths.items()}
+
+        assert len(sentences) > 200
+        assert 'lang="de"' in pages["index"]
+        found = [(route, text) for route, page in pages.items() for text in sentences if text in page]
+        assert found == []
+
     def unmarked(self, page: str) -> list[str]:
         reader = Reader(set(), self.DATA)
         reader.feed(page)
@@ -238,3 +255,10 @@ class TestPages:
         while text != (text := self.MESSAGE.sub("", text)):
             pass
         return [line.strip() for line in self.USER_DATA.sub("", text).split("\n") if has_words(line)]
+
+
+def english_sentences() -> set[str]:
+    """Return the texts of at least four words that the German catalogue translates and that have no values."""
+    catalog = read_po(BytesIO((ROOT / "locale" / "de" / "LC_MESSAGES" / "django.po").read_bytes()), locale="de")
+    texts = {message.id: message.string for message in catalog if message.id and isinstance(message.id, str)}
+    return {text for text, german in texts.items() if text.count(" ") > 2 and "%" not in text and text != german}
