@@ -105,6 +105,8 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The workspace id of counters of the whole service.
 SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 DELETED = "gone."
+# Of the counters of test emails, which analytics do not read.
+TEST = "test."
 HOUR = timedelta(hours=1)
 
 
@@ -123,6 +125,11 @@ class CounterKey:
 
 # A counter and the number to add to it.
 CounterChange = tuple[CounterKey, int]
+
+
+def counter_key(key: str, *, is_test: bool) -> str:
+    """Return the key that counts emails, live or test ones."""
+    return TEST + key if is_test else key
 
 
 def add(changes: Iterable[CounterChange]) -> None:

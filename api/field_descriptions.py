@@ -173,6 +173,15 @@ DESCRIPTIONS = {
     "revokedAt": "The time at which it was revoked; null if it was not.",
     "lastUsedAt": "The time of its last use, to the minute; null if it was never used.",
     "lastFour": "The last four characters of the key.",
+    **{
+        f"{schema}.test": f"Whether {subject}: nothing is sent, and it does not count."
+        for schema, subject in (
+            ("Key", "it is a test key"),
+            ("ManagedKey", "it is a test key"),
+            ("NewKey", "it is a test key"),
+            ("Email", "a test key sent the email"),
+        )
+    },
     "limits": "The limits of the key. An empty or missing value is no limit.",
     **{f"{schema}.{field}": text for schema in ("KeyLimits", "KeyLimitsInput") for field, text in KEY_LIMITS.items()},
     "NewKey.key": "The key. It is shown only here: store it.",

@@ -119,7 +119,7 @@ class ApiSchema(AutoSchema):
         if direction == "response":
             is_row = isinstance(serializer, serializers.ModelSerializer)
             always = {name for name, field in serializer.fields.items() if is_row or field.required or field.read_only}
-            schema["required"] = sorted(always)
+            schema["required"] = sorted(always - getattr(serializer, "optional_fields", frozenset()))
         return schema
 
 

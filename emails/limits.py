@@ -2,6 +2,7 @@
 
 from django.db.models import QuerySet
 
+from api.errors import NOT_FOUND_DETAIL, NotFound
 from emails.models import Email, EmailBatch
 from templates_app.models import Template
 from templates_app.services import find_templates
@@ -43,6 +44,9 @@ def refuse_batch(limits: KeyLimits, batch: EmailBatch) -> None:
 
 
 def _refuse_emails(limits: KeyLimits, workspace: Workspace, emails: "QuerySet[Email]") -> None:
+    if limits.is_test and emails.filter(is_test=False).exists():
+        # As for every live email with a test key.
+        raise NotFound(NOT_FOUND_DETAIL)
     if limits.domains:
         for email in emails.exclude(from_domain__in=limits.domains)[:1]:
             refuse_domain(limits, email.from_domain)

@@ -26,7 +26,7 @@ class Acceptance(models.Model):
     """A used idempotency key with its stored response; never deleted."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    key = models.CharField(max_length=255)
+    key = models.CharField(max_length=260)
     operation = models.CharField(max_length=16)
     fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the body without the key")
     answer = models.JSONField(null=True)
@@ -132,6 +132,8 @@ class Email(models.Model):
     tags = ArrayField(models.TextField())
     metadata = models.JSONField(null=True)
     headers = models.JSONField(default=dict)
+    # Accepted with a test key: never sent, and left out of analytics, quota and reputation (docs/decisions/0109).
+    is_test = models.BooleanField(default=False, db_default=False)
     track_opens = models.BooleanField(default=True)
     track_clicks = models.BooleanField(default=True)
     entrance = models.CharField(max_length=16, choices=Entrance.choices, db_default=Entrance.API)
@@ -155,6 +157,7 @@ class Email(models.Model):
             models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
             models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
             models.Index(fields=["batch"], condition=~Q(batch=None), name="email_batch"),
+            models.Index(fields=["workspace", "-created_at", "-id"], condition=Q(is_test=True), name="email_test"),
             models.Index(
                 fields=["workspace", "template_id", "-created_at"],
                 condition=models.Q(template_id__isnull=False),
@@ -174,6 +177,8 @@ class Email(models.Model):
     @property
     def quota_units(self) -> int:
         """The quota units that the email used (QUOTA_UNIT)."""
+        if self.is_test:
+            return 0
         return self.recipients.count() if settings.QUOTA_UNIT == "recipient" else 1
 
     @property

@@ -25,7 +25,7 @@ BEFORE, AFTER = (", ".join(f"{table}.{column}" for column in COLUMNS) for table 
 PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, {slices_sql("e")}, {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: of a recipient not yet sent to, or of a bounced or failed one.
@@ -48,16 +48,19 @@ class _EmailBefore:
     workspace_id: str
     created_at: datetime
     status: str
+    is_test: bool
     slices: tuple[UUID, ...]
     times: tuple[Any, ...]
 
     def change(self, key: str, by: int) -> CounterChange:
-        return counters.CounterKey(self.workspace_id, self.created_at, key, self.slices), by
+        name = counters.counter_key(key, is_test=self.is_test)
+        slices = () if self.is_test else self.slices
+        return counters.CounterKey(self.workspace_id, self.created_at, name, slices), by
 
 
 @dataclass(frozen=True)
 class RollUp:
-    """The counter changes of updated emails, and the slices of all given emails by id."""
+    """The counter changes of updated emails, and the slices of the given live emails by id."""
 
     changes: list[CounterChange]
     slices: dict[str, tuple[UUID, ...]]
@@ -77,11 +80,11 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
     locked = run_replanned(LOCK, [ids])
     changed = run_replanned(ROLL_UP, [ids])
     before = {
-        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, tuple(slices), tuple(times))
-        for id_, workspace, created_at, status, slices, *times in locked
+        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, is_test, tuple(slices), tuple(times))
+        for id_, workspace, created_at, status, is_test, slices, *times in locked
     }
     changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
-    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items()})
+    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items() if not email.is_test})
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:

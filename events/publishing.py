@@ -10,7 +10,7 @@ from events.models import FeedSource
 from webhooks.services import NewWebhookEvent, publish_events
 from workspaces.models import WorkspaceEvent
 
-EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata")
+EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def _from_timeline(event: Event) -> SourceEvent:
         "subject": email.subject,
         "tags": email.tags,
         "metadata": email.metadata,
+        **({"test": True} if email.is_test else {}),
     }
     data = {"emailId": event.email_id, **about, **event.payload}
     return SourceEvent(event.id, event.number, email.workspace_id, event.kind, event.created_at, data)

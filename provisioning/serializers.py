@@ -1,5 +1,6 @@
 """Requests and responses of `/v1/admin`."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +32,7 @@ from workspaces.key_limits import (
     MAX_LIMIT_ENTRIES,
     MAX_REQUESTS_PER_SECOND,
     MAX_TEMPLATE_LENGTH,
+    NO_LIMITS,
     KeyLimits,
     read_limits,
 )
@@ -113,7 +115,12 @@ class ApiKeyInput(StrictSerializer):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values)
     expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
+    test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
     limits = KeyLimitsInput(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        limits = replace(attrs.get("limits", NO_LIMITS), is_test=attrs.pop("test"))
+        return {**attrs, "limits": limits}
 
 
 class InvitationInput(StrictSerializer):
@@ -191,6 +198,7 @@ class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
 
 class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
+    test = serializers.BooleanField(source="is_test")
     limits = KeyLimitsSerializer()
     lastFour = serializers.CharField(source="last_four")  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
@@ -200,7 +208,18 @@ class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
 
     class Meta:
         model = ApiKey
-        fields = ("id", "name", "scope", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt")
+        fields = (
+            "id",
+            "name",
+            "scope",
+            "test",
+            "limits",
+            "lastFour",
+            "createdAt",
+            "expiresAt",
+            "revokedAt",
+            "lastUsedAt",
+        )
 
 
 class NewKeySerializer(ManagedKeySerializer):

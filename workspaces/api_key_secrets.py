@@ -1,4 +1,4 @@
-"""Format of keys: `pr_<id>_<256 random bits><checksum>` (docs/specification.md, Authentication).
+"""Format of keys: `pr_<id>_<256 random bits><checksum>`, or with `pr_test_` (docs/specification.md, Authentication).
 
 The checksum detects mistyped keys without a database query, and lets secret scanners avoid false positives.
 """
@@ -14,8 +14,8 @@ from lib.ids import base62
 from lib.keyring import UnknownKey, key_named, newest_key
 
 PURPOSE = "api-key"
-# By prefix, the prefix of the id: API keys, and keys of the management API.
-ID_PREFIXES = {"pr_": "key_", "pra_": "mkey_"}
+# By prefix, the prefix of the id: API keys, test keys, and keys of the management API.
+ID_PREFIXES = {"pr_": "key_", "pr_test_": "key_", "pra_": "mkey_"}
 KEY_PATTERN = re.compile(rf"({'|'.join(ID_PREFIXES)})([0-9A-Za-z]{{22}})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})")
 
 

@@ -7,7 +7,7 @@ that `record_action` reads. Outside of a request, in a task or a command, the ac
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -78,7 +78,9 @@ def record_sign_in(user: User) -> None:
 class LabelledKey(Protocol):
     """A key of the API or of the management API."""
 
-    prefix: ClassVar[str]
+    @property
+    def prefix(self) -> str: ...
+
     name: Any
     last_four: Any
 

@@ -25,12 +25,16 @@ MAX_ENTRY_LENGTH = 253
 
 @dataclass(frozen=True)
 class KeyLimits:
-    """The limits of one key; an empty value is no limit. templates: ids or aliases."""
+    """The limits of one key; an empty value is no limit.
+
+    templates: ids or aliases. is_test: the key accepts, reads and changes test emails only (docs/decisions/0109).
+    """
 
     domains: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     requests_per_second: int | None = None
+    is_test: bool = False
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "KeyLimits":
@@ -45,7 +49,7 @@ class KeyLimits:
 
     @property
     def restricts_emails(self) -> bool:
-        return bool(self.domains or self.templates)
+        return bool(self.domains or self.templates or self.is_test)
 
     def includes_address(self, address: Address | None) -> bool:
         """Return whether a client has an address in the networks; an unknown address has none."""
@@ -62,6 +66,7 @@ def read_limits(
     networks: Sequence[str] = (),
     templates: Sequence[str] = (),
     requests_per_second: int | None = None,
+    is_test: bool = False,
 ) -> KeyLimits:
     """Return the limits in the form in which they are compared. Raises InvalidFields with all errors."""
     errors: list[FieldError] = []
@@ -70,6 +75,7 @@ def read_limits(
         networks=_read_entries("networks", networks, _normalize_network, errors),
         templates=_read_entries("templates", templates, _normalize_template, errors),
         requests_per_second=requests_per_second,
+        is_test=is_test,
     )
     if requests_per_second is not None and not 1 <= requests_per_second <= MAX_REQUESTS_PER_SECOND:
         errors.append(_error("requestsPerSecond", f"This must be from 1 to {MAX_REQUESTS_PER_SECOND:,}."))
@@ -86,12 +92,18 @@ def refuse_broader(limits: KeyLimits, *, creator: KeyLimits) -> None:
 
 
 def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
-    """Refuse limits to domains and templates for a scope that could change these. Raises InvalidFields."""
+    """Refuse a test key, and limits to domains and templates, for a scope that could change these.
+
+    Raises InvalidFields.
+    """
     if can_only_send:
         return
     detail = "This limit requires the scope sending_access: keys with other scopes can change domains and templates."
-    errors = [_error(name, detail, code="requires_sending_access") for name in ("domains", "templates") if
-              getattr(limits, name)]  # fmt: skip
+    names = [name for name in ("domains", "templates") if getattr(limits, name)]
+    errors = [_error(name, detail, code="requires_sending_access") for name in names]
+    if limits.is_test:
+        detail = "A test key requires the scope sending_access."
+        errors.append({"field": "test", "code": "requires_sending_access", "detail": detail})
     if errors:
         raise InvalidFields(errors)
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
@@ -249,8 +249,6 @@ class ApiKey(models.Model):
         READ_ONLY = "read_only", "Read only"
         WORKSPACE_ADMIN = "workspace_admin", "Workspace administration"
 
-    prefix: ClassVar[str] = "pr_"
-
     id = IdField("key_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100)
@@ -280,6 +278,14 @@ class ApiKey(models.Model):
     @cached_property
     def limits(self) -> KeyLimits:
         return KeyLimits.from_json(self.restrictions)
+
+    @property
+    def is_test(self) -> bool:
+        return self.limits.is_test
+
+    @property
+    def prefix(self) -> str:
+        return "pr_test_" if self.is_test else "pr_"
 
 
 class Usage(models.Model):

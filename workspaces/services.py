@@ -1,6 +1,6 @@
 """Services for accounts, workspaces, API keys and usage."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
@@ -72,10 +72,10 @@ def issue_api_key(
         )
     key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at, created_by=created_by)
     key.restrictions = limits.to_json()
-    secret = new_secret(key.id)
+    secret = new_secret(key.id, prefix=key.prefix)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    limited = ", limited" if limits != NO_LIMITS else ""
+    limited = ", limited" if replace(limits, is_test=False) != NO_LIMITS else ""
     record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}{limited}")
     return key, secret
 

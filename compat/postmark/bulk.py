@@ -20,6 +20,7 @@ from emails.accept.idempotency import find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.batches import create_batch
+from emails.limits import refuse_batch
 from emails.models import Email, EmailBatch
 from emails.rendered_content import render_compiled
 from lib.datetimes import format_datetime
@@ -62,7 +63,10 @@ class PostmarkBulkViewSet(AcceptingMixin, PostmarkViewSet[EmailBatch]):
         return Response({**body, "SubmittedAt": first["createdAt"]}, headers=stored.headers)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        return Response(bulk_resource(self.find(pk)))
+        batch = self.find(pk)
+        if self.limits.is_test:
+            refuse_batch(self.limits, batch)
+        return Response(bulk_resource(batch))
 
 
 def read_messages(body: dict[str, Any], *, template_ids: Mapping[str, str]) -> list[Draft | Problem]:

@@ -32,6 +32,8 @@ from workspaces.models import ApiKey, User, Workspace
 from workspaces.services import issue_api_key, revoke_api_key
 
 CUSTOM = "custom"
+# The choice for test keys among the scopes.
+TEST = "test"
 LIMITS = ("domains", "networks", "templates", "requests_per_second")
 MAX_LIST_LENGTH = 5_000
 
@@ -62,6 +64,7 @@ class KeyForm(forms.Form):
             (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send emails and read sent emails")),
             (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: read everything, change nothing")),
             (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: all API operations")),
+            (TEST, gettext_lazy("Test: like sending access, and nothing is sent")),
         ],
         widget=UnfoldAdminSelectWidget,
     )
@@ -130,8 +133,11 @@ class KeyForm(forms.Form):
     def issue(self, workspace: Workspace, *, by: User) -> tuple[ApiKey, KeySecret] | None:
         """Return the new key; None, with form errors, if a limit is invalid or the workspace takes no more keys."""
         values = {name: self.cleaned_data[name] for name in ("name", "scope", "expires_at")}
+        is_test = values["scope"] == TEST
+        if is_test:
+            values["scope"] = ApiKey.Scope.SENDING_ACCESS
         try:
-            limits = read_limits(**{name: self.cleaned_data[name] for name in LIMITS})
+            limits = read_limits(**{name: self.cleaned_data[name] for name in LIMITS}, is_test=is_test)
             return issue_api_key(workspace, created_by=by, limits=limits, **values)
         except (PlanLimitReached, WorkspaceDeleted) as problem:
             self.add_error(None, problem_message(problem))

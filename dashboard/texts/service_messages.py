@@ -201,6 +201,7 @@ MESSAGES = (
     _("This workspace is deleted. It can be restored until %(until)s."),
     _("from must not be later than to."),
     # limits of API keys
+    _("A test key requires the scope sending_access."),
     _("This limit requires the scope sending_access: keys with other scopes can change domains and templates."),
     _("%(text)s is an address within a network. Give the network, %(network)s, or the address alone."),
     _("%(text)s is an IPv4 network in IPv6 form. Give the IPv4 network."),

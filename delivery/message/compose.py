@@ -81,6 +81,7 @@ class OutgoingMessage:
     personal data. key: None leaves the message unsigned. requires_tls: sent only
     over verified TLS. attempt: the current one, from 1. last_reason: of the attempt
     before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
+    is_test: never sent (delivery.transports.simulator).
     """
 
     return_path: str
@@ -105,6 +106,7 @@ class OutgoingMessage:
     last_reply_age: timedelta = timedelta()
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    is_test: bool = False
 
     @property
     def is_large(self) -> bool:

@@ -1,5 +1,6 @@
 """Simulator: recipients whose address decides their outcome, with any transport; for trials and tests.
 
+The recipients are those of the simulator's domain, and all recipients of test emails (docs/decisions/0109).
 The local parts of the simulator's domain are `delivered@ bounced@ failed@ deferred@ complained@ opened@ clicked@
 unsubscribed@`, each also with a +label. No mail leaves the process; the outcome depends only on the address and the
 attempt number.
@@ -72,18 +73,21 @@ class SimulatorTransport:
     async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message, or simulate its recipient."""
         local, _, domain = message.recipient.lower().rpartition("@")
-        if domain != self._domain:
+        if domain != self._domain and not message.is_test:
             return await self._transport.deliver(message, lease=lease)
         # A message that cannot be composed fails here as with a real transport.
         await compose_message(message)
         if not lease.is_valid():
             raise LeaseLost
-        return _simulate(local, message.attempt)
+        unknown = UNKNOWN_RECIPIENT if domain == self._domain else DELIVERED
+        outcome = _simulate(local, message.attempt, unknown=unknown)
+        return replace(outcome, never_suppresses=True) if message.is_test else outcome
 
 
-def _simulate(local: str, attempt: int) -> DeliveryOutcome:
+def _simulate(local: str, attempt: int, *, unknown: DeliveryOutcome) -> DeliveryOutcome:
+    """Return the outcome of an attempt. unknown: that of a local part without a behavior."""
     name, label, _ = local.partition("+")
-    behavior = BEHAVIORS.get(name, _Behavior(UNKNOWN_RECIPIENT))
+    behavior = BEHAVIORS.get(name, _Behavior(unknown))
     outcome = behavior.first if behavior.first and attempt <= DEFERRED_ATTEMPTS else behavior.outcome
     # Addresses without a label are shared by everyone and reused, so they are never suppressed.
     return outcome if label else replace(outcome, never_suppresses=True)

@@ -43,6 +43,7 @@ class CheckedEmail:
 class _SharedWork:
     """The work that the drafts of one request share: rendering steps, and contents stored once."""
 
+    is_test: bool = False
     budget: RenderBudget = field(default_factory=RenderBudget)
     contents: dict[tuple[str, str, tuple[File, ...]], NewContent] = field(default_factory=dict)
 
@@ -61,7 +62,7 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> Checke
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template) if draft.template else None
     refuse_template(limits, template)
-    checked = _checked(draft, template, _SharedWork())
+    checked = _checked(draft, template, _SharedWork(limits.is_test))
     warnings = html_warnings(checked.rendered.html, track_clicks=draft.track_clicks)
     return replace(checked, warnings=[*checked.warnings, *warnings])
 
@@ -75,7 +76,7 @@ def check_drafts(
     not_allowed = {name: refusal for name in names if (refusal := domain_problem(limits, name))}
     domain_problems = find_domain_problems(workspace, names) | not_allowed
     templates = find_templates(workspace, {draft.template for draft in given if draft.template})
-    work = _SharedWork()
+    work = _SharedWork(limits.is_test)
     results: list[CheckedEmail | Problem] = []
     for draft in drafts:
         problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
@@ -90,7 +91,7 @@ def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> t
     template = find_template(workspace, batch.template)
     refuse_template(limits, template)
     compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
-    shared = shared_fields(batch, version_id=template.version_id, template_id=template.id)
+    shared = shared_fields(batch, version_id=template.version_id, template_id=template.id, is_test=limits.is_test)
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
     warnings: Warnings = []
@@ -128,7 +129,8 @@ def _checked(draft: Draft, template: Template | None, work: _SharedWork) -> Chec
 def _from_draft(draft: Draft, work: _SharedWork) -> CheckedEmail:
     content = work.content(draft.html, draft.text, draft.files)
     subject = draft.subject or ""
-    email = new_email(draft, subject=subject, shared=shared_fields(draft, content_id=content.id))
+    shared = shared_fields(draft, content_id=content.id, is_test=work.is_test)
+    email = new_email(draft, subject=subject, shared=shared)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
     return CheckedEmail(email, content, RenderedContent(subject, draft.html, draft.text), warnings)
 
@@ -140,7 +142,8 @@ def _from_template(draft: Draft, template: Template, work: _SharedWork) -> Check
         raise _missing(rendered.missing)
     content = work.content("", "", draft.files) if draft.files else None
     content_id = content.id if content else None
-    shared = shared_fields(draft, content_id=content_id, version_id=template.version_id, template_id=template.id)
+    references = {"content_id": content_id, "version_id": template.version_id, "template_id": template.id}
+    shared = shared_fields(draft, **references, is_test=work.is_test)
     email = new_email(draft, subject=rendered.subject, shared=shared)
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
     return CheckedEmail(email, content, rendered, [*ignored, *missing_variable_warnings(rendered.missing)])

@@ -89,7 +89,7 @@ class BatchDraft:
 def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
-    references: content_id, version_id and template_id, if any.
+    references: content_id, version_id and template_id, if any, and is_test.
     """
     single_only: dict[str, Any] = {}
     if isinstance(draft, Draft):

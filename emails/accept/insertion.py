@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from analytics.counters import email_deltas
+from analytics.counters import counter_key, email_deltas
 from analytics.slices import email_slices
 from delivery.message.compose import File
 from emails import queue_stats
@@ -45,7 +45,7 @@ WITH blocked AS (
 ), shared AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, content_id uuid, version_id uuid,
            batch_id uuid, template_id text, sender text, from_domain text, reply_to text, tags text[], headers jsonb,
-           track_opens boolean, track_clicks boolean, scheduled_for timestamptz, entrance text)
+           track_opens boolean, track_clicks boolean, scheduled_for timestamptz, entrance text, is_test boolean)
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
@@ -56,11 +56,11 @@ WITH blocked AS (
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
                               from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-                              track_opens, track_clicks, created_at, scheduled_for, entrance, batch_id, status,
-                              retry_count)
+                              track_opens, track_clicks, created_at, scheduled_for, entrance, batch_id, is_test,
+                              status, retry_count)
     SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
            from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-           track_opens, track_clicks, now(), scheduled_for, entrance, batch_id, %(status)s, 0
+           track_opens, track_clicks, now(), scheduled_for, entrance, batch_id, is_test, %(status)s, 0
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
@@ -119,6 +119,7 @@ class SharedFields:
     track_clicks: bool = True
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
+    is_test: bool = False
 
     @property
     def status(self) -> EmailStatus:
@@ -159,7 +160,7 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    emails: with the same status. addresses: recipients that must not be suppressed.
+    emails: with the same status, and all live or all test emails. addresses: recipients that must not be suppressed.
     """
     status = emails[0].shared.status
     recipients = sum(len(email.recipients) for email in emails)
@@ -170,7 +171,7 @@ def insert_emails(
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
         deltas=email_deltas(
             workspace.id,
-            key=f"status.{status}",
+            key=counter_key(f"status.{status}", is_test=emails[0].shared.is_test),
             counts=Counter(_slices(workspace, email.shared) for email in emails),
             all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=status),
         ),
@@ -181,6 +182,8 @@ def insert_emails(
 
 
 def _slices(workspace: Workspace, shared: SharedFields) -> tuple[UUID, ...]:
+    if shared.is_test:
+        return ()
     return email_slices(workspace.id, tags=shared.tags, template_id=shared.template_id, from_domain=shared.from_domain)
 
 

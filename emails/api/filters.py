@@ -8,7 +8,7 @@ from django_filters import BaseInFilter, FilterSet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import DateTimeBoundField
+from api.fields import DateTimeBoundField, OptionField
 from api.filters import FieldFilter, RangeForm
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from emails.api.search import filter_by_text
@@ -76,6 +76,16 @@ class TagFilter(FieldFilter):
         return qs.filter(tags__contains=[value]) if value else qs
 
 
+class TestDataField(OptionField):
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(data) if data else ""
+
+
+class TestDataFilter(FieldFilter):
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return qs.filter(is_test=value == "true") if value else qs
+
+
 class EmailFilters(FilterSet):
     """Query parameters of the list and the export. Unknown parameters are ignored; invalid values are a 422."""
 
@@ -99,6 +109,9 @@ class EmailFilters(FilterSet):
     )
     tag = TagFilter(
         serializers.CharField(allow_blank=True, max_length=255, trim_whitespace=False, help_text="A tag of the email.")
+    )
+    test = TestDataFilter(
+        TestDataField(choices=["true", "false"], help_text="`true` for test emails only, `false` for live emails only.")
     )
     locals()["from"] = FieldFilter(
         DateTimeBoundField(is_end=False, help_text="Created at or after this time, or on or after this date."),

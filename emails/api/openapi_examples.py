@@ -100,6 +100,7 @@ ITEM = {
 }
 EMAIL = {
     **ITEM,
+    "test": False,
     "htmlContent": "<p>Thank you, Ada!</p>",
     "text": "",
     "scheduledFor": None,

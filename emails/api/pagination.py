@@ -13,10 +13,16 @@ from emails.models import Email
 from emails.states import EmailStatus
 from workspaces.models import Workspace
 
+LIVE_AND_TEST = (False, True)
 
-def count_by_status(workspace: Workspace, *, statuses: Collection[str]) -> int:
-    """Return the exact number of a workspace's emails with one of the statuses, in constant time."""
-    return counters.total(workspace.id, keys=[f"status.{status}" for status in statuses])
+
+def count_by_status(workspace: Workspace, *, statuses: Collection[str], tests: Collection[bool] = LIVE_AND_TEST) -> int:
+    """Return the exact number of a workspace's emails with one of the statuses, in constant time.
+
+    tests: whether to count live emails (False), test emails (True), or both.
+    """
+    keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
+    return counters.total(workspace.id, keys=keys)
 
 
 class EmailPagination(PagePagination):
@@ -30,7 +36,8 @@ class EmailPagination(PagePagination):
         if any(values[name] for name in ("event", "tag", "from", "to")):
             self.total = queryset.order_by().count()
         else:
-            self.total = count_by_status(view.workspace, statuses=values["status"] or EmailStatus.values)
+            statuses = values["status"] or EmailStatus.values
+            self.total = count_by_status(view.workspace, statuses=statuses, tests=_tests(view, values["test"]))
         return list(queryset[self.slice]) if self.start < self.total else []
 
     def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:
@@ -45,3 +52,9 @@ class EmailPagination(PagePagination):
             cursor.execute(page, [*parameters, self.start, self.limit])
             self.total, ids = cursor.fetchone()
         return list(emails.filter(id__in=ids)) if ids else []
+
+
+def _tests(view: Any, chosen: str | None) -> list[bool]:
+    """Return whether live and test emails are listed: a test key reads test emails only."""
+    allowed = [True] if view.limits.is_test else LIVE_AND_TEST
+    return [is_test for is_test in allowed if not chosen or is_test == (chosen == "true")]

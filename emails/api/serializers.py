@@ -45,10 +45,16 @@ class EmailItemSerializer(serializers.ModelSerializer[Email]):
     to = serializers.CharField(source="addressees")
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
     sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
+    test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
+    optional_fields = frozenset({"test"})
 
     class Meta:
         model = Email
-        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt")
+        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test")
+
+    def to_representation(self, instance: Email) -> dict[str, Any]:
+        fields = super().to_representation(instance)
+        return fields if instance.is_test else {name: value for name, value in fields.items() if name != "test"}
 
 
 class EmailSerializer(serializers.ModelSerializer[Email]):
@@ -69,6 +75,7 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
     replyTo = serializers.CharField(source="reply_to", allow_null=True)  # noqa: N815
     metadata = ObjectField(allow_null=True)
     headers = serializers.DictField(child=serializers.CharField())
+    test = serializers.BooleanField(source="is_test")
     recipients = RecipientSerializer(many=True)
 
     class Meta:
@@ -76,7 +83,7 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
-            "attachments", "recipients",
+            "attachments", "test", "recipients",
         )  # fmt: skip
 
     def to_representation(self, instance: Email) -> dict[str, Any]:

@@ -36,7 +36,7 @@ LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
 """
 LOCK = f"""
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), {slices_sql("e")}
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), e.is_test, {slices_sql("e")}
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """  # noqa: S608 - constants
@@ -84,6 +84,7 @@ class _ReportedRecipient:
     workspace_id: str
     address: str
     sent_at: datetime
+    is_test: bool
     slices: tuple[UUID, ...]
     stage: int | None
     before: EmailStatus
@@ -134,13 +135,14 @@ def _lock_recipients(recipient_ids: Sequence[str]) -> dict[str, _ReportedRecipie
 
 
 def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient:
-    id_, email_id, workspace_id, address, state, sent_at, slices = row
+    id_, email_id, workspace_id, address, state, sent_at, is_test, slices = row
     return _ReportedRecipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
         sent_at=sent_at,
+        is_test=is_test,
         slices=tuple(slices),
         stage=stage,
         before=EmailStatus(state),
@@ -211,6 +213,8 @@ def _count_reputation(reports: Sequence[ReportedEvent], recipients: dict[str, _R
 def _reputation_counters(
     report: ReportedEvent, recipients: dict[str, _ReportedRecipient]
 ) -> Iterator[ReputationCounter]:
+    if recipients[report.recipient_id].is_test:
+        return
     passed = recipients[report.recipient_id].passed
     if EmailStatus.SENT in passed:
         # The worker that sent the message finds its claim gone and counts nothing.
@@ -246,7 +250,7 @@ def _suppress(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedR
 
 
 def _suppression_reason(report: ReportedEvent, recipient: _ReportedRecipient) -> str | None:
-    if report.never_suppresses:
+    if report.never_suppresses or recipient.is_test:
         return None
     if report.kind is Event.EventKind.BOUNCED:
         # A bounce after an open, or of a finished recipient, changes no state and is only an event.

@@ -25,7 +25,8 @@ WITH given AS (
 )
 SELECT given.number, e.workspace_id, now(),
        json_build_object('to', array_to_string(e."to", ', '), 'from', e.sender, 'subject', e.subject,
-                         'status', coalesce(r.state, e.status), 'tags', e.tags, 'metadata', e.metadata)
+                         'status', coalesce(r.state, e.status), 'tags', e.tags, 'metadata', e.metadata,
+                         'test', e.is_test)
   FROM given
   JOIN emails_email e ON e.id = given.email_id
   LEFT JOIN emails_recipient r ON r.id = given.recipient_id
@@ -76,5 +77,7 @@ def _row(event: NewEvent) -> dict[str, Any]:
 
 
 def _webhook_event(event: NewEvent, workspace_id: str, now: datetime, fields: dict[str, Any]) -> NewWebhookEvent:
+    if not fields["test"]:
+        del fields["test"]
     data = {"emailId": event.email_id, **fields, **event.payload}
     return NewWebhookEvent(workspace_id, event.kind.value, from_uuid(event.id, prefix="evt_"), now, data)

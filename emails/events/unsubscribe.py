@@ -12,7 +12,7 @@ from workspaces.models import Workspace
 
 # Concurrent requests wait for the lock; the second one finds the event of the first.
 LOCK = """
-SELECT r.email_id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+SELECT r.email_id, e.is_test FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = %s AND e.workspace_id = %s FOR NO KEY UPDATE OF r
 """
 
@@ -21,22 +21,25 @@ SELECT r.email_id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_
 def unsubscribe(link: UnsubscribeLink) -> None:
     """Suppress the address of a link in its workspace, even if the email is deleted.
 
-    Repeating it changes nothing, unless an owner has removed the suppression: then it is added again.
+    Repeating it changes nothing, unless an owner has removed the suppression: then it is added again. The link of a
+    test email only records the event.
     """
     workspace = Workspace.objects.filter(id=link.workspace_id).first()
     if workspace is None:
         return
-    _record_once(link)
-    suppress_address(workspace, address=link.address, reason=Suppression.Reason.UNSUBSCRIBE)
+    if _record_once(link):
+        suppress_address(workspace, address=link.address, reason=Suppression.Reason.UNSUBSCRIBE)
 
 
-def _record_once(link: UnsubscribeLink) -> None:
+def _record_once(link: UnsubscribeLink) -> bool:
+    """Record the event; return whether the email was a live one, as every deleted one may have been."""
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [to_uuid(link.recipient_id), to_uuid(link.workspace_id, prefix="ws_")])
         row = cursor.fetchone()
     if row is None:
-        return
-    email_id = from_uuid(row[0])
+        return True
+    email_id, is_test = from_uuid(row[0]), row[1]
     earlier = Event.objects.filter(email=email_id, recipient=link.recipient_id, kind=Event.EventKind.UNSUBSCRIBED)
     if not earlier.exists():
         add_events([NewEvent(Event.EventKind.UNSUBSCRIBED, email_id, link.recipient_id, link.address)])
+    return not is_test

@@ -20,7 +20,7 @@ READ_JOBS = """
 SELECT r.id, e.id, e.content_id, e.template_version_id, r.address, coalesce(r.reason, ''),
        coalesce(now() - r.replied_at, interval '0'), e.template_id, e.template_data, e.from_domain, e.sender,
        e.reply_to, e."to", e.cc, e.subject, e.tags, e.metadata::text, e.headers::text, e.track_opens, e.track_clicks,
-       coalesce(e.scheduled_for, e.created_at),
+       e.is_test, coalesce(e.scheduled_for, e.created_at),
        EXISTS (SELECT FROM emails_past_hold h
                 WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
                   AND coalesce(r.replied_at, '-infinity') < h.until),
@@ -60,6 +60,7 @@ class SendJob:
     headers: str
     track_opens: bool
     track_clicks: bool
+    is_test: bool
     date: datetime
     may_be_second_copy: bool
     attachment_bytes: int

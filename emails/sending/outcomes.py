@@ -179,8 +179,11 @@ def _reputation_changes(
     *,
     now: datetime,
 ) -> Iterator[counters.CounterChange]:
+    """Yield the reputation counters of live emails. slices: of these."""
     for result in results:
         recipient = recipients[result.claim.recipient_id]
+        if recipient.email_id not in slices:
+            continue
         for counter in reputation_counters.classify_outcome(result.outcome):
             yield from reputation_counters.reputation_change(
                 counter,

@@ -78,6 +78,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         last_reply_age=job.last_reply_age,
         tags=tuple(job.tags),
         metadata=_metadata_texts(job.metadata),
+        is_test=job.is_test,
     )
 
 

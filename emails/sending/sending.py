@@ -62,6 +62,7 @@ class _JobInFlight:
     workspace_id: str
     address: str
     attachment_bytes: int
+    is_test: bool
     is_suppressed: bool = False
 
 
@@ -113,7 +114,8 @@ class EmailQueueWork:
         Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
         """
         self._in_flight |= {
-            job.key: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes) for job in loaded
+            job.key: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes, job.is_test)
+            for job in loaded
         }
         jobs: list[SendJob] = []
         try:
@@ -128,7 +130,7 @@ class EmailQueueWork:
     def stop_suppressed(self, notice: SuppressionNotice) -> None:
         """Stop the jobs in flight to addresses that were just suppressed. Called in any thread."""
         for job in list(self._in_flight.values()):
-            if notice.covers(job.workspace_id, job.address):
+            if not job.is_test and notice.covers(job.workspace_id, job.address):
                 job.is_suppressed = True
 
     async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
@@ -179,7 +181,7 @@ def _split_refused(jobs: Sequence[SendJob]) -> tuple[list[SendJob], list[SendRes
     """Return the jobs that may be sent, and results for those that may not, or not now."""
     if not jobs:
         return [], []
-    suppressed = find_suppressed_pairs({_workspace_and_address(job) for job in jobs})
+    suppressed = find_suppressed_pairs({_workspace_and_address(job) for job in jobs if not job.is_test})
     refusals = {job.key: _refusal(job, suppressed) for job in jobs}
     refused = [SendResult(job.claim, outcome) for job in jobs if (outcome := refusals[job.key])]
     return [job for job in jobs if not refusals[job.key]], refused
@@ -187,7 +189,7 @@ def _split_refused(jobs: Sequence[SendJob]) -> tuple[list[SendJob], list[SendRes
 
 def _refusal(job: SendJob, suppressed: Container[tuple[str, str]]) -> DeliveryOutcome | None:
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
-    if _workspace_and_address(job) in suppressed:
+    if not job.is_test and _workspace_and_address(job) in suppressed:
         return SUPPRESSED
     if job.identity is None:
         return UNREGISTERED

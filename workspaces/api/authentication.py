@@ -30,6 +30,7 @@ from workspaces.errors import (
 from workspaces.models import ApiKey, Workspace
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
+API_KEY_PREFIXES = frozenset({"pr_", "pr_test_"})
 # Returns the address of the client. Called only for keys that are limited to networks.
 ReadAddress = Callable[[], Address | None]
 
@@ -76,11 +77,12 @@ def read_bearer(header: str) -> str:
 def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     """Return an API key by its text. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
     given = parse_key(text)
-    if given is None or given.prefix != ApiKey.prefix:
+    if given is None or given.prefix not in API_KEY_PREFIXES:
         raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
     key = cache.get(given.id) or _read_key(given.id)
     # An unknown id takes as long as a wrong secret.
-    if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
+    is_match = secret_matches(given.secret, key.secret_hash if key else hash_secret(""))
+    if key is None or not is_match or given.prefix != key.prefix:
         raise InvalidApiKey("This API key does not exist. Check that you copied the complete key.")
     _refuse_inactive(key)
     if key.limits.networks:

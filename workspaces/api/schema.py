@@ -46,7 +46,13 @@ KEY_LIMITS = {
 }
 ME = {
     "workspace": {"id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA", "name": "Demo", "plan": "pro"},
-    "key": {"id": "key_0Uf7kWRb3nC5xZaLs9DfGh", "name": "Website", "scope": "sending_access", "limits": KEY_LIMITS},
+    "key": {
+        "id": "key_0Uf7kWRb3nC5xZaLs9DfGh",
+        "name": "Website",
+        "scope": "sending_access",
+        "test": False,
+        "limits": KEY_LIMITS,
+    },
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
 }
 

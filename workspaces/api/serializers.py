@@ -28,6 +28,7 @@ class KeySerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
+    test = serializers.BooleanField(source="is_test")
     limits = KeyLimitsSerializer()
 
 

@@ -90,10 +90,14 @@ class WorkspaceView(KeyedView):
 
 
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
-    """A viewset limited to the caller's rows: ids of other workspaces are not found."""
+    """A viewset limited to the caller's rows: ids of other workspaces are not found.
+
+    For a test key, nor are those of live emails.
+    """
 
     def get_queryset(self) -> QuerySet[M]:
-        return super().get_queryset().filter(workspace=self.workspace)
+        rows = super().get_queryset().filter(workspace=self.workspace)
+        return rows.filter(is_test=True) if self.limits.is_test and hasattr(rows.model, "is_test") else rows
 
 
 _serializers: dict[tuple[str, bool], BaseSerializer[Any]] = {}

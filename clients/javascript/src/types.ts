@@ -97,6 +97,8 @@ export interface EmailItem {
   status: EmailStatus;
   createdAt: Timestamp;
   sentAt: Timestamp | null;
+  /** True for a test email, else absent. */
+  test?: boolean;
 }
 
 export interface Recipient {
@@ -110,6 +112,7 @@ export interface Recipient {
 }
 
 export interface Email extends EmailItem {
+  test: boolean;
   htmlContent: string;
   text: string;
   scheduledFor: Timestamp | null;
@@ -134,6 +137,8 @@ export interface EmailFilters {
   /** Text contained in a recipient of `to` or in the subject. */
   search?: string;
   tag?: string;
+  /** Only test emails, or only live ones. */
+  test?: boolean;
   /** Created at or after this time. A date includes the whole day. */
   from?: Date | string;
   to?: Date | string;
@@ -384,7 +389,7 @@ export interface KeyLimits {
 
 export interface Me {
   workspace: { id: string; name: string; plan: Plan };
-  key: { id: string; name: string; scope: KeyScope; limits: KeyLimits };
+  key: { id: string; name: string; scope: KeyScope; test: boolean; limits: KeyLimits };
   quota: Quota;
 }
 
@@ -425,6 +430,7 @@ export interface ManagedKey {
   id: string;
   name: string;
   scope: KeyScope;
+  test: boolean;
   limits: KeyLimits;
   lastFour: string;
   createdAt: Timestamp;
@@ -437,6 +443,8 @@ export interface NewKey {
   name: string;
   scope: KeyScope;
   expiresAt?: Date | string | null;
+  /** Create a test key: its emails are not sent. */
+  test?: boolean;
   limits?: Partial<KeyLimits>;
 }
 

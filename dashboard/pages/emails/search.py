@@ -99,7 +99,9 @@ def count_label(listing: ListPage, emails: QuerySet[Email], *, workspace_id: str
         return _count_text(listing.total)
     if not {"from", "to"} & filters.keys():
         statuses = filters.get("status") or EmailStatus.values
-        return _count_text(counters.total(workspace_id, keys=[f"status.{status}" for status in statuses]))
+        tests = [filters["test"] == "true"] if "test" in filters else [False, True]
+        keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
+        return _count_text(counters.total(workspace_id, keys=keys))
     counted = _matching(emails, filters).order_by()[: MAX_COUNTED + 1].count()
     if counted > MAX_COUNTED:
         return _("More than %(count)s emails") % {"count": _grouped(MAX_COUNTED)}

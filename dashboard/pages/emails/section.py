@@ -34,7 +34,7 @@ from templates_app.models import Template
 from workspaces.key_limits import NO_LIMITS
 
 # Filters beside the status and the search field.
-MORE_FILTERS = ("tag", "template", "sender", "event", "from", "to")
+MORE_FILTERS = ("tag", "template", "sender", "event", "test", "from", "to")
 FILTERS = ("status", "search", *MORE_FILTERS)
 # Events that no status shows.
 EVENTS = (Event.EventKind.COMPLAINED, Event.EventKind.UNSUBSCRIBED, Event.EventKind.DEFERRED)

@@ -135,15 +135,16 @@ class History(RuleBasedStateMachine):
 
     @rule(choice=CHOICES)
     def cancel(self, choice):
-        self.attempt(cancel_email, choice)
+        self.attempt(cancel_email, choice, limits=NO_LIMITS)
 
     @rule(choice=CHOICES)
     def move(self, choice):
-        self.attempt(reschedule_email, choice, scheduled_for=datetime.now(UTC) + timedelta(hours=2))
+        later = datetime.now(UTC) + timedelta(hours=2)
+        self.attempt(reschedule_email, choice, scheduled_for=later, limits=NO_LIMITS)
 
     @rule(choice=CHOICES)
     def send_now(self, choice):
-        self.attempt(reschedule_email, choice, scheduled_for=None)
+        self.attempt(reschedule_email, choice, scheduled_for=None, limits=NO_LIMITS)
 
     @rule(choice=CHOICES, state=st.sampled_from(list(LINKS)))
     def hit(self, choice, state):

@@ -11,7 +11,7 @@ from workspaces.management.accounts import read_expiry
 from workspaces.models import ApiKey, Workspace
 from workspaces.services import issue_api_key
 
-LIMITS = ("domains", "networks", "templates", "requests_per_second")
+LIMITS = ("domains", "networks", "templates", "requests_per_second", "is_test")
 
 
 class Command(BaseCommand):
@@ -32,6 +32,7 @@ class Command(BaseCommand):
                 metavar=name.upper(),
                 help=f"limits the key, such as {example}; may be repeated",
             )
+        parser.add_argument("--test", action="store_true", dest="is_test", help="create a test key: nothing is sent")
         parser.add_argument("--requests-per-second", type=int, help="limits the key")
 
     def handle(self, *args: Any, **options: Any) -> None:

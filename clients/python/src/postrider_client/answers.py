@@ -64,6 +64,8 @@ class BatchAccepted:
 
 @dataclass(frozen=True)
 class EmailItem:
+    """`test`: True for a test email, else None."""
+
     id: str
     to: str
     from_: str
@@ -71,6 +73,7 @@ class EmailItem:
     status: str
     created_at: datetime
     sent_at: Optional[datetime]
+    test: Optional[bool]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -115,6 +118,7 @@ class Email:
     template_id: Optional[str]
     headers: dict[str, str]
     attachments: list[KeptFile]
+    test: bool
     recipients: list[Recipient]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -367,6 +371,7 @@ class Key:
     id: str
     name: str
     scope: str
+    test: bool
     limits: KeyLimits
 
 

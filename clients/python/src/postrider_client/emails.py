@@ -118,6 +118,7 @@ class Emails:
         event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
+        test: Optional[bool] = None,
         from_: Optional[DateOrTime] = None,
         to: Optional[DateOrTime] = None,
         page: Optional[int] = None,
@@ -125,10 +126,11 @@ class Emails:
     ) -> Listing[EmailItem]:
         """Return matching emails, newest first.
 
-        event: an event on the timeline, such as "complained". from_, to: range of creation times; a date includes the
-        whole day.
+        event: an event on the timeline, such as "complained". test: only test emails, or only live ones. from_, to:
+        range of creation times; a date includes the whole day.
         """
-        query = body_of(status=status, event=event, search=search, tag=tag, from_=from_, to=to, page=page, limit=limit)
+        filters = {"status": status, "event": event, "search": search, "tag": tag, "test": _word(test)}
+        query = body_of(**filters, from_=from_, to=to, page=page, limit=limit)
         return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
 
     def export(
@@ -138,11 +140,12 @@ class Emails:
         event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
+        test: Optional[bool] = None,
         from_: Optional[DateOrTime] = None,
         to: Optional[DateOrTime] = None,
     ) -> Export:
         """Return matching emails as CSV, at most 10,000 rows."""
-        query = body_of(status=status, event=event, search=search, tag=tag, from_=from_, to=to)
+        query = body_of(status=status, event=event, search=search, tag=tag, test=_word(test), from_=from_, to=to)
         reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 
@@ -160,6 +163,10 @@ class Emails:
         """Move a scheduled email to another time; None sends it immediately."""
         body = {"scheduledFor": plain(scheduled_for)}
         return read(Rescheduled, self._transport.json(Call("PATCH", ["emails", email_id], body=body)))
+
+
+def _word(value: Optional[bool]) -> Optional[str]:  # noqa: FBT001 - a value, not a switch
+    return None if value is None else str(value).lower()
 
 
 def _email_body(

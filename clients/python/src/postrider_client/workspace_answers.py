@@ -53,6 +53,7 @@ class ManagedKey:
     id: str
     name: str
     scope: str
+    test: bool
     limits: KeyLimits
     last_four: str
     created_at: datetime

@@ -94,13 +94,16 @@ class WorkspaceKeys:
         name: str,
         scope: str,
         expires_at: Optional[datetime] = None,
+        test: Optional[bool] = None,
         limits: Optional[Mapping[str, Any]] = None,
     ) -> ManagedKey:
         """Create an API key. Store `key` of the response: it cannot be read again.
 
+        test: create a test key: its emails are not sent.
         limits: such as {"domains": ["shop.example"], "networks": ["203.0.113.0/24"], "requests_per_second": 10}.
         """
-        body = body_of(name=name, scope=scope, expires_at=expires_at, limits=body_of(**limits) if limits else None)
+        wire_limits = body_of(**limits) if limits else None
+        body = body_of(name=name, scope=scope, expires_at=expires_at, test=test, limits=wire_limits)
         call = Call("POST", _path(workspace_id, "api-keys"), body=body, is_keyed=True)
         return read(ManagedKey, self._transport.json(call))
 

@@ -1,0 +1,68 @@
+"""A worker's email queue with the configured transport, and a mail host that records connections."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from emails.models import QueueEntry
+from emails.sending.scheduling import promote_due
+from emails.sending.sending import EmailQueueWork
+from emails.sending.transports import configured_transport
+from lib.worker.leases import Lease, boot_seconds
+from lib.worker.stages import Stage
+from tests.stack.stack import free_port
+from tests.submission.fixtures import close_connections
+
+
+class MailHost(Controller):
+    """An SMTP server that accepts everything; counts connections and keeps the recipients."""
+
+    def __init__(self) -> None:
+        self.connections, self.recipients = 0, list[str]()
+        super().__init__(self, hostname="127.0.0.1", port=free_port())
+
+    def factory(self) -> Any:
+        self.connections += 1
+        return super().factory()
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        self.recipients += envelope.rcpt_tos
+        return "250 2.0.0 Accepted"
+
+
+@contextmanager
+def relay_to_mail_host(settings: Any) -> Iterator[MailHost]:
+    """Yield the mail host to which the configured transport relays."""
+    host = MailHost()
+    host.start()
+    # The controller connects once, to wait for the server.
+    host.connections = 0
+    settings.DELIVERY_TRANSPORT, settings.SMTP_URL = "smtp", f"smtp://127.0.0.1:{host.port}"
+    try:
+        yield host
+    finally:
+        host.stop()
+
+
+def send_everything() -> int:
+    """Send all entries, also scheduled and waiting ones, with the configured transport; return their number."""
+    leads = QueueEntry.objects.filter(stage=Stage.SCHEDULED, recipient__position=0)
+    leads.update(due_at=datetime.now(UTC) - timedelta(seconds=1))
+    promote_due()
+    QueueEntry.objects.filter(stage=Stage.WAITING).update(stage=Stage.READY)
+    sending = EmailQueueWork(configured_transport(), sessions=50)
+    jobs = sending.claim(50).jobs
+
+    async def perform() -> Any:
+        results = await asyncio.gather(*(sending.perform(job, Lease(boot_seconds())) for job in jobs))
+        # The transport keeps its connections for further messages.
+        await close_connections(asyncio.get_running_loop())
+        return results
+
+    sending.record(asyncio.run(perform()))
+    return len(jobs)
