@@ -74,8 +74,9 @@ def show_email(invocation: Invocation, email_id: str) -> None:
 
 
 def details_of(payload: dict[str, Any]) -> str:
-    """Return the values of an event that explain it, without nested ones."""
-    return "  ".join(f"{name}={value}" for name, value in payload.items() if isinstance(value, (str, int)) and value)
+    """Return the values of an event that explain it, without nested ones and the id of the email."""
+    values = {name: value for name, value in payload.items() if isinstance(value, (str, int)) and name != "emailId"}
+    return "  ".join(f"{name}={value}" for name, value in values.items() if value)
 
 
 def _fields_of(email: Email) -> dict[str, Any]:

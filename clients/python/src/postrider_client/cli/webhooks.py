@@ -84,7 +84,8 @@ def forward_event(pool: urllib3.PoolManager, url: str, *, event: FeedEvent, secr
         timeout = urllib3.Timeout(total=ATTEMPT_SECONDS)
         status_code = pool.request("POST", url, body=body, headers=headers, redirect=False, timeout=timeout).status
     except urllib3.exceptions.HTTPError as problem:
-        error = str(problem)
+        # The part before the last colon repeats the URL.
+        error = str(problem).rpartition(": ")[2]
     return ForwardedEvent(status_code, error, round((time.monotonic() - started) * 1000))
 
 
