@@ -26,6 +26,7 @@
       data: { labels: chart.labels, datasets: [...datasets, ...limitLine(chart)] },
       options: {
         animation: false,
+        locale: document.documentElement.lang,
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
