@@ -400,3 +400,15 @@ def test_spaces_around_names_are_no_change(shop):
     text = "name: ' Shop '\napiKeys: [{name: ' Website ', scope: read_only}]\n"
     assert shop.apply("--yes", text=text).code == 0
     assert shop.plan() == []
+
+
+def test_more_templates_than_one_request_checks_are_all_checked(shop):
+    template = "  - {{alias: t{0}, name: T, subject: '{1}', htmlContent: x}}\n"
+    subjects = [*["fine"] * 6, "{{#if}}", *["fine"] * 6]
+    text = "templates:\n" + "".join(template.format(index, subject) for index, subject in enumerate(subjects))
+    result = shop.apply("--yes", text=text)
+    assert [(error["line"], error["field"]) for error in json.loads(result.output)["errors"]] == [
+        (8, "templates[6].subject")
+    ]  # fmt: skip
+    assert shop.apply("--yes", text=text.replace("{{#if}}", "fine")).code == 0
+    assert len(list(shop.client.templates.list())) == 13

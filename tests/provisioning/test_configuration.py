@@ -63,11 +63,13 @@ def test_a_template_needs_an_alias(platform: Api):
     assert field_codes(platform.post(CHECK, {"templates": [template]})) == {"templates[0].alias": "required"}
 
 
-@pytest.mark.parametrize("section", ["domains", "templates", "webhooks", "apiKeys"])
-def test_a_section_has_at_most_100_entries(platform: Api, section):
+@pytest.mark.parametrize(
+    ("section", "limit"), [("domains", 100), ("templates", 5), ("webhooks", 100), ("apiKeys", 100)]
+)
+def test_the_entries_of_a_section_are_limited(platform: Api, section, limit):
     (entry,) = VALID[section][:1]
-    assert platform.post(CHECK, {section: [entry] * 100}).status_code == 200
-    assert field_codes(platform.post(CHECK, {section: [entry] * 101})) == {section: "max_length"}
+    assert platform.post(CHECK, {section: [entry] * limit}).status_code == 200
+    assert field_codes(platform.post(CHECK, {section: [entry] * (limit + 1)})) == {section: "max_length"}
 
 
 @pytest.mark.parametrize("scope", ["read_only", "full_access", "workspace_admin"])

@@ -13,7 +13,7 @@ from postrider_client.errors import ValidationError
 
 # Of the content of templates in one request: below the limits of the service.
 MAX_CHARACTERS = 1024 * 1024
-MAX_TEMPLATES = 100
+MAX_TEMPLATES = 5
 PART = re.compile(r"[^.\[\]]+")
 
 
