@@ -7,7 +7,8 @@ from django.test.utils import CaptureQueriesContext
 
 from analytics import counters
 from dashboard.pages.emails import search as email_search
-from dashboard.ui import listing, reasons
+from dashboard.texts import reasons
+from dashboard.ui import listing
 from delivery.bounces.reasons import FailureReason
 from emails.models import Email, Event
 from suppressions.services import suppress_address
