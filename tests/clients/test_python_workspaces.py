@@ -35,6 +35,19 @@ def test_keys_of_a_managed_workspace_are_created_and_revoked(service):
         assert [one.id for one in manager.workspaces.keys.list(workspace.id)] == [key.id]
 
 
+def test_a_key_of_the_caller_makes_a_repeat_safe(service):
+    with Postrider(service.management_key, base_url=service.stack.url) as manager:
+        name = f"customer-{uuid4()}"
+        first, again = (manager.workspaces.create(name="Repeated", idempotency_key=name) for _ in range(2))
+        assert first == again
+        keys = manager.workspaces.keys
+        made = [
+            keys.create(first.id, name="Website", scope="read_only", idempotency_key=f"{name}-key") for _ in range(2)
+        ]
+        assert made[0].key == made[1].key
+        assert len(list(keys.list(first.id))) == 1
+
+
 def test_members_and_invitations_of_a_managed_workspace_are_listed_changed_and_removed(service):
     me = service.stack.call("GET", "/me").body["workspace"]["id"]
     with Postrider(service.management_key, base_url=service.stack.url) as manager:

@@ -88,6 +88,7 @@ def before_call(context, case, kwargs):
         case.path_parameters["webhook_id"] = new_id(resource)
     if number % 2 and resource == "admin" and matches_schema(case, ParameterLocation.PATH):
         insert_workspace(case)
+    set_header_key(case, number)
     if isinstance(case.body, dict):
         set_idempotency_key(case, number)
     if isinstance(case.body, dict) and matches_schema(case, ParameterLocation.BODY):
@@ -98,12 +99,20 @@ def insert_workspace(case: Any) -> None:
     """Insert the id of a workspace that the management key may change."""
     name = "workspace_id" if "workspace_id" in case.path_parameters else "id"
     if name in case.path_parameters:
-        case.path_parameters[name] = new_workspace_id()
+        # Nothing is created in a deleted workspace.
+        case.path_parameters[name] = new_workspace_id(is_deleted=name == "id" and case.method == "DELETE")
 
 
 @functools.cache
-def new_workspace_id() -> str:
+def new_workspace_id(*, is_deleted: bool) -> str:
     return str(call("admin/workspaces", {"name": "Managed"})["id"])
+
+
+def set_header_key(case: Any, number: int) -> None:
+    """Use a new key for a request without a body: the same key for another operation is refused."""
+    has_key = "Idempotency-Key" in (case.headers or {})
+    if has_key and not isinstance(case.body, dict) and matches_schema(case, ParameterLocation.HEADER):
+        case.headers["Idempotency-Key"] = f"key-{number}"
 
 
 def set_idempotency_key(case: Any, number: int) -> None:

@@ -28,7 +28,8 @@ READ_BYTES = 65_536
 class Call:
     """One API call. path: the segments after /v1; ids are escaped.
 
-    is_keyed: sent with an idempotency key, and therefore safe to retry.
+    is_keyed: sent with an idempotency key, and therefore safe to retry. idempotency_key: sent as the header; a random
+    one if neither it nor the body has a key.
     is_repeatable: safe to retry without a response; None means every method except POST.
     """
 
@@ -37,6 +38,7 @@ class Call:
     query: Optional[Mapping[str, Any]] = None
     body: Optional[Mapping[str, Any]] = None
     is_keyed: bool = False
+    idempotency_key: Optional[str] = None
     is_repeatable: Optional[bool] = None
 
     @property
@@ -136,7 +138,7 @@ class Transport:
         if call.body is not None:
             headers["Content-Type"] = "application/json"
         if call.is_keyed and "idempotencyKey" not in (call.body or {}):
-            headers["Idempotency-Key"] = str(uuid.uuid4())
+            headers["Idempotency-Key"] = call.idempotency_key or str(uuid.uuid4())
         return headers
 
     def _url_of(self, call: Call) -> str:

@@ -38,10 +38,15 @@ class Workspaces:
         plan: Optional[str] = None,
         group: Optional[str] = None,
         owner_email: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
     ) -> ManagedWorkspace:
-        """Create a workspace. owner_email: the address of a person to invite as an owner."""
+        """Create a workspace. owner_email: the address of a person to invite as an owner.
+
+        A repeat with the same idempotency_key within 24 hours creates nothing and returns the first response.
+        """
         body = body_of(name=name, plan=plan, group=group, owner_email=owner_email)
-        return read(ManagedWorkspace, self._transport.json(Call("POST", _path(), body=body, is_keyed=True)))
+        call = Call("POST", _path(), body=body, is_keyed=True, idempotency_key=idempotency_key)
+        return read(ManagedWorkspace, self._transport.json(call))
 
     def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[ManagedWorkspace]:
         return Listing(self._transport, _path(), kind=ManagedWorkspace, query=body_of(page=page, limit=limit))
@@ -96,15 +101,18 @@ class WorkspaceKeys:
         expires_at: Optional[datetime] = None,
         test: Optional[bool] = None,
         limits: Optional[Mapping[str, Any]] = None,
+        idempotency_key: Optional[str] = None,
     ) -> ManagedKey:
         """Create an API key. Store `key` of the response: it cannot be read again.
 
         test: create a test key: its emails are not sent.
         limits: such as {"domains": ["shop.example"], "networks": ["203.0.113.0/24"], "requests_per_second": 10}.
+        A repeat with the same idempotency_key within 24 hours creates nothing and returns the same key.
         """
         wire_limits = body_of(**limits) if limits else None
         body = body_of(name=name, scope=scope, expires_at=expires_at, test=test, limits=wire_limits)
-        call = Call("POST", _path(workspace_id, "api-keys"), body=body, is_keyed=True)
+        path = _path(workspace_id, "api-keys")
+        call = Call("POST", path, body=body, is_keyed=True, idempotency_key=idempotency_key)
         return read(ManagedKey, self._transport.json(call))
 
     def list(

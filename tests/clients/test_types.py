@@ -1,0 +1,59 @@
+"""The types of the Python library: a strictly checked program gets precise types from each resource."""
+
+import subprocess
+import sys
+
+from tests.stack.stack import REPOSITORY
+
+PROGRAM = """
+from typing import Optional
+
+from typing_extensions import assert_type
+
+from postrider_client import Postrider
+from postrider_client.answers import Accepted, BatchAccepted, Domain, Email, FeedEvent
+from postrider_client.listing import Page
+from postrider_client.workspace_answers import ManagedKey, ManagedWorkspace
+
+client = Postrider("pr_x", base_url="https://mail.example.com")
+assert_type(client.emails.send(from_="a@b.example", to="c@d.example", subject="s", text="t"), Accepted)
+assert_type(client.emails.batch(from_="a@b.example", template_id="t", recipients=[]), BatchAccepted)
+assert_type(client.emails.get("x"), Email)
+for event in client.events.stream():
+    assert_type(event, FeedEvent)
+for event in client.events.list(types=["delivered"]):
+    assert_type(event, FeedEvent)
+for domain in client.domains.list():
+    assert_type(domain, Domain)
+page = client.workspaces.list(limit=1).fetch()
+assert_type(page, Page[ManagedWorkspace])
+assert_type(client.workspaces.delete("x").deletes_at is None, bool)
+key = client.workspaces.keys.create("x", name="n", scope="read_only", idempotency_key="k")
+assert_type(key, ManagedKey)
+assert_type(key.key, Optional[str])
+"""
+WRONG = """
+from postrider_client import Postrider
+
+client = Postrider("pr_x", base_url="https://mail.example.com")
+client.emails.get(7)
+client.workspaces.create()
+client.domains.create(nme="x.example")
+"""
+
+
+def check(program: str, tmp_path) -> str:
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(file)]
+    environment = {"MYPYPATH": str(REPOSITORY / "clients/python/src"), "MYPY_CACHE_DIR": str(tmp_path / "cache")}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path).stdout
+
+
+def test_the_results_of_each_resource_have_precise_types(tmp_path):
+    assert "Success" in check(PROGRAM, tmp_path)
+
+
+def test_mistakes_are_found(tmp_path):
+    found = check(WRONG, tmp_path)
+    assert "Found 3 errors" in found, found
