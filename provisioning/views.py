@@ -210,6 +210,8 @@ class ConfigurationViewSet(ManagementViewSet[Workspace]):
     permission_classes = (ReadsConfiguration,)
     reading_actions = frozenset({"check"})
     body_bytes: ClassVar = {"check": MAX_TEMPLATE_BODY_BYTES}
+    # For OPTIONS.
+    serializer_class = ConfigurationInput
 
     @action(detail=False, methods=["post"])
     def check(self, request: Request) -> Response:

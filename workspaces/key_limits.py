@@ -136,7 +136,7 @@ def _read_entries(
         try:
             found[normalize(entry.strip())] = None
         except ValueError as error:
-            errors.append(_error(f"{name}[{index}]", str(error)))
+            errors.append(_error(f"{name}[{index}]", str(error), code="invalid_entry"))
     return tuple(found)
 
 

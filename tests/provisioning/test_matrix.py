@@ -128,6 +128,12 @@ def test_without_a_key_nothing_is_accessible(objects, method, path):
     assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
 
 
+@pytest.mark.parametrize("path", sorted({path for _, path in TABLE}))
+def test_options_describes_each_path(platform: Api, objects, path):
+    response = platform.raw("OPTIONS", path_of(path, objects["workspace"], objects["key"]), b"")
+    assert response.status_code in {200, 404}
+
+
 @pytest.mark.parametrize("kind_of_key", ["group", "owner"])
 @pytest.mark.parametrize(("method", "path"), WITH_ID)
 def test_a_foreign_workspace_is_answered_like_an_unknown_one(objects, bob: Account, method, path, kind_of_key):

@@ -27,6 +27,8 @@ RULES = {
     "invalid_cursor": "a cursor of the workspace",
     "blank": "text with only white space",
     "foreign_group": "the group of the key",
+    "invalid_entry": "domains, networks and templates of limits",
+    "requires_sending_access": "limits of another scope",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},

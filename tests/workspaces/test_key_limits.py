@@ -48,12 +48,12 @@ class TestCreation:
     @pytest.mark.parametrize(
         ("limits", "fields"),
         [
-            ({"domains": ["no domain"]}, {"limits.domains[0]": "invalid"}),
+            ({"domains": ["no domain"]}, {"limits.domains[0]": "invalid_entry"}),
             ({"domains": "shop.example"}, {"limits.domains": "invalid_type"}),
             ({"networks": ["203.0.113.7/24", "x", "10.0.0.0/8"]}, dict.fromkeys(["limits.networks[0]",
-             "limits.networks[1]"], "invalid")),
-            ({"networks": ["::ffff:203.0.113.0/120"]}, {"limits.networks[0]": "invalid"}),
-            ({"templates": ["a\u0007b"]}, {"limits.templates[0]": "invalid"}),
+             "limits.networks[1]"], "invalid_entry")),
+            ({"networks": ["::ffff:203.0.113.0/120"]}, {"limits.networks[0]": "invalid_entry"}),
+            ({"templates": ["a\u0007b"]}, {"limits.templates[0]": "invalid_entry"}),
             ({"requestsPerSecond": 0}, {"limits.requestsPerSecond": "min_value"}),
             ({"requestsPerSecond": 1001}, {"limits.requestsPerSecond": "max_value"}),
             ({"requestsPerSecond": "many"}, {"limits.requestsPerSecond": "invalid"}),
