@@ -22,5 +22,13 @@ def local_time(value: datetime | None, precision: str = "") -> SafeString | str:
         '<time datetime="{}" title="{} UTC">{}</time>',
         f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         date_format(value.astimezone(UTC), FORMATS["seconds"]),
-        date_format(timezone.localtime(value), FORMATS[precision]),
+        date_format(_in_current_zone(value), FORMATS[precision]),
     )
+
+
+def _in_current_zone(value: datetime) -> datetime:
+    """Return a time in the time zone of the page; in UTC if it is outside of the calendar there."""
+    try:
+        return timezone.localtime(value)
+    except OverflowError:
+        return value

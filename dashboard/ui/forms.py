@@ -1,7 +1,7 @@
 """Forms validated by the API's serializers, so that both accept the same values, and times in the member's zone."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
@@ -32,9 +32,13 @@ class LocalDateTimeField(forms.DateTimeField):
 
     def to_python(self, value: Any) -> datetime | None:
         try:
-            return super().to_python(value)
+            time = super().to_python(value)
+            return time and time.astimezone(UTC)
         except forms.ValidationError as error:
             raise _clock_change(error) from error
+        except OverflowError as error:
+            # The first or last day of the calendar: in UTC, the time is outside of it.
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
 
 
 def _clock_change(error: forms.ValidationError) -> forms.ValidationError:

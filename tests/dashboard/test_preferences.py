@@ -151,6 +151,10 @@ class TestTimes:
             assert ">31 Jan 2026<" in local_time(self.AT, "day")
         assert local_time(None) == ""
 
+    def test_outside_of_the_calendar_are_shown_in_utc(self):
+        with timezone.override("Asia/Tokyo"):
+            assert ">31 Dec 9999, 23:00<" in local_time(datetime(9999, 12, 31, 23, tzinfo=UTC))
+
     def test_of_a_page_are_in_the_zone_of_the_member(self, alice):
         make_email(alice.workspace, created_at=self.AT)
 
@@ -229,6 +233,14 @@ class TestForms:
         assert not ApiKey.objects.exists()
         prefer(alice, time_zone="UTC").post("/dashboard/keys/add/", form)
         assert ApiKey.objects.get()
+
+    def test_a_time_after_the_end_of_the_calendar_is_refused(self, alice):
+        browser = prefer(alice, time_zone="America/New_York")
+
+        page = browser.post("/dashboard/keys/add/", {**FUTURE, "expires_at": "9999-12-31T23:59"})
+
+        assert "Enter a valid date/time." in shown_text(page)
+        assert not ApiKey.objects.exists()
 
     def test_the_form_of_a_schedule_shows_and_reads_the_zone(self, alice):
         at = datetime.now(UTC).replace(microsecond=0, second=0)

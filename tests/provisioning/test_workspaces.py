@@ -125,7 +125,12 @@ class TestKeys:
 
     @pytest.mark.parametrize(
         ("expires_at", "code"),
-        [("tomorrow", "invalid"), ("2020-01-01T00:00:00Z", "in_past"), (7, "invalid")],
+        [
+            ("tomorrow", "invalid"),
+            ("2020-01-01T00:00:00Z", "in_past"),
+            ("9999-12-31T23:59:59-12:00", "invalid"),
+            (7, "invalid"),
+        ],
     )
     def test_an_invalid_expiry_is_refused(self, platform: Api, alice, expires_at, code):
         path = f"/admin/workspaces/{alice.workspace.id}/api-keys"
