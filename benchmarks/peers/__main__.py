@@ -24,6 +24,7 @@ from benchmarks.peers.mail_servers import haraka, measure_mail_server, postfix_w
 from benchmarks.peers.messages import SELECTOR, MessageFiles
 from benchmarks.peers.post_office_runs import PostOffice, install_post_office
 from benchmarks.peers.postrider import (
+    PATIENT,
     PostriderRun,
     measure_delays,
     percentile,
@@ -150,7 +151,7 @@ def running_peers() -> Iterator[Peers]:
             near=stack.enter_context(running_postrider(near_mail.directory, sink_port=near_port)),
             far=stack.enter_context(running_postrider(far_mail.directory, sink_port=far_port)),
             inbox=stack.enter_context(running_with_inbox()),
-            accepting=stack.enter_context(running_stack(directory)),
+            accepting=stack.enter_context(running_stack(directory, **PATIENT)),
             near_mail=near_mail,
             far_mail=far_mail,
             far_port=far_port,
