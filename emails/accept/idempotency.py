@@ -20,8 +20,8 @@ from emails.models import Acceptance
 from lib.ids import to_uuid
 from lib.worker.failpoints import failpoint
 from workspaces.api.authentication import key_of
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
+from workspaces.key_limits import NO_LIMITS, KeyLimits
+from workspaces.models import ApiKey, Workspace
 
 BODY_FIELD = "idempotencyKey"
 HEADER = "Idempotency-Key"
@@ -86,7 +86,9 @@ def read_header_key(request: Request, *, operation: str, about: str = "") -> Ide
     if text is None:
         return None
     fingerprint = _fingerprint(request.data, about)
-    text = stored_text(text, key_of(request).limits)
+    # A management key has no limits.
+    limits = request.auth.limits if isinstance(request.auth, ApiKey) else NO_LIMITS
+    text = stored_text(text, limits)
     return IdempotencyKey(text=text, operation=operation, fingerprint=fingerprint, is_strict=True)
 
 
