@@ -17,6 +17,7 @@ from inbound.inbox.retention import delete_expired_mail
 from lib.ids import to_uuid
 from templates_app.models import Template, TemplateVersion
 from webhooks.models import Webhook, WebhookEvent
+from workspaces.deletion import ended_workspaces
 from workspaces.models import ApiKey, Invitation, Membership
 
 BATCH_SIZE = 1000
@@ -46,6 +47,8 @@ log = logging.getLogger("postrider.accounts")
 
 def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
     """Delete all data of a workspace whose grace period has ended; yield after each transaction."""
+    if not _has_ended(workspace_id):
+        return
     yield from delete_all_emails(workspace_id)
     if Email.objects.filter(workspace=workspace_id).exists():
         # Another process locks some of them; the next run deletes them.
@@ -62,6 +65,12 @@ def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
         cursor.execute(DELETE_WORKSPACE, [to_uuid(workspace_id, prefix="ws_")])
     log.info("a deleted workspace was erased", extra={"data": {"workspace": workspace_id}})
     yield
+
+
+@transaction.atomic
+def _has_ended(workspace_id: str) -> bool:
+    """Return whether the grace period has ended, after waiting for a restoration that is not committed yet."""
+    return ended_workspaces().filter(id=workspace_id).select_for_update(no_key=True).first() is not None
 
 
 def _delete_webhook_events(workspace_id: str) -> Iterator[None]:

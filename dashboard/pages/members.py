@@ -100,7 +100,7 @@ class MemberSection(ScopedAdmin):
 
     def invite_view(self, request: HttpRequest) -> HttpResponse:
         workspace = current_workspace(request)
-        if not workspace.is_proven or workspace.is_suspended:
+        if not workspace.is_proven or workspace.is_suspended or workspace.is_deleted:
             raise PermissionDenied
         form = InviteForm(request.POST or None)
         if form.is_valid() and not self._is_throttled(request, form, workspace):

@@ -1,11 +1,12 @@
 """Deletion of workspaces: keys and sending stop, a restored workspace continues, and an ended one leaves nothing."""
 
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -20,8 +21,9 @@ from submission.services import begin_message
 from suppressions.services import suppress_address
 from templates_app.models import Template, TemplateVersion
 from tests.conftest import Account, Api, code_of, mail, make_key
-from tests.dashboard.conftest import make_caught
+from tests.dashboard.conftest import make_caught, signed_in
 from tests.emails.builders import claim_entries, deliver_all, make_ready, send
+from tests.tracking.test_opens_and_clicks import is_connection_blocked
 from webhooks.services import create_webhook
 from workspaces.api import authentication
 from workspaces.deletion import delete_workspace, restore_workspace
@@ -172,6 +174,11 @@ class TestMarking:
         invitation = platform.post(path_of(alice, "/invitations"), {"email": "x@example.com"})
         assert {code_of(key), code_of(invitation)} == {(403, "workspace_deleted")}
 
+    def test_its_owners_invite_nobody(self, platform: Api, alice: Account):
+        delete(platform, alice)
+        form = {"email": "x@example.com", "role": "member"}
+        assert signed_in(alice.owner).post("/dashboard/members/invite/", form).status_code == 403
+
     def test_after_the_grace_period_the_workspace_is_not_found(self, platform: Api, alice: Account):
         delete(platform, alice)
         end_grace_period(alice)
@@ -242,3 +249,32 @@ class TestErasure:
         restore_workspace(bob.workspace)
         erase()
         assert Email.objects.filter(workspace=bob.workspace).count() == 4
+
+
+def erase_in_thread(workspace_id: str) -> None:
+    try:
+        list(erase_workspace(workspace_id, timedelta()))
+    finally:
+        connection.close()
+
+
+def wait_until_blocked_or_done(erasure: Future[None]) -> None:
+    for _ in range(3000):
+        if wait([erasure], timeout=0.02).done or is_connection_blocked():
+            return
+    pytest.fail("The erasure neither waits nor ends.")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_restoration_that_is_committed_after_the_grace_period_keeps_the_data(api: Api, alice: Account):
+    send(api)
+    delete_workspace(alice.workspace)
+    end_grace_period(alice)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            # As restore_workspace() does, which compared the time before the grace period ended.
+            Workspace.objects.filter(id=alice.workspace.id).update(deletes_at=None)
+            erasure = pool.submit(erase_in_thread, alice.workspace.id)
+            wait_until_blocked_or_done(erasure)
+        erasure.result()
+    assert Email.objects.filter(workspace=alice.workspace).count() == QueueEntry.objects.count() == 1
