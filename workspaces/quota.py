@@ -21,7 +21,7 @@ INSERT INTO workspaces_usage (workspace_id, month, used)
 SELECT %(workspace)s::uuid, date_trunc('month', now() AT TIME ZONE 'UTC')::date, %(units)s
  WHERE %(units)s <= %(limit)s AND {condition}
     ON CONFLICT (workspace_id, month) DO UPDATE SET used = workspaces_usage.used + EXCLUDED.used
- WHERE workspaces_usage.used + EXCLUDED.used <= %(limit)s
+ WHERE EXCLUDED.used = 0 OR workspaces_usage.used + EXCLUDED.used <= %(limit)s
 RETURNING used
 """
 REFUND = """
