@@ -9,8 +9,9 @@ from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from suppressions.services import suppress_address
-from tests.conftest import Api, mail
+from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
+from tests.key_kinds import KEY_KINDS, allowed_scopes, api_of_kind, scope_of
 from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +123,12 @@ def owned(api: Api, alice) -> dict[str, str]:
     }
 
 
+@pytest.fixture
+def alices_test_email(api: Api, alice: Account) -> str:
+    """The id of an email that a test key of Alice accepted."""
+    return send(api_of_kind("test", alice.workspace))
+
+
 def fill_path(path: str, object_id: str, owned: dict[str, str]) -> str:
     """Insert an id as the last argument of a path; the parents are the owner's."""
     parents = [owned["webhook"]] * (path.count("{}") - 1)
@@ -140,17 +147,24 @@ def test_an_owner_has_access(api: Api, owned, method, path, slash):
     assert response.status_code in {200, 202}, response.content
 
 
+@pytest.mark.parametrize("kind", KEY_KINDS)
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_another_workspaces_id_is_answered_like_an_unknown_id(api: Api, bobs_api: Api, owned, method, path):
+def test_another_workspaces_id_is_answered_like_an_unknown_id(
+    bob: Account, owned, alices_test_email, method, path, kind
+):
     _, body = TABLE[method, path]
+    bobs_key = api_of_kind(kind, bob.workspace)
     before = all_rows()
-    unknown = call(bobs_api, method, fill_path(path, "0" * 22, owned), body)
+    unknown = call(bobs_key, method, fill_path(path, "0" * 22, owned), body)
     expected = {**unknown.json(), "requestId": ""}
-    assert (unknown.status_code, expected["code"]) == (404, "not_found")
-    ids = [*owned.values(), *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
+    is_allowed = scope_of(kind) in allowed_scopes(method, path)
+    assert (unknown.status_code, expected["code"]) == (
+        (404, "not_found") if is_allowed else (403, "insufficient_scope")
+    )
+    ids = [*owned.values(), alices_test_email, *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
     for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
-        response = call(bobs_api, method, fill_path(path, foreign, owned), body)
-        assert response.status_code == 404, (foreign, response.content)
+        response = call(bobs_key, method, fill_path(path, foreign, owned), body)
+        assert response.status_code == unknown.status_code, (foreign, response.content)
         assert {**response.json(), "requestId": ""} == expected
         assert response["Content-Type"] == unknown["Content-Type"]
     assert all_rows() == before

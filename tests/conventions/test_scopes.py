@@ -9,31 +9,14 @@ import pytest
 
 from tests.conftest import Account, Api, make_key
 from tests.conventions.test_foreign_objects import call, calls_of_v1
+from tests.key_kinds import SENDING, allowed_scopes
 
 pytestmark = pytest.mark.django_db
 
 SCOPES = ("full_access", "sending_access", "read_only", "workspace_admin")
 # No API key required.
 PUBLIC = {("GET", "/openapi.json")}
-SENDING = {
-    ("POST", "/emails/send"),
-    ("POST", "/emails/batch"),
-    ("POST", "/emails/{}/resend"),
-    ("DELETE", "/emails/{}"),
-    ("PATCH", "/emails/{}"),
-    ("GET", "/emails"),
-    ("GET", "/emails/{}"),
-    ("GET", "/emails/{}/events"),
-    ("GET", "/emails/export"),
-    ("GET", "/templates"),
-    ("GET", "/templates/{}"),
-    ("POST", "/templates/{}/preview"),
-    ("GET", "/domains"),
-    ("GET", "/domains/{}"),
-    ("GET", "/me"),
-}
-READING_BY_POST = {("POST", "/templates/{}/preview")}
-# Restricted to full_access; add each new path that changes data here or to SENDING.
+# Restricted to full_access; add each new path that changes data here or to SENDING (tests/key_kinds.py).
 FULL = {
     ("POST", "/domains"),
     ("PATCH", "/domains/{}"),
@@ -59,15 +42,6 @@ def any_id(path: str) -> str:
     return path.replace("{}", "0" * 22)
 
 
-def allowed(method: str, path: str) -> set[str]:
-    scopes = {"full_access", "workspace_admin"}
-    if method == "GET" or (method, path) in READING_BY_POST:
-        scopes.add("read_only")
-    if (method, path) in SENDING:
-        scopes.add("sending_access")
-    return scopes
-
-
 def test_every_changing_operation_is_in_the_tables():
     changing = {(method, path) for method, path in CALLS if method != "GET"}
     assert changing == {(method, path) for method, path in SENDING | FULL if method != "GET"}
@@ -82,12 +56,12 @@ def test_the_tables_contain_only_existing_operations():
 @pytest.mark.parametrize(("method", "path"), CALLS)
 def test_a_scope_allows_exactly_the_specified_operations(alice: Account, method, path, scope):
     response = call(Api(make_key(alice.workspace, scope)), method, any_id(path), {})
-    if scope in allowed(method, path):
+    if scope in allowed_scopes(method, path):
         assert response.status_code not in {401, 403, 405, 500}
         return
     body = response.json()
     assert (response.status_code, body["code"]) == (403, "insufficient_scope")
-    assert body["requiredScope"] in allowed(method, path)
+    assert body["requiredScope"] in allowed_scopes(method, path)
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -7,6 +7,7 @@ from django.apps import apps
 
 from tests.conftest import Account, Api, make_key
 from tests.conventions.test_foreign_objects import call, calls_under
+from tests.key_kinds import KEY_KINDS, api_of_kind, scope_of
 from tests.provisioning.conftest import management_api
 from workspaces.api import authentication
 from workspaces.members import invite_member
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.django_db
 
 UNKNOWN = "0" * 22
 WORKSPACE = "/admin/workspaces/{}"
-# By operation: a valid body, and the type of the last id; those for management keys only are in MANAGEMENT.
+# By operation: a body that is valid for every permitted key, and the type of the last id. MANAGEMENT has the operations
+# of management keys only.
 TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/admin/workspaces"): (None, ""),
     ("POST", "/admin/workspaces"): ({"name": "New"}, ""),
@@ -30,7 +32,10 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", f"{WORKSPACE}/restore"): (None, ""),
     ("GET", f"{WORKSPACE}/audit"): (None, ""),
     ("GET", f"{WORKSPACE}/api-keys"): (None, ""),
-    ("POST", f"{WORKSPACE}/api-keys"): ({"name": "k", "scope": "workspace_admin"}, ""),
+    ("POST", f"{WORKSPACE}/api-keys"): (
+        {"name": "k", "scope": "workspace_admin", "limits": {"networks": ["127.0.0.1"], "requestsPerSecond": 1}},
+        "",
+    ),
     ("DELETE", f"{WORKSPACE}/api-keys/{{}}"): (None, "key"),
     ("GET", f"{WORKSPACE}/members"): (None, ""),
     ("PATCH", f"{WORKSPACE}/members/{{}}"): ({"role": "owner"}, "member"),
@@ -47,7 +52,8 @@ MANAGEMENT = {
 WITH_ID = sorted(operation for operation in TABLE if "{}" in operation[1])
 # A check changes nothing.
 READING = {("POST", "/admin/configuration/check")}
-SCOPES = [scope for scope in ApiKey.Scope.values if scope != "workspace_admin"]
+OTHER_KINDS = [kind for kind in KEY_KINDS if scope_of(kind) != "workspace_admin"]
+OWNER_KINDS = [kind for kind in KEY_KINDS if scope_of(kind) == "workspace_admin"]
 
 
 @pytest.fixture
@@ -94,30 +100,40 @@ def test_a_management_key_has_access(platform: Api, objects, method, path):
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
 @pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - MANAGEMENT))
-def test_an_owners_key_has_access_to_its_workspace(owner_api: Api, objects, method, path, slash):
+def test_an_owners_key_has_access_to_its_workspace(alice: Account, objects, method, path, kind_of_key, slash):
     body, kind = TABLE[method, path]
+    owner_api = api_of_kind(kind_of_key, alice.workspace)
     response = call(owner_api, method, path_of(path, objects["workspace"], objects.get(kind, "")) + slash, body)
     assert response.status_code in {200, 201}, response.content
 
 
+@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
 @pytest.mark.parametrize(("method", "path"), sorted(MANAGEMENT))
-def test_an_owners_key_has_no_access_to_the_operations_of_management(owner_api: Api, objects, method, path):
+def test_an_owners_key_has_no_access_to_the_operations_of_management(
+    alice: Account, objects, method, path, kind_of_key
+):
     body, _ = TABLE[method, path]
+    owner_api = api_of_kind(kind_of_key, alice.workspace)
     before = all_rows()
     response = call(owner_api, method, path_of(path, objects["workspace"]), body)
     assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")
     assert all_rows() == before
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("kind_of_key", OTHER_KINDS)
 @pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - READING))
-def test_other_api_keys_have_no_access(alice: Account, objects, method, path, scope):
+def test_other_api_keys_have_no_access(alice: Account, bob: Account, objects, method, path, kind_of_key):
     body, kind = TABLE[method, path]
-    api = Api(make_key(alice.workspace, scope))
+    api = api_of_kind(kind_of_key, alice.workspace)
     before = all_rows()
-    response = call(api, method, path_of(path, objects["workspace"], objects.get(kind, "")), body)
-    assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")
+    responses = [
+        call(api, method, path_of(path, workspace, objects.get(kind, "")), body)
+        for workspace in (objects["workspace"], bob.workspace.id, f"ws_{UNKNOWN}", "nonsense")
+    ]
+    assert {(one.status_code, one.json()["code"]) for one in responses} == {(403, "insufficient_scope")}
+    assert len({one.json()["detail"] for one in responses}) == 1
     assert all_rows() == before
 
 
@@ -134,11 +150,11 @@ def test_options_describes_each_path(platform: Api, objects, path):
     assert response.status_code in {200, 404}
 
 
-@pytest.mark.parametrize("kind_of_key", ["group", "owner"])
+@pytest.mark.parametrize("kind_of_key", ["group", *OWNER_KINDS])
 @pytest.mark.parametrize(("method", "path"), WITH_ID)
 def test_a_foreign_workspace_is_answered_like_an_unknown_one(objects, bob: Account, method, path, kind_of_key):
-    foreign = management_api("other") if kind_of_key == "group" else Api(make_key(bob.workspace, "workspace_admin"))
-    if kind_of_key == "owner" and (method, path) in MANAGEMENT:
+    foreign = management_api("other") if kind_of_key == "group" else api_of_kind(kind_of_key, bob.workspace)
+    if kind_of_key in OWNER_KINDS and (method, path) in MANAGEMENT:
         return
     body, kind = TABLE[method, path]
     authentication.cache.clear()
@@ -152,9 +168,12 @@ def test_a_foreign_workspace_is_answered_like_an_unknown_one(objects, bob: Accou
     assert all_rows() == before
 
 
+@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
 @pytest.mark.parametrize(("method", "path"), [operation for operation in WITH_ID if TABLE[operation][1]])
-def test_an_object_of_another_workspace_is_not_found_within_the_own_one(bob: Account, objects, method, path):
-    api = Api(make_key(bob.workspace, "workspace_admin"))
+def test_an_object_of_another_workspace_is_not_found_within_the_own_one(
+    bob: Account, objects, method, path, kind_of_key
+):
+    api = api_of_kind(kind_of_key, bob.workspace)
     body, kind = TABLE[method, path]
     foreign = "alice@alice.example" if kind == "member" else objects[kind]
     before = all_rows()
