@@ -18,12 +18,11 @@ def format_timestamp(seconds: float) -> str:
 
 
 def parse_datetime(text: str) -> datetime | None:
-    """Return the datetime of an RFC 3339 text in UTC, also without an offset; None for any other text."""
+    """Return the datetime of an RFC 3339 text, in UTC without an offset; None for any other text."""
     if not RFC3339_DATETIME.fullmatch(text):
         return None
     try:
         value = datetime.fromisoformat(text.upper())
-        # Raises OverflowError for some times of the first and last day of the calendar.
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None

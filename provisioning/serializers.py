@@ -60,7 +60,11 @@ class ExpiryField(TextField):
             self.fail("invalid")
         if expires_at <= datetime.now(UTC):
             self.fail("in_past")
-        return expires_at
+        try:
+            return expires_at.astimezone(UTC)
+        except OverflowError:
+            # The last day of the calendar: in UTC, the time is after it, and the database cannot return it.
+            self.fail("invalid")
 
 
 class IdentityField(AddressField):
