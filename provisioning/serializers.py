@@ -1,5 +1,7 @@
 """Requests and responses of `/v1/admin`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from api.errors import InvalidFields
 from api.fields import (
     DISPLAY_NAME_LENGTH,
     AddressField,
@@ -32,9 +35,8 @@ from workspaces.key_limits import (
     MAX_LIMIT_ENTRIES,
     MAX_REQUESTS_PER_SECOND,
     MAX_TEMPLATE_LENGTH,
-    NO_LIMITS,
-    KeyLimits,
     read_limits,
+    refuse_scope,
 )
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from workspaces.plans import PLANS
@@ -100,7 +102,7 @@ class LimitEntriesField(EntriesField):
 
 
 class KeyLimitsInput(StrictSerializer):
-    """Limits of a new API key. The validated data is a KeyLimits."""
+    """Limits of a new API key."""
 
     domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
     networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
@@ -113,20 +115,33 @@ class KeyLimitsInput(StrictSerializer):
         max_value=MAX_REQUESTS_PER_SECOND,
     )
 
-    def validate(self, attrs: dict[str, Any]) -> KeyLimits:
-        return read_limits(**attrs)
+
+@contextmanager
+def field_errors() -> Iterator[None]:
+    """Raise InvalidFields as errors of the fields of the serializer in use, which may be one of many in a list."""
+    try:
+        yield
+    except InvalidFields as problem:
+        errors = problem.members["errors"]
+        details = {one["field"]: [serializers.ErrorDetail(one["detail"], code=one["code"])] for one in errors}
+        raise serializers.ValidationError(details) from problem
 
 
-class ApiKeyInput(StrictSerializer):
+class ConfiguredKeyInput(StrictSerializer):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values)
-    expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
     test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
     limits = KeyLimitsInput(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        limits = replace(attrs.get("limits", NO_LIMITS), is_test=attrs.pop("test"))
+        with field_errors():
+            limits = replace(read_limits(**attrs.get("limits", {})), is_test=attrs.pop("test"))
+            refuse_scope(limits, can_only_send=attrs["scope"] == ApiKey.Scope.SENDING_ACCESS)
         return {**attrs, "limits": limits}
+
+
+class ApiKeyInput(ConfiguredKeyInput):
+    expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
 
 
 class InvitationInput(StrictSerializer):
@@ -157,12 +172,6 @@ class ConfiguredTemplateInput(TemplateInput):
 
 class ConfiguredWebhookInput(WebhookInput):
     active = StrictBooleanField(required=False)
-
-
-class ConfiguredKeyInput(StrictSerializer):
-    name = NameField()
-    scope = OptionField(choices=ApiKey.Scope.values)
-    limits = KeyLimitsInput(required=False)
 
 
 class ConfigurationInput(StrictSerializer):

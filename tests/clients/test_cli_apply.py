@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import yaml
 from postrider_client import Postrider
 
 from tests.clients.cli import CommandLine, Result
@@ -376,6 +377,7 @@ def test_init_writes_the_present_state_and_applying_it_changes_nothing(shop):
     shop.client.templates.create(name="Price", alias="price", subject="${5}", html_content="${5}\r\n", text_content="5")
     limits = {"networks": ["192.0.2.0/24"]}
     shop.client.workspaces.keys.create(shop.workspace_id, name="Office", scope="read_only", limits=limits)
+    shop.client.workspaces.keys.create(shop.workspace_id, name="CI", scope="sending_access", test=True)
     path = shop.cli.home / "new/postrider.yaml"
     result = shop.apply("--init", "-f", str(path))
     assert result.json["files"] == [
@@ -385,6 +387,9 @@ def test_init_writes_the_present_state_and_applying_it_changes_nothing(shop):
     assert "The template No alias has no alias" in result.errors
     written = "".join(file.read_text() for file in path.parent.rglob("*.*"))
     assert not any(secret in written for secret in (TOKEN, shop.cli.environment["POSTRIDER_API_KEY"]))
+    keys = yaml.safe_load(path.read_text())["apiKeys"]
+    assert {"name": "CI", "scope": "sending_access", "test": True} in keys
+    assert {"name": "Office", "scope": "read_only", "limits": limits} in keys
     again = shop.apply("--dry-run", "-f", str(path), WEBHOOK_QUERY_1=f"token={TOKEN}")
     assert (again.code, json.loads(again.output)["changes"]) == (0, []), again
     assert [one["name"] for one in json.loads(again.output)["unmanaged"]] == ["No alias"]

@@ -41,7 +41,12 @@ def test_all_errors_are_reported_together(platform: Api):
             "domains": [{"name": "gmail.com"}, {"tls": "maybe"}],
             "templates": [TEMPLATE, {**TEMPLATE, "alias": "1"}, {**TEMPLATE, "htmlContent": "<p>\n{{#if a}}"}],
             "webhooks": [{"url": "ftp://example.com", "events": ["opend"]}],
-            "apiKeys": [{"name": "Website"}],
+            "apiKeys": [
+                {"name": "Website"},
+                {"name": "Office", "scope": "read_only", "limits": {"networks": ["192.0.2.0/24", "here"]}},
+                {"name": "Blog", "scope": "full_access", "limits": {"domains": ["blog.example"]}},
+                {"name": "CI", "scope": "read_only", "test": True},
+            ],
         },
     )
     assert field_codes(response) == {
@@ -55,6 +60,9 @@ def test_all_errors_are_reported_together(platform: Api):
         "webhooks[0].url": "forbidden_target",
         "webhooks[0].events[0]": "invalid_choice",
         "apiKeys[0].scope": "required",
+        "apiKeys[1].limits.networks[1]": "invalid_entry",
+        "apiKeys[2].limits.domains": "requires_sending_access",
+        "apiKeys[3].test": "requires_sending_access",
     }
 
 

@@ -18,7 +18,7 @@ FIELDS = {
     "domains": ("name", "tls"),
     "templates": ("alias", "name", "subject", "strictVariables"),
     "webhooks": ("url", "events", "format", "active"),
-    "apiKeys": ("name", "scope", "limits"),
+    "apiKeys": ("name", "scope", "test", "limits"),
 }
 TEMPLATES = "templates"
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -77,7 +77,7 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
         return _template(entry, present, result)
     if kind.section == "webhooks":
         return {**entry, "url": _url(present["url"], result)}
-    return {name: value for name, value in entry.items() if value not in ({}, None)}
+    return {name: value for name, value in entry.items() if value not in ({}, None, False)}
 
 
 def _template(entry: dict[str, Any], present: Values, result: InitialFile) -> Optional[Values]:

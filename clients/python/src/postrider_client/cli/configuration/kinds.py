@@ -139,7 +139,7 @@ KINDS = (
         "API key",
         "apiKeys",
         identity=("name", "scope"),
-        fixed=("limits",),
+        fixed=("test", "limits"),
         normal={"name": lambda name: str(name).strip()},
         list=_active_keys,
         create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **values),
