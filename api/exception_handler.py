@@ -11,7 +11,8 @@ from django.core.exceptions import DisallowedHost, PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
-from django.utils.translation import gettext, gettext_noop
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import get_language_from_request, gettext, gettext_noop, override
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -110,10 +111,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _error_response(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
-    """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere."""
+    """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere.
+
+    The page has the language that PagePreferencesMiddleware chose, otherwise that of the browser.
+    """
     if request.path_info.startswith("/v1/") or request.path_info == "/v1":
         return problem_http_response(problem)
-    return error_page(request, title=gettext(PAGE_TITLES[status]), status=status)
+    with override(getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)):
+        response = error_page(request, title=gettext(PAGE_TITLES[status]), status=status)
+    patch_vary_headers(response, ["Accept-Language"])
+    return response
 
 
 def error_page(request: HttpRequest, *, title: str, texts: Sequence[str] = (), status: int) -> HttpResponse:

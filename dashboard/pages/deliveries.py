@@ -84,13 +84,18 @@ def retry_progress(delivery: WebhookDelivery) -> str:
     return _("Retrying, %(made)s of %(all)s, next %(next)s") % values
 
 
+def describe_error(code: str) -> str:
+    """Return the message of an attempt's error; empty without an error."""
+    return str(WEBHOOK_ERRORS.get(code, code))
+
+
 def _describe_attempt(attempt: dict[str, Any]) -> dict[str, Any]:
     """Return a stored attempt with its time parsed, its error as a message and the headers of its request."""
     error, headers = attempt.get("error"), attempt.get("headers")
     return {
         **attempt,
         "attempted_at": parse_datetime(str(attempt.get("at", ""))),
-        "error_message": str(WEBHOOK_ERRORS.get(str(error), error or "")),
+        "error_message": describe_error(str(error or "")),
         "headers": "\n".join(f"{name}: {value}" for name, value in {**HEADERS, **headers}.items()) if headers else "",
     }
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from dashboard.pages.deliveries import retry_progress
+from dashboard.pages.deliveries import describe_error, retry_progress
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
@@ -237,5 +237,5 @@ def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:
     status = request.GET.get("status", "")
     listing = list_page(request, rows.filter(status=status) if status in WebhookDeliveryStatus.values else rows)
     for delivery in listing.rows:
-        delivery.progress = retry_progress(delivery)
+        delivery.progress, delivery.error_message = retry_progress(delivery), describe_error(delivery.error)
     return listing

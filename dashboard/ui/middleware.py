@@ -87,15 +87,16 @@ class PageMessageMiddleware(_PagesOnly, MessageMiddleware):
 class PagePreferencesMiddleware(_Middleware):
     """Answers pages in the language and time zone of the member, and links of emails in the reader's language.
 
-    Everything else is English and UTC. Both end with the request: the next one of the thread may be to the API.
+    Everything else is English and UTC, except for error pages (api.exception_handler). Both end with the request: the
+    next one of the thread may be to the API.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith(TRANSLATED_PREFIXES):
             return self.get_response(request)
         is_site = request.path_info.startswith(SITE_PREFIXES)
-        language = language_of(request) if is_site else get_language_from_request(request)
-        with translation.override(language), timezone.override(time_zone_of(request) if is_site else None):
+        request.LANGUAGE_CODE = language_of(request) if is_site else get_language_from_request(request)
+        with translation.override(request.LANGUAGE_CODE), timezone.override(time_zone_of(request) if is_site else None):
             response = self.get_response(request)
         patch_vary_headers(response, ["Accept-Language"])
         return response

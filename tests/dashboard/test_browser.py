@@ -10,7 +10,7 @@ from tests.dashboard.conftest import make_caught, make_email
 from tests.dashboard.hostile import STRINGS, bundles
 from tests.dashboard.routes import ROUTES, paths_of
 from tests.dashboard.scenario import fill_workspace_with
-from workspaces.models import Workspace
+from workspaces.models import User, Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -95,6 +95,19 @@ def test_pages_fit_a_phone(phone, path):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     phone.keep_screenshot(f"phone-{path.replace('/', '-') or 'overview'}")
     assert not phone.complaints
+
+
+@pytest.mark.parametrize("path", ["suppressions/", "keys/", "webhooks/", "templates/", "members/"])
+def test_german_titles_are_complete_on_a_phone(phone, path):
+    account = make_account("alice")
+    sign_in(phone, account.owner.email)
+    User.objects.update(language="de")
+
+    title = phone.go(f"/dashboard/{path}").locator("header h1 .truncate")
+
+    assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
+    assert not phone.is_wider_than_window()
+    phone.keep_screenshot(f"phone-de-{path.strip('/')}")
 
 
 def test_hostile_text_stays_text_on_every_page(visit, settings):

@@ -51,6 +51,19 @@ class TestLanguage:
         assert language_of_page(page) == "de"
         assert "E-Mails" in shown_text(page)
 
+    @pytest.mark.parametrize("path", ["/nowhere", "/docs/nowhere"])
+    def test_error_pages_elsewhere_have_the_language_of_the_browser(self, client, path):
+        german, english = (client.get(path, headers={"Accept-Language": header}) for header in ("de", "fr"))
+
+        assert [language_of_page(page) for page in (german, english)] == ["de", "en"]
+        assert "Seite nicht gefunden" in german.content.decode()
+        assert "Accept-Language" in german.headers["Vary"]
+
+    def test_error_pages_of_the_dashboard_have_the_language_of_the_member(self, alice):
+        page = prefer(alice, language="de").get("/dashboard/emails/nowhere/nothing", headers={"Accept-Language": "en"})
+
+        assert (page.status_code, language_of_page(page)) == (404, "de")
+
     def test_the_menu_saves_the_language_and_returns_to_the_page(self, owner, alice):
         came_from = "http://testserver/dashboard/domains/"
 

@@ -124,6 +124,19 @@ def test_a_delivery_shows_payload_and_responses(owner, webhook):
     assert "A test of your webhook" in page
 
 
+def test_the_log_shows_errors_in_words(owner, webhook):
+    send_test(webhook)
+    WebhookDelivery.objects.update(error="dns_failed")
+
+    pages = [
+        owner.get(f"/dashboard/webhooks/{webhook.id}/", headers={"Accept-Language": code}) for code in ("en", "de")
+    ]
+
+    for page, text in zip(pages, ("could not be resolved", "konnte nicht aufgelöst werden"), strict=True):
+        assert text in shown_text(page)
+        assert "dns_failed" not in page.content.decode()
+
+
 def test_the_log_is_filtered_and_has_pages(owner, webhook):
     for _ in range(26):
         send_test(webhook)
