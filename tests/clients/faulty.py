@@ -1,5 +1,6 @@
 """A proxy in front of the running service that injects network errors."""
 
+import json
 import socket
 import threading
 import urllib.error
@@ -18,8 +19,22 @@ class Answer(NamedTuple):
     body: bytes = b""
 
 
+def problem(status: int, code: str, **headers: str) -> Answer:
+    body = json.dumps({"status": status, "code": code, "detail": "No."}).encode()
+    return Answer(status, {"Content-Type": "application/problem+json", **headers}, body)
+
+
 LOSE = "lose"
 HANG = "hang"
+# A fault, the requests that a client makes then, and the name of the error that it raises.
+RETRY_CASES = {
+    "limit": (problem(429, "rate_limit_exceeded", **{"Retry-After": "1"}), 2, None),
+    "an hour": (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, "RateLimitExceeded"),
+    "quota": (problem(429, "quota_exceeded"), 1, "QuotaExceeded"),
+    "gateway": (Answer(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"), 2, None),
+    "redirect": (Answer(301, {"Location": "https://elsewhere.example"}), 1, "ApiError"),
+    "lost": (LOSE, 2, None),
+}
 
 
 @dataclass
@@ -59,7 +74,7 @@ def _handler(state: Proxy) -> Callable[..., BaseHTTPRequestHandler]:
             state.seen.append(self.headers)
             fault = state.next_fault()
             if fault == HANG:
-                state.is_done.wait(10)
+                state.is_done.wait()
                 return
             answer = fault if isinstance(fault, Answer) else _forward(state.target + self.path, self, body)
             if fault != LOSE:
@@ -98,6 +113,7 @@ class Relay:
         self.server = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
         self.accepted = 0
+        self.ended = 0
         self.sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -120,8 +136,12 @@ class Relay:
                 far = socket.create_connection(self.target)
                 self.sockets += [near, far]
                 self.accepted += 1
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+                threading.Thread(target=self._send, args=(near, far), daemon=True).start()
+                threading.Thread(target=_copy, args=(far, near), daemon=True).start()
+
+    def _send(self, near: socket.socket, far: socket.socket) -> None:
+        _copy(near, far)
+        self.ended += 1
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:

@@ -1,14 +1,17 @@
-"""The Python library has exactly one method for each operation in the OpenAPI document."""
+"""Each client of the Python library has exactly one method for each operation in the OpenAPI document."""
 
+import asyncio
 import inspect
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterable, Iterator
 from operator import attrgetter
 
+import httpx
 import pytest
 import urllib3
-from postrider_client import Postrider
+from postrider_client import AsyncPostrider, Postrider
+from postrider_client.aio.transport import AsyncTransport
 from postrider_client.events import EventListing
 from postrider_client.listing import Listing
 from postrider_client.transport import Transport
@@ -39,36 +42,53 @@ EXCLUDED = {("GET", "/v1/openapi.json")}
 class Recorder(Transport):
     """Records requests and responds with an empty page, which every method can parse, also as a stream."""
 
-    def _attempt(self, method, url, *, headers, body, is_streamed):
-        self.seen.add((method, url.removeprefix("http://service").partition("?")[0]))
+    def _attempt(self, request, *, is_streamed):
+        self.seen.add(operation_of(request))
         return urllib3.HTTPResponse(io.BytesIO(PAGE), status=200, preload_content=not is_streamed)
 
 
-def test_each_operation_has_a_method(service):
+class AsyncRecorder(AsyncTransport):
+    async def _attempt(self, request, *, is_streamed):
+        self.seen.add(operation_of(request))
+        return httpx.Response(200, content=PAGE)
+
+
+def operation_of(request):
+    return request.method, request.url.removeprefix("http://service").partition("?")[0]
+
+
+@pytest.mark.parametrize(
+    ("client_class", "recorder_class"), [(Postrider, Recorder), (AsyncPostrider, AsyncRecorder)], ids=["sync", "async"]
+)
+def test_each_operation_has_a_method(service, client_class, recorder_class):
     paths = service.stack.call("GET", "/openapi.json").body["paths"]
     methods = {"get", "post", "patch", "delete"}
     operations = {(method.upper(), path) for path, item in paths.items() for method in methods & item.keys()}
     documented = {(method, re.sub(r"\{\w+\}", "an-id", path)) for method, path in operations - EXCLUDED}
-    assert requested_operations() == documented
+    assert asyncio.run(requested_operations(client_class, recorder_class)) == documented
 
 
-def requested_operations():
-    client = Postrider("pr_x", base_url="http://service")
-    recorder = Recorder(api_key="pr_x", base_url="http://service", timeout_seconds=1, max_retries=0)
+async def requested_operations(client_class, recorder_class):
+    client = client_class("pr_x", base_url="http://service")
+    recorder = recorder_class(api_key="pr_x", base_url="http://service", timeout_seconds=1, max_retries=0)
     recorder.seen = set()
     client._transport = recorder
-    client.me()
+    await request(client.me)
     for resource in (attrgetter(name)(client) for name in RESOURCES):
         resource._transport = recorder
         for name, call in inspect.getmembers(resource, inspect.ismethod):
             if not name.startswith("_"):
-                request(call)
+                await request(call)
     return recorder.seen
 
 
-def request(call):
+async def request(call):
     """Call a method. A list and a stream send their request when they are read."""
     answer = call(**required_arguments(call))
+    if inspect.isawaitable(answer):
+        await answer
+    if isinstance(answer, AsyncIterable):
+        assert [item async for item in answer] == []
     if isinstance(answer, Listing | EventListing | Iterator):
         assert list(answer) == []
 

@@ -1,7 +1,6 @@
 """The Python library against the running service."""
 
 import csv
-import json
 import os
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -11,7 +10,7 @@ import pytest
 from postrider_client import Attachment, BatchRecipient, Postrider
 from postrider_client.retries import seconds_after
 
-from tests.clients.faulty import HANG, LOSE, Answer, proxy
+from tests.clients.faulty import HANG, LOSE, RETRY_CASES, problem, proxy
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -29,11 +28,6 @@ def new_email(**fields):
 
 def in_an_hour():
     return datetime.now(UTC) + timedelta(hours=1)
-
-
-def problem(status, code, **headers):
-    body = json.dumps({"status": status, "code": code, "detail": "No."}).encode()
-    return Answer(status, {"Content-Type": "application/problem+json", **headers}, body)
 
 
 def test_an_email_is_accepted_and_delivered_and_has_a_timeline(client):
@@ -318,24 +312,13 @@ def test_a_batch_and_a_resend_whose_responses_are_lost_happen_once(service, clie
     assert client.emails.list(tag=tag).fetch().total == 3
 
 
-@pytest.mark.parametrize(
-    ("fault", "requests", "kind"),
-    [
-        (problem(429, "rate_limit_exceeded", **{"Retry-After": "1"}), 2, None),
-        (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, postrider_client.RateLimitExceeded),
-        (problem(429, "quota_exceeded"), 1, postrider_client.QuotaExceeded),
-        (Answer(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"), 2, None),
-        (Answer(301, {"Location": "https://elsewhere.example"}), 1, postrider_client.ApiError),
-        (LOSE, 2, None),
-    ],
-    ids=["limit", "an hour", "quota", "gateway", "redirect", "lost"],
-)
-def test_errors_are_retried_or_raised(service, fault, requests, kind):
+@pytest.mark.parametrize(("fault", "requests", "error"), RETRY_CASES.values(), ids=RETRY_CASES)
+def test_errors_are_retried_or_raised(service, fault, requests, error):
     with proxy(service.stack.url, fault) as faulty, Postrider(service.stack.key, base_url=faulty.url) as retrying:
-        if kind is None:
+        if error is None:
             assert retrying.me().workspace.id
         else:
-            with pytest.raises(kind):
+            with pytest.raises(getattr(postrider_client, error)):
                 retrying.me()
     assert len(faulty.seen) == requests
 

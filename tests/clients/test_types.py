@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.stack.stack import REPOSITORY
 
 PROGRAM = """
@@ -32,6 +34,37 @@ key = client.workspaces.keys.create("x", name="n", scope="read_only", idempotenc
 assert_type(key, ManagedKey)
 assert_type(key.key, Optional[str])
 """
+ASYNC_PROGRAM = """
+from contextlib import aclosing
+from typing import Optional
+
+from typing_extensions import assert_type
+
+from postrider_client import AsyncPostrider
+from postrider_client.answers import Accepted, BatchAccepted, Domain, Email, FeedEvent
+from postrider_client.listing import Page
+from postrider_client.workspace_answers import ManagedKey, ManagedWorkspace
+
+
+async def use() -> None:
+    async with AsyncPostrider("pr_x", base_url="https://mail.example.com") as client:
+        assert_type(client, AsyncPostrider)
+        email = await client.emails.send(from_="a@b.example", to="c@d.example", subject="s", text="t")
+        assert_type(email, Accepted)
+        assert_type(await client.emails.batch(from_="a@b.example", template_id="t", recipients=[]), BatchAccepted)
+        assert_type(await client.emails.get("x"), Email)
+        async with aclosing(client.events.stream()) as events:
+            async for event in events:
+                assert_type(event, FeedEvent)
+        async for event in client.events.list(types=["delivered"]):
+            assert_type(event, FeedEvent)
+        async for domain in client.domains.list():
+            assert_type(domain, Domain)
+        assert_type(await client.workspaces.list(limit=1).fetch(), Page[ManagedWorkspace])
+        key = await client.workspaces.keys.create("x", name="n", scope="read_only", idempotency_key="k")
+        assert_type(key, ManagedKey)
+        assert_type(key.key, Optional[str])
+"""
 WRONG = """
 from postrider_client import Postrider
 
@@ -39,6 +72,17 @@ client = Postrider("pr_x", base_url="https://mail.example.com")
 client.emails.get(7)
 client.workspaces.create()
 client.domains.create(nme="x.example")
+"""
+WRONG_ASYNC = """
+from postrider_client import AsyncPostrider
+
+
+async def use(client: AsyncPostrider) -> None:
+    await client.emails.get(7)
+    (await client.me()).nothing
+    client.me().workspace
+    for email in client.emails.list():
+        pass
 """
 
 
@@ -50,10 +94,13 @@ def check(program: str, tmp_path) -> str:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path).stdout
 
 
-def test_the_results_of_each_resource_have_precise_types(tmp_path):
-    assert "Success" in check(PROGRAM, tmp_path)
+@pytest.mark.parametrize("program", [PROGRAM, ASYNC_PROGRAM], ids=["sync", "async"])
+def test_the_results_of_each_resource_have_precise_types(program, tmp_path):
+    found = check(program, tmp_path)
+    assert "Success" in found, found
 
 
-def test_mistakes_are_found(tmp_path):
-    found = check(WRONG, tmp_path)
-    assert "Found 3 errors" in found, found
+@pytest.mark.parametrize(("program", "mistakes"), [(WRONG, 3), (WRONG_ASYNC, 4)], ids=["sync", "async"])
+def test_mistakes_are_found(program, mistakes, tmp_path):
+    found = check(program, tmp_path)
+    assert f"Found {mistakes} errors" in found, found

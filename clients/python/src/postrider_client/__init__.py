@@ -1,5 +1,7 @@
 """Client of Postrider, the self-hosted transactional email service."""
 
+from typing import TYPE_CHECKING, Any
+
 from postrider_client.attachments import Attachment
 from postrider_client.client import Postrider
 from postrider_client.emails import BatchRecipient
@@ -34,6 +36,9 @@ from postrider_client.errors import (
 )
 from postrider_client.signatures import new_webhook_secret, sign_webhook, verify_webhook
 from postrider_client.version import __version__
+
+if TYPE_CHECKING:
+    from postrider_client.aio.client import AsyncPostrider as AsyncPostrider
 
 __all__ = [
     "ApiError",
@@ -71,3 +76,11 @@ __all__ = [
     "sign_webhook",
     "verify_webhook",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AsyncPostrider":
+        from postrider_client.aio.client import AsyncPostrider  # noqa: PLC0415 - requires httpx, an optional package
+
+        return AsyncPostrider
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

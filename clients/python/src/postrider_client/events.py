@@ -1,6 +1,5 @@
 """The events of the workspace in order: `client.events`."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -8,8 +7,6 @@ from typing import Any, Optional
 from postrider_client.answers import FeedEvent
 from postrider_client.transport import Call, Transport
 from postrider_client.wire import body_of, read
-
-DATA = b"data:"
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,4 @@ class Events:
         Without events the server sends a heartbeat every 15 seconds: timeout_seconds must be longer.
         """
         query = body_of(after=after, types=types)
-        for line in self._transport.lines(Call("GET", ["events", "stream"], query=query)):
-            # The server sends each event as one line of data. Other lines repeat its cursor and type.
-            if line.startswith(DATA):
-                yield read(FeedEvent, json.loads(line[len(DATA) :]))
+        return self._transport.stream(Call("GET", ["events", "stream"], query=query), kind=FeedEvent)

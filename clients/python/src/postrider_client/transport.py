@@ -8,8 +8,8 @@ import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import Any, Optional
+from dataclasses import dataclass, field
+from typing import Any, Optional, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
@@ -18,10 +18,13 @@ from postrider_client.error_responses import error_from_response
 from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.retries import is_transient, seconds_after, was_not_processed
 from postrider_client.version import __version__
-from postrider_client.wire import plain
+from postrider_client.wire import plain, read
 
 # The most that one read of a stream returns; it returns with less as soon as data arrives.
 READ_BYTES = 65_536
+DATA = b"data:"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,16 @@ class Reply:
     headers: Mapping[str, str]
 
 
-class Transport:
-    """Sends requests over kept connections. Threads may share it; a forked process opens new connections.
+@dataclass(frozen=True)
+class Request:
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: Optional[bytes] = field(repr=False)
+
+
+class TransportRules:
+    """The requests and retries that both transports have in common.
 
     timeout_seconds: maximum time without data from the server. max_retries: attempts after the first.
     """
@@ -66,68 +77,18 @@ class Transport:
         self._base_url = _base(_required(base_url, "base_url", variable="POSTRIDER_URL"))
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
-        self._pool = _pool_for(self._base_url)
-        self._process = os.getpid()
 
-    def json(self, call: Call) -> Any:
-        """Return the JSON of the response. Raises ApiError, ConnectionFailed, TimedOut."""
-        return json.loads(self.reply(call).body)
-
-    def reply(self, call: Call) -> Reply:
-        """Return the response. Raises the same errors as `json`."""
-        answer = self._respond(call)
-        return Reply(answer.status, answer.data, answer.headers)
-
-    def lines(self, call: Call) -> Iterator[bytes]:
-        """Yield each complete line of a response when it arrives. Raises the same errors as `json`."""
-        with closing(self._respond(call, is_streamed=True)) as answer, _converted_errors(self._timeout_seconds):
-            rest = b""
-            while part := answer.read1(READ_BYTES):
-                *lines, rest = (rest + part).split(b"\n")
-                yield from lines
-
-    def _respond(self, call: Call, *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
-        url, headers = self._url_of(call), self._headers_of(call)
+    def _request_for(self, call: Call) -> Request:
         body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
-        attempt = 1
-        while True:
-            try:
-                return self._attempt(call.method, url, headers=headers, body=body, is_streamed=is_streamed)
-            except PostriderError as error:
-                may_repeat = is_transient(error) and (call.may_be_repeated or was_not_processed(error))
-                wait = seconds_after(attempt, error=error) if may_repeat and attempt <= self._max_retries else None
-                if wait is None:
-                    raise
-            time.sleep(wait)
-            attempt += 1
+        return Request(call.method, self._url_of(call), self._headers_of(call), body)
 
-    def close(self) -> None:
-        self._pool.clear()
-
-    def _attempt(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: Optional[bytes], is_streamed: bool
-    ) -> urllib3.BaseHTTPResponse:
-        with _converted_errors(self._timeout_seconds):
-            answer = self._connections().request(
-                method,
-                url,
-                body=body,
-                headers=headers,
-                retries=False,
-                # Redirects are errors: following one would turn a POST into a GET or send the key to another host.
-                redirect=False,
-                timeout=self._timeout_seconds,
-                preload_content=not is_streamed,
-            )
-            if 200 <= answer.status < 300:
-                return answer
-            raise error_from_response(answer.status, body=answer.data, headers=answer.headers)
-
-    def _connections(self) -> urllib3.PoolManager:
-        # Two processes that share a socket would read each other's responses.
-        if self._process != os.getpid():
-            self._process, self._pool = os.getpid(), _pool_for(self._base_url)
-        return self._pool
+    def _wait_seconds(self, call: Call, *, attempt: int, error: PostriderError) -> float:
+        """Return the wait before the next attempt. Raises the error if the call must not be repeated."""
+        may_repeat = is_transient(error) and (call.may_be_repeated or was_not_processed(error))
+        wait = seconds_after(attempt, error=error) if may_repeat and attempt <= self._max_retries else None
+        if wait is None:
+            raise error
+        return wait
 
     def _headers_of(self, call: Call) -> dict[str, str]:
         headers = {
@@ -146,6 +107,70 @@ class Transport:
         return f"{self._base_url}/v1/{'/'.join(map(_segment, call.path))}{'?' if query else ''}{query}"
 
 
+class Transport(TransportRules):
+    """Sends requests over kept connections. Threads may share it; a forked process opens new connections."""
+
+    def __init__(
+        self, *, api_key: Optional[str], base_url: Optional[str], timeout_seconds: float, max_retries: int
+    ) -> None:
+        super().__init__(api_key=api_key, base_url=base_url, timeout_seconds=timeout_seconds, max_retries=max_retries)
+        self._pool = _pool_for(self._base_url)
+        self._process = os.getpid()
+
+    def json(self, call: Call) -> Any:
+        """Return the JSON of the response. Raises ApiError, ConnectionFailed, TimedOut."""
+        return json.loads(self.reply(call).body)
+
+    def reply(self, call: Call) -> Reply:
+        """Return the response. Raises the same errors as `json`."""
+        answer = self._respond(call)
+        return Reply(answer.status, answer.data, answer.headers)
+
+    def stream(self, call: Call, *, kind: type[T]) -> Iterator[T]:
+        """Yield each event of an event stream when it arrives. Raises the same errors as `json`."""
+        with closing(self._respond(call, is_streamed=True)) as answer, _converted_errors(self._timeout_seconds):
+            rest = b""
+            while part := answer.read1(READ_BYTES):
+                events, rest = events_in(rest + part, kind=kind)
+                yield from events
+
+    def _respond(self, call: Call, *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
+        request, attempt = self._request_for(call), 1
+        while True:
+            try:
+                return self._attempt(request, is_streamed=is_streamed)
+            except PostriderError as error:
+                wait = self._wait_seconds(call, attempt=attempt, error=error)
+            time.sleep(wait)
+            attempt += 1
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _attempt(self, request: Request, *, is_streamed: bool) -> urllib3.BaseHTTPResponse:
+        with _converted_errors(self._timeout_seconds):
+            answer = self._connections().request(
+                request.method,
+                request.url,
+                body=request.body,
+                headers=request.headers,
+                retries=False,
+                # Redirects are errors: following one would turn a POST into a GET or send the key to another host.
+                redirect=False,
+                timeout=self._timeout_seconds,
+                preload_content=not is_streamed,
+            )
+            if 200 <= answer.status < 300:
+                return answer
+            raise error_from_response(answer.status, body=answer.data, headers=answer.headers)
+
+    def _connections(self) -> urllib3.PoolManager:
+        # Two processes that share a socket would read each other's responses.
+        if self._process != os.getpid():
+            self._process, self._pool = os.getpid(), _pool_for(self._base_url)
+        return self._pool
+
+
 @contextmanager
 def _converted_errors(timeout_seconds: float) -> Iterator[None]:
     """Raise ConnectionFailed and TimedOut instead of the errors of urllib3."""
@@ -157,6 +182,13 @@ def _converted_errors(timeout_seconds: float) -> Iterator[None]:
         raise TimedOut(f"No data within {timeout_seconds} s.") from error
     except urllib3.exceptions.HTTPError as error:
         raise ConnectionFailed(f"No valid response: {error}") from error
+
+
+def events_in(text: bytes, *, kind: type[T]) -> tuple[Iterator[T], bytes]:
+    """Return the events of the complete lines of a stream, and the incomplete rest."""
+    *lines, rest = text.split(b"\n")
+    # The server sends each event as one line of data. Other lines repeat its cursor and type.
+    return (read(kind, json.loads(line[len(DATA) :])) for line in lines if line.startswith(DATA)), rest
 
 
 def _pool_for(base_url: str) -> urllib3.PoolManager:

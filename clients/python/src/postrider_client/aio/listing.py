@@ -1,0 +1,45 @@
+# Generated from listing.py by bin/async_client.py.
+"""Paginated lists."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Generic
+
+from postrider_client.aio.transport import AsyncTransport
+from postrider_client.listing import Page, T, _identity
+from postrider_client.transport import Call
+from postrider_client.wire import read
+
+
+class AsyncListing(Generic[T]):
+    """A list of all items when iterated; `fetch()` returns the requested page.
+
+    Pages are requested one after the other. An item that moves to the next page because a newer item was added is not
+    repeated.
+    """
+
+    def __init__(
+        self, transport: AsyncTransport, path: Sequence[str], *, kind: type[T], query: Mapping[str, Any]
+    ) -> None:
+        self._transport = transport
+        self._path = path
+        self._kind = kind
+        self._query = query
+
+    async def fetch(self) -> Page[T]:
+        return await self._page({})
+
+    async def __aiter__(self) -> AsyncGenerator[T, None]:
+        page = await self.fetch()
+        known: set[Any] = set()
+        while page.data:
+            for item in (item for item in page.data if _identity(item) not in known):
+                yield item
+            if page.page * page.limit >= page.total:
+                return
+            known = set(map(_identity, page.data))
+            page = await self._page({"page": page.page + 1})
+
+    async def _page(self, changes: Mapping[str, Any]) -> Page[T]:
+        answer = await self._transport.json(Call("GET", self._path, query={**self._query, **changes}))
+        items = [read(self._kind, item) for item in answer["data"]]
+        return Page(items, answer["total"], answer["page"], answer["limit"])

@@ -1,0 +1,34 @@
+# Generated from numbers.py by bin/async_client.py.
+"""Analytics and queue statistics: `client.analytics` and `client.queue`."""
+
+from datetime import datetime
+from typing import Optional, Union
+
+from postrider_client.aio.transport import AsyncTransport
+from postrider_client.answers import Analytics as Totals
+from postrider_client.answers import DailyVolume, QueueStats
+from postrider_client.transport import Call
+from postrider_client.wire import body_of, read
+
+
+class AsyncAnalytics:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def get(self, *, from_: Union[datetime, str, None] = None, to: Union[datetime, str, None] = None) -> Totals:
+        """Return totals and rates of the emails created in the range."""
+        return read(Totals, await self._transport.json(Call("GET", ["analytics"], query=body_of(from_=from_, to=to))))
+
+    async def daily(self, days: Optional[int] = None) -> list[DailyVolume]:
+        """Return daily volumes, oldest first. days: 1 to 90, default 14."""
+        answer = await self._transport.json(Call("GET", ["analytics", "daily"], query=body_of(days=days)))
+        return [read(DailyVolume, day) for day in answer["data"]]
+
+
+class AsyncQueue:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def stats(self) -> QueueStats:
+        """Return the queue depth by state, counted in recipients."""
+        return read(QueueStats, await self._transport.json(Call("GET", ["queue", "stats"])))

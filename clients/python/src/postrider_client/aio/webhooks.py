@@ -1,0 +1,87 @@
+# Generated from webhooks.py by bin/async_client.py.
+"""Webhook operations: `client.webhooks`."""
+
+from collections.abc import Sequence
+from typing import Optional, Union
+
+from postrider_client.aio.listing import AsyncListing
+from postrider_client.aio.transport import AsyncTransport
+from postrider_client.answers import Deleted, Webhook, WebhookDelivery, WebhookEvent
+from postrider_client.signatures import TOLERANCE_SECONDS, Headers, verify_webhook
+from postrider_client.transport import Call
+from postrider_client.wire import body_of, read
+
+
+class AsyncWebhooks:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(self, *, url: str, events: Sequence[str], format: Optional[str] = None) -> Webhook:
+        """Create a webhook. Store the secret of the response: it cannot be read again.
+
+        format: "standard", or another service whose events it receives: "resend", "postmark" or "sendgrid".
+        """
+        call = Call("POST", ["webhooks"], body=body_of(url=url, events=list(events), format=format))
+        return read(Webhook, await self._transport.json(call))
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> AsyncListing[Webhook]:
+        return AsyncListing(self._transport, ["webhooks"], kind=Webhook, query=body_of(page=page, limit=limit))
+
+    async def get(self, webhook_id: str) -> Webhook:
+        return read(Webhook, await self._transport.json(Call("GET", ["webhooks", webhook_id])))
+
+    async def update(
+        self,
+        webhook_id: str,
+        *,
+        url: Optional[str] = None,
+        events: Optional[Sequence[str]] = None,
+        format: Optional[str] = None,
+        active: Optional[bool] = None,
+    ) -> Webhook:
+        body = body_of(url=url, events=events, format=format, active=active)
+        return read(Webhook, await self._transport.json(Call("PATCH", ["webhooks", webhook_id], body=body)))
+
+    async def delete(self, webhook_id: str) -> Deleted:
+        return read(Deleted, await self._transport.json(Call("DELETE", ["webhooks", webhook_id])))
+
+    async def test(self, webhook_id: str) -> WebhookDelivery:
+        """Post a sample event."""
+        return read(WebhookDelivery, await self._transport.json(Call("POST", ["webhooks", webhook_id, "test"])))
+
+    async def rotate_secret(self, webhook_id: str) -> Webhook:
+        """Create a new secret. The old one stays valid for 24 hours."""
+        return read(Webhook, await self._transport.json(Call("POST", ["webhooks", webhook_id, "rotate-secret"])))
+
+    def deliveries(
+        self,
+        webhook_id: str,
+        *,
+        status: Optional[str] = None,
+        event: Optional[str] = None,
+        page: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> AsyncListing[WebhookDelivery]:
+        path = ["webhooks", webhook_id, "deliveries"]
+        query = body_of(status=status, event=event, page=page, limit=limit)
+        return AsyncListing(self._transport, path, kind=WebhookDelivery, query=query)
+
+    async def delivery(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
+        path = ["webhooks", webhook_id, "deliveries", delivery_id]
+        return read(WebhookDelivery, await self._transport.json(Call("GET", path)))
+
+    async def replay(self, webhook_id: str, delivery_id: str) -> WebhookDelivery:
+        """Post a delivery again."""
+        path = ["webhooks", webhook_id, "deliveries", delivery_id, "replay"]
+        return read(WebhookDelivery, await self._transport.json(Call("POST", path)))
+
+    @staticmethod
+    def verify(
+        raw_body: Union[bytes, str],
+        header: Union[str, Headers],
+        secret: str,
+        *,
+        tolerance_seconds: float = TOLERANCE_SECONDS,
+    ) -> WebhookEvent:
+        """Verify a webhook request. See `verify_webhook`, which works without a client."""
+        return verify_webhook(raw_body, header, secret, tolerance_seconds=tolerance_seconds)
