@@ -11,12 +11,16 @@ from typing import Any, Optional
 import click
 import yaml
 
-from postrider_client.answers import Template
+from postrider_client.answers import Template, TemplateItem
 
 MARK = "---\n"
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
 TITLES = {"name", "subject", "alias", "strict_variables"}
 STATE = ".postrider.json"
+# The aliases and ids of the service: never a path to another directory.
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+EMPTY = {None, "", "~", "null"}
+SWITCHES = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,14 @@ class TemplateContent:
     @property
     def fingerprint(self) -> str:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def key_of(template: TemplateItem) -> str:
+    """Return the name of the files of a template. Raises click.ClickException for one that may be a path."""
+    key = template.alias or template.id
+    if not KEY.fullmatch(key):
+        raise click.ClickException(f"The template {key!r} of the service has no valid name for a file.")
+    return key
 
 
 def content_of(template: Template) -> TemplateContent:
@@ -87,7 +99,7 @@ class PullState:
     def __init__(self, directory: Path, *, url: str) -> None:
         self._file = directory / STATE
         self._url = url
-        self._services: dict[str, dict[str, str]] = json.loads(_read_text(self._file)) if self._file.exists() else {}
+        self._services = _read_fingerprints(self._file) if self._file.exists() else {}
 
     def fingerprint(self, key: str) -> Optional[str]:
         return self._services.get(self._url, {}).get(key)
@@ -104,8 +116,9 @@ def _parse(file: Path, *, plain: str) -> TemplateContent:
     if not match:
         raise click.ClickException(f"{file} has no front matter: a block of YAML between two lines of ---.")
     try:
-        titles = yaml.safe_load(match[1])
-    except yaml.YAMLError as error:
+        # All values are text: other loaders read the subject "12:30" as a number.
+        titles = yaml.load(match[1], yaml.BaseLoader)  # noqa: S506 - it creates no objects
+    except (yaml.YAMLError, RecursionError) as error:
         raise click.ClickException(f"The front matter of {file} is not valid YAML: {error}") from error
     return _checked(titles, file=file, html=text[match.end() :].rstrip("\n"), plain=plain)
 
@@ -115,17 +128,29 @@ def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateConte
         raise click.ClickException(f"The front matter of {file} needs name and subject.")
     if unknown := titles.keys() - TITLES:
         raise click.ClickException(f"The front matter of {file} has unknown fields: {', '.join(map(str, unknown))}.")
-    strict, alias = titles.get("strict_variables", False), titles.get("alias")
-    if not isinstance(strict, bool):
+    if not all(isinstance(value, str) for value in titles.values()):
+        raise click.ClickException(f"The fields in the front matter of {file} must be text.")
+    strict, alias = titles.get("strict_variables", "false").lower(), titles.get("alias")
+    if strict not in SWITCHES:
         raise click.ClickException(f"strict_variables in {file} must be true or false.")
     return TemplateContent(
-        name=str(titles["name"]),
-        subject=str(titles["subject"]),
-        alias=None if alias is None else str(alias),
-        strict_variables=strict,
+        name=titles["name"],
+        subject=titles["subject"],
+        alias=None if alias in EMPTY else alias,
+        strict_variables=SWITCHES[strict],
         html_content=html,
         text_content=plain,
     )
+
+
+def _read_fingerprints(file: Path) -> dict[str, dict[str, str]]:
+    try:
+        services = json.loads(_read_text(file))
+    except ValueError:
+        services = None
+    if not isinstance(services, dict) or not all(isinstance(keys, dict) for keys in services.values()):
+        raise click.ClickException(f"{file} is not valid. Restore it, or delete it and run `postrider templates pull`.")
+    return services
 
 
 def _read_text(path: Path) -> str:

@@ -16,7 +16,7 @@ from postrider_client.cli.error_messages import FAILED
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.output import note, plain_text
 from postrider_client.cli.profiles import normalized_url
-from postrider_client.cli.template_files import PullState, TemplateContent, TemplateDirectory, content_of
+from postrider_client.cli.template_files import PullState, TemplateContent, TemplateDirectory, content_of, key_of
 from postrider_client.client import Postrider
 
 DIRECTORY = click.argument(
@@ -109,7 +109,7 @@ def _state_of(invocation: Invocation, directory: Path) -> PullState:
 
 def _pairs(client: Postrider, directory: Path, state: PullState) -> list[TemplatePair]:
     files = TemplateDirectory(directory)
-    remote = {item.alias or item.id: client.templates.get(item.id) for item in client.templates.list(limit=100)}
+    remote = {key_of(item): client.templates.get(item.id) for item in client.templates.list(limit=100)}
     return [_pair(key, remote.get(key), files.read(key), state) for key in sorted({*remote, *files.keys()})]
 
 
