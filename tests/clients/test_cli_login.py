@@ -60,6 +60,27 @@ def test_a_readable_file_of_keys_is_refused(bare_cli, service):
     assert (result.code, f"chmod 600 {path}" in result.errors) == (1, True)
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", '{"default": {}}'])
+def test_an_invalid_file_of_keys_is_one_line(bare_cli, text):
+    path = bare_cli.home / "config/postrider/profiles.json"
+    path.parent.mkdir(parents=True)
+    path.touch(0o600)
+    path.write_text(text)
+    result = bare_cli.run("emails", "list")
+    assert (result.code, result.errors.count("\n"), "is not valid" in result.errors) == (1, 1, True)
+
+
+@pytest.mark.parametrize("key", ["pr_secret\nx", "pr_secret x", "pr_secr€t"])
+def test_a_key_that_no_header_can_contain_is_not_shown(cli, key):
+    result = cli.run("emails", "list", POSTRIDER_API_KEY=key)
+    assert (result.code, result.errors.count("\n"), "pr_secr" in result.errors) == (1, 1, False)
+
+
+def test_an_invalid_url_is_one_line(cli):
+    result = cli.run("emails", "list", "--url", "http://[")
+    assert (result.code, result.errors.count("\n"), "is not a URL" in result.errors) == (1, 1, True)
+
+
 @pytest.mark.parametrize("is_listening", [True, False])
 def test_a_failing_service_is_one_line_and_exit_code_7(bare_cli, service, is_listening):
     with proxy(service.stack.url, *[Answer(503)] * 9) as server:

@@ -73,7 +73,7 @@ class TransportRules:
     def __init__(
         self, *, api_key: Optional[str], base_url: Optional[str], timeout_seconds: float, max_retries: int
     ) -> None:
-        self._api_key = _required(api_key, "api_key", variable="POSTRIDER_API_KEY").strip()
+        self._api_key = _key(_required(api_key, "api_key", variable="POSTRIDER_API_KEY"))
         self._base_url = _base(_required(base_url, "base_url", variable="POSTRIDER_URL"))
         self._timeout_seconds = timeout_seconds
         self._max_retries = max_retries
@@ -222,7 +222,19 @@ def _required(value: Optional[str], argument: str, *, variable: str) -> str:
     return value
 
 
+def _key(api_key: str) -> str:
+    """Return a key without spaces around it. Other errors of an invalid header would contain the key."""
+    key = api_key.strip()
+    if not re.fullmatch(r"[!-~]*", key):
+        raise PostriderError("The API key has spaces, line breaks or characters other than ASCII.")
+    return key
+
+
 def _base(url: str) -> str:
     if not re.match(r"https?://[^/]", url):
         raise PostriderError("base_url must begin with https:// or http://.")
+    try:
+        urlsplit(url)
+    except ValueError as error:
+        raise PostriderError(f"base_url is not a URL: {error}.") from error
     return url.rstrip("/").removesuffix("/v1")

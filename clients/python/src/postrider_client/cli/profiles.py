@@ -61,6 +61,13 @@ def _read_profiles() -> Mapping[str, Any]:
     if mode & OTHERS:
         raise click.ClickException(f"Other users can read the keys in {path}. Run `chmod 600 {path}`.")
     try:
-        return dict(json.loads(text))
+        profiles = json.loads(text)
     except ValueError:
-        raise click.ClickException(f"{path} is not valid JSON. Delete it and run `postrider login`.") from None
+        profiles = None
+    if not isinstance(profiles, dict) or not all(_is_profile(values) for values in profiles.values()):
+        raise click.ClickException(f"{path} is not valid. Delete it and run `postrider login`.")
+    return profiles
+
+
+def _is_profile(values: Any) -> bool:
+    return isinstance(values, dict) and all(isinstance(values.get(name), str) for name in ("url", "apiKey"))
