@@ -230,6 +230,7 @@ ALIASES = "a: &a [1]\n" + "".join(
         ("- name: a\n", 1, "must be a mapping"),
         ("name: &a [*a]\n", 1, ""),
         ("[" * 5_000, 1, "nested too deeply"),
+        ("name: 0x" + "f" * 6_000, 1, "not a number"),
         (ALIASES, 1, "more than 20,000 values"),
         ("name: " + "x" * 1_100_000, 1, "is larger than"),
         ("workspaces: []\n", 1, "requires a management key"),
@@ -302,6 +303,18 @@ def test_secrets_are_shown_once_and_those_of_the_environment_never(shop):
         assert client.me().key.scope == "sending_access"
     assert TOKEN not in result.output + result.errors
     assert shop.apply("--yes").json["secrets"] == []
+
+
+@pytest.mark.parametrize("secret", ['c0ffee"3f8a1d', "c0ffee\\3f8a1d", "c0ffee\n3f8a1d", "x" * 190 + "c0ffee" * 10])
+def test_secrets_with_quotes_and_line_breaks_are_hidden(shop, secret):
+    text = "templates:\n  - {alias: a, name: ab, subject: s, htmlContent: '<p>${SECRET}</p>'}\n"
+    result = shop.apply("--dry-run", text=text, SECRET=secret)
+    assert (result.code, "c0ffee" in result.output, "<p>${SECRET}</p>" in result.output) == (8, False, True)
+    shop.client.templates.create(name="ab", subject="s", html_content="x\ny", alias="a")
+    variables = {**shop.cli.environment, "SECRET": secret}
+    with CommandLine(variables, shop.cli.home).terminal("apply", "--dry-run") as screen:
+        shown = screen.finish()
+    assert ("c0ffee" in shown, "3f8a1d" in shown, "${SECRET}" in shown) == (False, False, True)
 
 
 def test_secrets_are_written_to_a_file_that_only_the_user_can_read(shop):

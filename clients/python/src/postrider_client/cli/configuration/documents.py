@@ -92,7 +92,9 @@ class _NodeReader:
             return node.value
         try:
             if node.tag in CONVERTED:
-                return self._loader.construct_object(node)
+                value = self._loader.construct_object(node)
+                str(value)  # a ValueError for more digits than JSON can be written with
+                return value
             problem = f"The tag {node.tag} is not allowed."
         except ValueError:
             problem = "This is not a number. Quote it if it is text."

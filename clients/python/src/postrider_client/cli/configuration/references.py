@@ -50,8 +50,18 @@ class References:
     def _report(self, path: ValuePath, message: str) -> None:
         self.faults.append(Fault(self.document.line_of(path), field_name(path), message))
 
-    def hide(self, text: str) -> str:
-        """Return a text for output, with references in place of the values of variables."""
+    def hide(self, value: Any) -> Any:
+        """Return a value for output, with references in place of the values of variables in all its texts.
+
+        Only values are searched, not JSON, in which quotes and line breaks of secrets are escaped.
+        """
+        if isinstance(value, dict):
+            return {key: self.hide(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.hide(one) for one in value]
+        return self._hide_in_text(value) if isinstance(value, str) else value
+
+    def _hide_in_text(self, text: str) -> str:
         for value in sorted(self.used, key=len, reverse=True):
             if len(value) >= MIN_SECRET_LENGTH:
                 text = text.replace(value, f"${{{self.used[value]}}}")

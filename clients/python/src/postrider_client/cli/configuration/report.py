@@ -25,10 +25,10 @@ PENDING, FAILED, DONE = "pending", "failed", "done"
 
 @dataclass
 class Report:
-    """hide: removes secrets of the file from a text. statuses: of the steps, by position."""
+    """hide: removes secrets of the file from a value. statuses: of the steps, by position."""
 
     output: Output
-    hide: Callable[[str], str]
+    hide: Callable[[Any], Any]
     plan: Plan
     statuses: list[str] = field(default_factory=list)
     secrets: list[NewSecret] = field(default_factory=list)
@@ -65,8 +65,7 @@ class Report:
         statuses = self.statuses or ["planned"] * len(self.plan.steps)
         steps = [{**step.raw, "status": status} for step, status in zip(self.plan.steps, statuses)]
         result = {"changes": steps, "unmanaged": [step.raw for step in self.plan.unmanaged]}
-        hidden = json.loads(self.hide(json.dumps(result, ensure_ascii=False)))
-        write_json({**hidden, "secrets": [secret.raw for secret in self.secrets]})
+        write_json({**self.hide(result), "secrets": [secret.raw for secret in self.secrets]})
 
     def show_failure(self) -> None:
         """Name the step that failed, and the progress until then."""
@@ -79,7 +78,8 @@ class Report:
         mark, style = MARKS[step.action]
         self._print(f"  {mark} {step.kind_name} {step.label}", style)
         for change in step.changes:
-            for line in _change_lines(change):
+            # Secrets are found before the values are cut, escaped or split into lines.
+            for line in _change_lines(FieldChange(change.name, self.hide(change.old), self.hide(change.new))):
                 self._print(f"      {line}", _line_style(change, line))
 
     def _print(self, text: str, style: str = "") -> None:
