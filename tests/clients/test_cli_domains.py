@@ -66,6 +66,17 @@ def test_invalid_addresses_are_listed_with_their_lines_and_the_others_imported(c
     assert exported.output.count(valid) == 1
 
 
+def test_a_line_without_an_end_is_an_error(cli):
+    result = cli.run("suppressions", "import", stdin="a" * 200_000)
+    assert (result.code, result.errors.count("\n"), "must be CSV" in result.errors) == (1, 1, True)
+
+
+def test_a_refused_export_keeps_the_file(cli, tmp_path):
+    (tmp_path / "out.csv").write_text("earlier")
+    assert cli.run("suppressions", "export", "--output", "out.csv", POSTRIDER_API_KEY="pr_wrong").code == 3
+    assert (tmp_path / "out.csv").read_text() == "earlier"
+
+
 def test_a_suppressed_recipient_is_refused_with_a_hint(cli):
     address = f"ada-{uuid4()}@example.com"
     cli.run("suppressions", "import", stdin=address)

@@ -137,6 +137,33 @@ def test_a_terminal_shows_no_escape_sequences_of_a_response(cli, service):
     assert "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}Hi [red]" in screen
 
 
+def test_json_and_errors_have_no_escape_sequences_of_a_response(cli, service):
+    email = {**service.stack.call("GET", "/emails?limit=1").body["data"][0], "subject": "\x9b2J\u202e\x7f"}
+    listing = Answer(200, {}, json.dumps({"data": [email], "total": 1, "page": 1, "limit": 20}).encode())
+    refusal = Answer(404, {}, json.dumps({"detail": "\x1b[2J\x9b"}).encode())
+    with proxy(service.stack.url, listing, refusal) as server:
+        listed = cli.run("emails", "list", "--url", server.url)
+        refused = cli.run("emails", "list", "--url", server.url)
+    assert "\\u009b2J\\u202e\\u007f" in listed.output
+    assert listed.json[0]["subject"] == email["subject"]
+    assert (refused.code, "\x1b" in refused.errors, "\x9b" in refused.errors) == (4, False, False)
+
+
+def test_a_terminal_shows_the_lines_of_a_rendered_email(cli, address):
+    with cli.terminal(*sender(address), "--text", "First\n\tSecond\x1b[2J", "--dry-run") as terminal:
+        screen = terminal.finish()
+    assert "\N{REPLACEMENT CHARACTER}" not in screen.replace("\N{REPLACEMENT CHARACTER}[2J", "")
+    assert [line.strip().removeprefix("Text").strip() for line in screen.splitlines() if "First" in line] == ["First"]
+    assert "HTML" not in screen
+
+
+def test_input_that_is_not_utf_8_is_one_line(cli, address, tmp_path):
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
+    for command in ([*sender(address), "--text-file", "latin.txt"], ["suppressions", "import", "latin.txt"]):
+        result = cli.run(*command)
+        assert (result.code, result.errors.count("\n"), "must be UTF-8" in result.errors) == (1, 1, True)
+
+
 def test_a_terminal_shows_the_result_of_sending(cli, address):
     with cli.terminal(*sender(address), "--text", "Hi") as terminal:
         assert "is queued. Follow it with `postrider emails show" in terminal.finish()

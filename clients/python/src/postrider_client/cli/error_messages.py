@@ -1,5 +1,6 @@
 """Error messages with hints, and the exit codes of the program (docs/guides/command-line.md)."""
 
+import csv
 from typing import Optional
 
 import click
@@ -28,6 +29,8 @@ RULES: tuple[tuple[type[Exception], int, str], ...] = (
     (click.UsageError, USAGE, "See `{error.ctx.command_path} --help`."),
     (click.ClickException, FAILED, ""),
     (OSError, FAILED, ""),
+    (UnicodeError, FAILED, "Files and other input must be UTF-8."),
+    (csv.Error, FAILED, "The file must be CSV."),
 )
 
 

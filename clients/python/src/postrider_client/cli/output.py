@@ -17,7 +17,7 @@ from rich.text import Text
 
 # Subjects and replies of mail servers are not trusted: escape sequences would control the terminal, and marks of the
 # writing direction would reorder its text.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STYLES = {
     **dict.fromkeys(("delivered", "opened", "clicked", "verified", "succeeded"), "green"),
     **dict.fromkeys(("queued", "scheduled", "sending", "sent", "pending"), "cyan"),
@@ -117,10 +117,21 @@ def plain_text(value: Optional[object]) -> str:
     return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
 
 
+def plain_lines(text: Optional[str]) -> Optional[Text]:
+    """Return a text of several lines, such as that of an email, as a cell, and None for an empty one."""
+    return Text("\n".join(plain_text(line) for line in text.splitlines())) if text else None
+
+
 def write_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(_json_text(value, indent=2))
 
 
 def write_json_line(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(_json_text(value))
     sys.stdout.flush()
+
+
+def _json_text(value: Any, *, indent: Optional[int] = None) -> str:
+    """Return JSON in which all characters that control a terminal are escaped; json.dumps leaves some of them."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return CONTROLS.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)

@@ -13,6 +13,7 @@ from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAG
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
 from postrider_client.cli.mcp_server.command import mcp
+from postrider_client.cli.output import note
 from postrider_client.cli.send import send
 from postrider_client.cli.suppressions import suppressions
 from postrider_client.cli.tail import tail
@@ -54,6 +55,6 @@ def run(arguments: Sequence[str]) -> int:
         if message is None:
             raise
         click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-        click.echo(message, err=True)
+        note(message)
         return exit_code(error)
     return result if isinstance(result, int) else 0

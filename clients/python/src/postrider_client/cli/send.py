@@ -12,6 +12,7 @@ import click
 from postrider_client.attachments import Attachment
 from postrider_client.cli.commands import PostriderCommand, pass_invocation
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.output import plain_lines
 
 TEXT_FILE = click.File("r", encoding="utf-8")
 
@@ -89,7 +90,7 @@ def send(
     with invocation.client() as client:
         if dry_run:
             checked = client.emails.check(**fields)
-            shown = {"Subject": checked.subject, "Text": checked.text, "HTML": checked.html}
+            shown = {"Subject": checked.subject, "Text": plain_lines(checked.text), "HTML": plain_lines(checked.html)}
             invocation.output.show_fields(shown, raw=checked.raw)
             return
         accepted = client.emails.send(**fields)

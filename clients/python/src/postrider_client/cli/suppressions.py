@@ -1,6 +1,7 @@
 """`postrider suppressions`: import and export of CSV files of any size."""
 
 import csv
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -66,10 +67,12 @@ def import_suppressions(invocation: Invocation, file: IO[str]) -> None:
 def export_suppressions(invocation: Invocation, file: IO[str], reason: Optional[str], search: Optional[str]) -> None:
     """Write all suppressions as CSV, with the columns email, reason and createdAt."""
     with invocation.client() as client:
-        rows = client.suppressions.list(reason=reason, search=search, limit=PAGE)
+        rows = iter(client.suppressions.list(reason=reason, search=search, limit=PAGE))
+        # The first request comes before the file is opened, so that a refused key empties no file.
+        first = list(itertools.islice(rows, 1))
         writer = csv.writer(file)
         writer.writerow((EMAIL, "reason", "createdAt"))
-        writer.writerows((row.email, row.reason, row.raw["createdAt"]) for row in rows)
+        writer.writerows((row.email, row.reason, row.raw["createdAt"]) for row in itertools.chain(first, rows))
 
 
 def read_addresses(file: Iterable[str]) -> Iterator[NumberedAddress]:
