@@ -149,3 +149,9 @@ def test_events_that_webhooks_do_not_post_are_forwarded_only_on_request(cli, cli
 def test_an_invalid_secret_is_an_error_before_the_first_event(cli):
     result = cli.run("webhooks", "listen", "--forward-to", "http://localhost:1", "--secret", "whsec_?")
     assert (result.code, result.errors.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("url", ["", "http://[", "localhost:3000/webhooks", "ftp://localhost", "file:///etc/hosts"])
+def test_an_invalid_url_is_an_error_before_the_first_event(cli, url):
+    result = cli.run("webhooks", "listen", "--forward-to", url)
+    assert (result.code, result.errors.count("\n"), "is not a URL" in result.errors) == (2, 1, True)

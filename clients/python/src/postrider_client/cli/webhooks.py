@@ -42,8 +42,21 @@ def webhooks() -> None:
     """Receive webhooks on this machine."""
 
 
+def http_url(value: str) -> str:
+    """Return a URL of HTTP. Others are an error before the first event."""
+    try:
+        parsed = urllib3.util.parse_url(value)
+    except urllib3.exceptions.LocationParseError:
+        parsed = urllib3.util.Url()
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise click.BadParameter(f"{value!r} is not a URL such as http://localhost:3000/webhooks.")
+    return value
+
+
 @webhooks.command("listen")
-@click.option("--forward-to", required=True, metavar="URL", help="Such as http://localhost:3000/webhooks.")
+@click.option(
+    "--forward-to", type=http_url, required=True, metavar="URL", help="Such as http://localhost:3000/webhooks."
+)
 @click.option("--type", "types", multiple=True, metavar="EVENT", help="Only these events, such as bounced. Repeatable.")
 @click.option("--after", metavar="CURSOR", help="Begin after this cursor instead of now.")
 @click.option(
@@ -82,7 +95,12 @@ def forward_event(pool: urllib3.PoolManager, url: str, *, event: FeedEvent, secr
     error: Optional[str] = None
     try:
         timeout = urllib3.Timeout(total=ATTEMPT_SECONDS)
-        status_code = pool.request("POST", url, body=body, headers=headers, redirect=False, timeout=timeout).status
+        # The body of the response is not read: it may have no end.
+        response = pool.request(
+            "POST", url, body=body, headers=headers, redirect=False, timeout=timeout, preload_content=False
+        )
+        status_code = response.status
+        response.close()
     except urllib3.exceptions.HTTPError as problem:
         # The part before the last colon repeats the URL.
         error = str(problem).rpartition(": ")[2]
