@@ -317,6 +317,13 @@ def test_secrets_with_quotes_and_line_breaks_are_hidden(shop, secret):
     assert ("c0ffee" in shown, "3f8a1d" in shown, "${SECRET}" in shown) == (False, False, True)
 
 
+def test_the_name_of_a_new_secret_hides_the_secrets_of_the_file(shop):
+    text = "webhooks:\n  - {url: 'https://example.com/${SECRET}', events: [bounced]}\n"
+    result = shop.apply("--yes", text=text, SECRET="c0ffee3f8a1d")
+    assert result.json["secrets"][0]["name"] == "https://example.com/${SECRET}"
+    assert "c0ffee" not in result.output + result.errors
+
+
 def test_secrets_are_written_to_a_file_that_only_the_user_can_read(shop):
     path = shop.cli.home / "secrets.jsonl"
     result = shop.apply("--yes", "--secrets-file", str(path))

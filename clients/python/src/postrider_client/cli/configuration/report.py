@@ -65,7 +65,8 @@ class Report:
         statuses = self.statuses or ["planned"] * len(self.plan.steps)
         steps = [{**step.raw, "status": status} for step, status in zip(self.plan.steps, statuses)]
         result = {"changes": steps, "unmanaged": [step.raw for step in self.plan.unmanaged]}
-        write_json({**self.hide(result), "secrets": [secret.raw for secret in self.secrets]})
+        secrets = [{**self.hide(one.raw), "secret": one.secret} for one in self.secrets]
+        write_json({**self.hide(result), "secrets": secrets})
 
     def show_failure(self) -> None:
         """Name the step that failed, and the progress until then."""
