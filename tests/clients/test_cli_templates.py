@@ -84,6 +84,16 @@ def test_pull_keeps_files_with_local_changes_and_updates_others(cli, client, tem
     assert "subject: Theirs" in file.read_text()
 
 
+def test_pull_keeps_a_text_file_that_is_no_part_of_a_template(cli, template, directory):
+    directory.mkdir()
+    file = directory / f"{template.alias}.txt"
+    file.write_text("Mine")
+    result = cli.run("templates", "pull")
+    assert (result.code, json.loads(result.output)["kept"], file.read_text()) == (1, [template.alias], "Mine")
+    assert cli.run("templates", "pull", "--force").json["pulled"] == [template.alias]
+    assert not file.exists()
+
+
 def test_push_skips_templates_that_were_changed_on_the_service(cli, client, template, directory):
     cli.run("templates", "pull")
     file = directory / f"{template.alias}.html"

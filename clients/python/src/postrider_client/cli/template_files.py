@@ -76,6 +76,10 @@ class TemplateDirectory:
         plain = _read_text(text).rstrip("\n") if text.exists() else ""
         return _parse(file, plain=plain)
 
+    def has_other_text(self, key: str) -> bool:
+        """Return whether NAME.txt is no part of a template here: there is no NAME.html."""
+        return self._text_file(key).exists() and not (self.path / f"{key}.html").exists()
+
     def write(self, key: str, content: TemplateContent) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         titles = {name: value for name, value in asdict(content).items() if name in TITLES and value is not None}

@@ -65,12 +65,14 @@ def pull_templates(invocation: Invocation, *, directory: Path, force: bool) -> N
     state = _state_of(invocation, directory)
     with invocation.client() as client:
         pairs = [pair for pair in _pairs(client, directory, state) if pair.remote]
-    kept = [] if force else [pair for pair in pairs if not pair.is_equal and pair.is_changed_here]
+    files = TemplateDirectory(directory)
+    changed = [pair for pair in pairs if pair.is_changed_here or files.has_other_text(pair.key)]
+    kept = [] if force else [pair for pair in changed if not pair.is_equal]
     written = [pair for pair in pairs if not pair.is_equal and pair not in kept]
     for pair in pairs:
         if pair.remote and pair not in kept:
             if pair in written:
-                TemplateDirectory(directory).write(pair.key, pair.remote)
+                files.write(pair.key, pair.remote)
             state.record(pair.key, pair.remote)
     _show_keys(invocation, "pulled", written, left="kept", others=kept)
     _fail_if(kept, "has local changes, which --force overwrites.")
