@@ -59,8 +59,8 @@ def pause_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, InvalidFields.
     """
-    refuse_batch(limits, batch)
     _set_state(batch, State.PAUSED, sources=[State.OPEN])
+    refuse_batch(limits, batch)
     run(PAUSE, [to_uuid(batch.id, prefix="bat_")])
 
 
@@ -70,8 +70,8 @@ def resume_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     Raises the errors of pause_batch.
     """
-    refuse_batch(limits, batch)
     _set_state(batch, State.OPEN, sources=[State.PAUSED, State.CANCELLED])
+    refuse_batch(limits, batch)
     run(RESUME, [to_uuid(batch.id, prefix="bat_")])
 
 
@@ -81,8 +81,8 @@ def cancel_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     Raises the errors of pause_batch.
     """
-    refuse_batch(limits, batch)
     _set_state(batch, State.CANCELLED, sources=[State.OPEN, State.PAUSED])
+    refuse_batch(limits, batch)
     ids = [from_uuid(email_id) for (email_id,) in run(CANCEL, [to_uuid(batch.id, prefix="bat_")])]
     if ids:
         followers, _ = QueueEntry.objects.filter(recipient__email__in=ids).delete()
@@ -110,6 +110,7 @@ def _reason(workspace: Workspace, batch_id: str) -> str:
 
 
 def _set_state(batch: EmailBatch, state: EmailBatch.State, *, sources: list[EmailBatch.State]) -> None:
+    """Change the state and lock the batch: no email joins it until the transaction ends. Raises InvalidFields."""
     if not EmailBatch.objects.filter(id=batch.id, state__in=sources).update(state=state):
         raise InvalidFields([{"field": "status", "code": "invalid", "detail": f"The batch cannot be {state} now."}])
     batch.refresh_from_db()

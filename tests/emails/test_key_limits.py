@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emails.models import Email
+from emails.models import Email, EmailBatch
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, mail, make_domain, make_key
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch
@@ -127,6 +127,7 @@ def test_sendgrids_batches_are_limited(account, domain_key, status):
     batch_id = sendgrid_batch(make_key(account.workspace), OTHER)
     api, body = Dialect("sendgrid", domain_key), {"batch_id": batch_id, "status": status}
     assert api.post("/v3/user/scheduled_sends", body).status_code == 403
+    assert EmailBatch.objects.get().state == "open"
     own = {**body, "batch_id": sendgrid_batch(domain_key, OWN)}
     assert api.post("/v3/user/scheduled_sends", own).status_code == 201
 

@@ -3,7 +3,7 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.conftest import Api, code_of, make_key
 from workspaces.api import authentication
@@ -139,6 +139,13 @@ def test_the_commands_create_a_workspace_and_a_key(capsys):
     )
     created = json.loads(capsys.readouterr().out)
     assert Api(created["key"]).get("/me").json()["key"]["id"] == created["id"]
+
+
+@pytest.mark.parametrize("expires", ["tomorrow", "9999-12-31T23:59:59-12:00", "2099-02-30T00:00:00Z"])
+def test_the_command_refuses_an_invalid_expiry(alice, expires):
+    with pytest.raises(CommandError, match="is not a time such as"):
+        call_command("create_api_key", workspace=alice.workspace.id, name="k", scope="read_only", expires=expires)
+    assert not ApiKey.objects.exists()
 
 
 def test_a_key_never_reaches_the_log(alice, caplog, capsys):

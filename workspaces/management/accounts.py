@@ -2,6 +2,7 @@
 
 import getpass
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,13 +34,11 @@ def read_account(options: dict[str, Any]) -> tuple[str, str]:
 
 def read_expiry(text: str) -> datetime:
     """Return the time at which a key expires; without an offset, in UTC. Raises CommandError."""
-    try:
-        expires_at = parse_datetime(text)
-    except ValueError:
-        expires_at = None
-    if expires_at is None:
-        raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
-    return expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)
+    # OverflowError: some times of the last day of the calendar do not exist in UTC.
+    with suppress(ValueError, OverflowError):
+        if expires_at := parse_datetime(text):
+            return (expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)).astimezone(UTC)
+    raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
 
 
 def _read_password(options: dict[str, Any]) -> str:
