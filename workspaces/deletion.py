@@ -10,11 +10,15 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import DateTimeField, Func, Q, QuerySet
 from django.db.models.functions import Now
+from django.dispatch import Signal
 
 from lib.datetimes import format_datetime
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import WorkspaceDeleted
 from workspaces.models import Workspace
+
+# Sent in the transaction of a deletion or restoration, with the workspace; system_mail.workspace_emails receives it.
+deletion_changed = Signal()
 
 
 class ClockTime(Func):
@@ -39,14 +43,19 @@ def delete_workspace(workspace: Workspace) -> None:
     """Mark a workspace as deleted: its keys stop working, and nothing is sent. Deleting again changes nothing."""
     deletes_at = Now() + timedelta(days=settings.WORKSPACE_DELETION_DAYS)
     if Workspace.objects.filter(id=workspace.id, deletes_at=None).update(deletes_at=deletes_at):
-        record_action(workspace, AuditAction.WORKSPACE_DELETED, about=workspace.name)
+        _announce(workspace, AuditAction.WORKSPACE_DELETED)
 
 
 @transaction.atomic
 def restore_workspace(workspace: Workspace) -> None:
     """Restore a deleted workspace; queued emails are sent. Does nothing once the grace period has ended."""
     if existing_workspaces().filter(id=workspace.id, deletes_at__isnull=False).update(deletes_at=None):
-        record_action(workspace, AuditAction.WORKSPACE_RESTORED, about=workspace.name)
+        _announce(workspace, AuditAction.WORKSPACE_RESTORED)
+
+
+def _announce(workspace: Workspace, action: AuditAction) -> None:
+    record_action(workspace, action, about=workspace.name)
+    deletion_changed.send(Workspace, workspace=Workspace.objects.get(id=workspace.id))
 
 
 def refuse_deleted(workspace: Workspace) -> None:

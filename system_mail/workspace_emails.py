@@ -1,0 +1,60 @@
+"""System emails to the owners of a workspace, and those about its deletion and restoration."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.dispatch import receiver
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from system_mail.models import SystemMailKind
+from system_mail.services import in_language_of, queue_system_mail
+from workspaces.deletion import deletion_changed
+from workspaces.models import Membership, User, Workspace
+
+DELETED = _("""The operator of this service deleted the workspace "{workspace}".
+
+Its API keys no longer work, and its queued and scheduled emails are paused. All data of the workspace will be erased on
+{deletes_at} UTC. The operator can restore it until then.
+
+{url}
+""")
+RESTORED = _("""The operator of this service restored the workspace "{workspace}". Its data is kept.
+
+Its API keys work again. Unless sending is suspended, queued emails are sent, and scheduled emails whose time has
+passed.
+
+{url}
+""")
+
+
+def notify_owners(workspace: Workspace, *, subject: Promise, text: Promise, **values: object) -> None:
+    """Queue a system email to each owner, in their language and the caller's transaction.
+
+    text: with the placeholders workspace, url and the names of `values`; a time is formatted as UTC.
+    """
+    name, url = " ".join(workspace.name.split()), f"{settings.PUBLIC_URL}{reverse('dashboard:index')}"
+    owned = {"memberships__workspace": workspace, "memberships__role": Membership.Role.OWNER}
+    for owner in User.objects.filter(is_active=True, **owned):
+        with in_language_of(owner):
+            shown = {key: _format_value(value) for key, value in values.items()}
+            filled = str(text).format(workspace=name, url=url, **shown)
+            title = str(subject).format(workspace=name)
+            queue_system_mail(to=owner.email, kind=SystemMailKind.NOTICE, subject=title, text=filled)
+
+
+@receiver(deletion_changed)
+def send_deletion_email(workspace: Workspace, **signal: Any) -> None:
+    """Queue the emails about a workspace that was deleted or restored."""
+    if workspace.deletes_at:
+        subject, text = _("{workspace} was deleted"), DELETED
+    else:
+        subject, text = _("{workspace} was restored"), RESTORED
+    notify_owners(workspace, subject=subject, text=text, deletes_at=workspace.deletes_at)
+
+
+def _format_value(value: object) -> str:
+    return date_format(value.astimezone(UTC), "DATETIME_FORMAT") if isinstance(value, datetime) else str(value)
