@@ -6,8 +6,8 @@ from django.utils.translation import gettext_lazy as _
 from delivery.bounces.reasons import FailureReason
 
 EXPLANATIONS: dict[str, str | Promise] = {
-    FailureReason.UNKNOWN_USER: _("This mailbox does not exist. The address was added to the suppression list."),
-    FailureReason.INACTIVE: _("This mailbox is inactive. The address was added to the suppression list."),
+    FailureReason.UNKNOWN_USER: _("This mailbox does not exist."),
+    FailureReason.INACTIVE: _("This mailbox is inactive."),
     FailureReason.BAD_DOMAIN: _("The recipient's domain does not accept email. Check the address for typos."),
     FailureReason.BAD_ADDRESS: _("The receiving server does not accept this address format."),
     FailureReason.REJECTED: _("The receiving server rejected the email without giving a reason."),

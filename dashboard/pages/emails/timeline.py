@@ -29,6 +29,7 @@ LABELS: dict[str, tuple[str, str, str | Promise]] = {
     Kind.COMPLAINED: ("report", "danger", _("Reported as spam")),
     Kind.CANCELLED: ("block", "neutral", _("Cancelled before it was sent")),
 }
+RESCHEDULED = _("Rescheduled")
 UNKNOWN: tuple[str, str, str | Promise] = ("radio_button_unchecked", "neutral", "")
 # Each takes 0.1 ms; the API lists the rest.
 MAX_EVENTS = 250
@@ -38,7 +39,7 @@ MAX_EVENTS = 250
 class TimelineEntry:
     """One event. explanation: the reason as text; details: server replies, URLs and other raw values.
 
-    deliveries: of the event, one for each webhook.
+    scheduled_for: the new time of an email that was rescheduled; deliveries: of the event, one for each webhook.
     """
 
     icon: str
@@ -47,6 +48,7 @@ class TimelineEntry:
     to: str
     explanation: str
     details: tuple[str, ...]
+    scheduled_for: datetime | None
     at: datetime
     deliveries: tuple[WebhookDelivery, ...]
 
@@ -85,19 +87,29 @@ def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[Webhook
 def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
     payload = event.payload if isinstance(event.payload, dict) else {}
-    title = str(label or event.kind)
+    scheduled_for = _new_time(payload)
+    title = str(RESCHEDULED if scheduled_for else label or event.kind)
     if payload.get("machine"):
         title = _("%(event)s (automated)") % {"event": title}
     explanation = explain_reason(payload.get("reason"))
     to, details = str(payload.get("to") or ""), _details(payload)
-    return TimelineEntry(icon, tone, title, to, explanation, details, event.created_at, deliveries)
+    return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, event.created_at, deliveries)
 
 
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:
     # A reason with an explanation is shown as that.
     reason = "" if explain_reason(payload.get("reason")) else payload.get("reason")
-    details = (_reply(payload), reason, payload.get("url"), payload.get("scheduledFor"))
+    details = (_reply(payload), reason, payload.get("url"))
     return tuple(str(detail) for detail in details if detail)
+
+
+def _new_time(payload: dict[str, Any]) -> datetime | None:
+    """Return the time that a rescheduled email was moved to; None for any other event."""
+    try:
+        new_time = datetime.fromisoformat(payload["scheduledFor"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return new_time if new_time.tzinfo else None
 
 
 def _reply(payload: dict[str, Any]) -> str:

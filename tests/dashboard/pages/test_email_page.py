@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.pages.emails.timeline import read_timeline
 from emails.models import Attachment, Email, Event, Recipient
 from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email
@@ -129,10 +130,21 @@ class TestSurroundings:
         suppression, _ = suppress_address(alice.workspace, address="ADA@example.com", reason="bounce")
 
         link = f"/dashboard/suppressions/{suppression.id}/delete/"
-        assert f'href="{link}"' in owner.get(page).content.decode()
+        shown = owner.get(page).content.decode()
+        assert f'href="{link}"' in shown
+        assert 'href="/dashboard/suppressions/?search=ada%40example.com"' in shown
         owner.post(link)
 
         assert "Remove from the suppression list" not in owner.get(page).content.decode()
+
+    def test_a_bounce_does_not_claim_a_suppression(self, owner, alice):
+        # The simulator's addresses are never suppressed.
+        email = failed_email(alice.workspace)
+
+        page = owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+
+        assert "This mailbox does not exist." in page
+        assert "suppression list" not in page.lower()
 
     def test_each_event_shows_its_webhook_deliveries(self, owner, alice, api):
         webhook, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
@@ -213,6 +225,9 @@ class TestSchedule:
         assert "was rescheduled" in page
         assert moved.status == "scheduled"
         assert timedelta(hours=23) < moved.scheduled_for - later.scheduled_for < timedelta(hours=25)
+        accepted, rescheduled = read_timeline(moved).entries
+        assert (accepted.title, accepted.scheduled_for) == ("Accepted and scheduled", None)
+        assert (rescheduled.title, rescheduled.scheduled_for) == ("Rescheduled", moved.scheduled_for)
 
     def test_sends_the_email_now(self, owner, later):
         assert "is queued" in self.post(owner, later, now="1", scheduled_for="2026-01-01T00:00")

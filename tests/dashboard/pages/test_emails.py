@@ -83,7 +83,9 @@ def test_the_detail_page_shows_timeline_and_details(owner, alice):
     assert 'referrerpolicy="no-referrer"' in page
 
 
-@pytest.mark.parametrize("payload", [[], "text", {"message": ["<b>", 1]}, {"to": {"a": None}}])
+@pytest.mark.parametrize(
+    "payload", [[], "text", {"message": ["<b>", 1]}, {"to": {"a": None}}, {"scheduledFor": "2026"}]
+)
 def test_the_detail_page_accepts_any_payload(owner, alice, payload):
     email = make_email(alice.workspace)
     Event.objects.update(payload=payload, kind="from_tomorrow")
