@@ -1,5 +1,6 @@
 """Resend's API: API keys. A key with the scope workspace_admin manages them, as in `/v1/admin`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import status
@@ -36,7 +37,7 @@ class ResendApiKeyViewSet(ResendViewSet[ApiKey]):
             "last_used_at": format_datetime(row.last_used_at) if row.last_used_at else None,
         }
 
-    def get_permissions(self) -> list[Any]:
+    def get_permissions(self) -> Sequence[Any]:
         # An endpoint that is absent is answered 501 with any key.
         return [] if self.action == "absent" else super().get_permissions()
 
