@@ -23,14 +23,19 @@ exec(after)
 
 
 def run_sample(language: str, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a sample with more environment variables, until no request of it uses the database."""
+    """Run a sample with more environment variables."""
     environment = {**os.environ, **variables}
-    done = subprocess.run(
+    return subprocess.run(
         command(language, code), check=False, env=environment, capture_output=True, text=True, timeout=120
     )
-    # The thread of the last request closes its database connection when it notices that the client is gone.
+
+
+def wait_for_the_end_of_requests() -> None:
+    """Wait until this test alone uses the database, which is emptied after it.
+
+    The thread of the last request closes its connection when it notices that the client is gone.
+    """
     wait_for(lambda: not other_sessions(), seconds=60, what="no other session uses the database")
-    return done
 
 
 def command(language: str, code: str) -> list[str]:

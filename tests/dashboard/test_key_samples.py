@@ -5,7 +5,7 @@ import pytest
 from emails.models import Email, Entrance
 from tests.conftest import make_account, make_domain
 from tests.dashboard.conftest import signed_in
-from tests.dashboard.sample_programs import run_sample
+from tests.dashboard.sample_programs import run_sample, wait_for_the_end_of_requests
 from tests.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.full, pytest.mark.django_db(transaction=True)]
@@ -20,7 +20,7 @@ def test_sends_an_email(live_server, settings, language):
         page = signed_in(account.owner).post("/dashboard/keys/add/", {"name": "Shop", "scope": "sending_access"})
         code = {one.language: one.code for one in page.context["samples"]}[language]
         done = run_sample(language, code)
-
+    wait_for_the_end_of_requests()
     assert done.returncode == 0, done.stderr
     email = Email.objects.get()
     assert (email.sender, email.to, email.subject) == (

@@ -9,7 +9,7 @@ from tests.conftest import make_account, make_domain, make_key
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import signed_in
-from tests.dashboard.sample_programs import run_sample
+from tests.dashboard.sample_programs import run_sample, wait_for_the_end_of_requests
 from tests.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -116,7 +116,7 @@ def test_the_code_of_a_template_sends_it(live_server, settings, account, languag
         page = owner.get(f"/dashboard/templates/{Template.objects.get().id}/")
         code = {one.language: one.code for one in page.context["samples"]}[language]
         done = run_sample(language, code, POSTRIDER_API_KEY=key)
-
+    wait_for_the_end_of_requests()
     assert done.returncode == 0, done.stderr
     email = Email.objects.get()
     assert (email.subject, email.to, email.template_id) == ("Order 7", ["ada@example.com"], Template.objects.get().id)
