@@ -100,9 +100,10 @@ class CommandLine:
         """Run the program on a pseudo-terminal and kill it at the end."""
         process, master = pty.fork()
         if process == 0:
+            # Before the program starts, which reads its size once.
+            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
             os.chdir(self.home)
             os.execve(PROGRAM[0], [*PROGRAM, *arguments], {**self.environment, "TERM": "xterm-256color"})
-        ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         terminal = Terminal(process, master)
         try:
             yield terminal
