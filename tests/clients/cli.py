@@ -19,6 +19,7 @@ from typing import Any
 
 import pyte
 
+LIBRARY = Path(__file__).resolve().parent.parent.parent / "clients/python/src"
 PROGRAM = (sys.executable, "-m", "postrider_client.cli")
 ROWS, COLUMNS = 50, 140
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from postrider_client import Postrider
 
-from tests.clients.cli import CommandLine
+from tests.clients.cli import LIBRARY, CommandLine
 from tests.clients.node import need_node
 from tests.stack.stack import Stack, running_stack
 
@@ -25,6 +25,7 @@ class Service:
     def environment(self) -> dict[str, str]:
         return {
             **os.environ,
+            "PYTHONPATH": str(LIBRARY),
             "POSTRIDER_URL": self.stack.url,
             "POSTRIDER_API_KEY": self.stack.key,
             "SPENT_API_KEY": self.spent_key,

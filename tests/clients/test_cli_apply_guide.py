@@ -46,9 +46,8 @@ def run(service, manager, workspace, tmp_path):
     (tmp_path / "postrider.yaml").write_text(SINGLE)
     key = manager.workspaces.keys.create(workspace.id, name="CI", scope="workspace_admin").key
     environment = {
-        **os.environ,
+        **service.environment,
         "PATH": f"{programs}:{os.environ['PATH']}",
-        "POSTRIDER_URL": service.stack.url,
         "POSTRIDER_API_KEY": key,
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
     }

@@ -1,6 +1,7 @@
 """The asynchronous client of the Python library against the running service."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from contextlib import aclosing
@@ -12,6 +13,7 @@ import postrider_client
 import pytest
 from postrider_client import AsyncPostrider
 
+from tests.clients.cli import LIBRARY
 from tests.clients.faulty import HANG, LOSE, RETRY_CASES, problem, proxy, relay
 
 pytestmark = pytest.mark.stack
@@ -183,6 +185,7 @@ async def test_an_unreachable_server_is_a_failed_connection():
 
 def test_without_httpx_only_the_asynchronous_client_is_missing():
     command = [sys.executable, "-c", WITHOUT_HTTPX]
-    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert "ImportError: AsyncPostrider requires httpx: pip install 'postrider-client[async]'" in failed.stderr
     assert "line 6, in <module>" in failed.stderr

@@ -51,7 +51,10 @@ def describe_workspace(session: Session) -> InitialFile:
         raise click.ClickException("--init requires an API key, which belongs to one workspace.")
     me, result = session.manager.me(), InitialFile()
     is_admin = me.key.scope == ADMIN
-    values: dict[str, Any] = {"name": _escaped(me.workspace.name)} if is_admin else {}
+    values: dict[str, Any] = {}
+    if is_admin:
+        # me() may be a second old.
+        values["name"] = _escaped(session.manager.workspaces.get(me.workspace.id).name)
     place = session.place(me.workspace.id)
     for kind in KINDS:
         if is_admin or kind.section != "apiKeys":
