@@ -1,10 +1,13 @@
-"""The routes of the dashboard, and the only list of those that are not pages."""
+"""The routes of the dashboard and the staff admin, and the only list of those that are not pages."""
 
 from typing import Any
 
-from django.urls import URLPattern, URLResolver
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.urls import URLPattern, URLResolver, reverse
 
 from dashboard.site import dashboard_site
+from workspaces.models import Membership
 
 
 def routes(patterns: Any, prefix: str = "/dashboard/") -> dict[str, str]:
@@ -70,3 +73,16 @@ def _path(name: str, route: str, objects: dict[str, Any]) -> str:
     if "<" not in route:
         return route
     return route.replace("<str:object_id>", str(objects[name.rpartition("_")[0]].pk))
+
+
+def staff_paths() -> list[str]:
+    """Return the paths of all pages of the staff admin, those of objects only for models that have one."""
+    paths = [reverse(f"admin:{name}") for name in ("index", "security", "password_change")]
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        paths += [reverse(f"{name}_changelist"), reverse(f"{name}_add")]
+        if instance := model._default_manager.first():
+            # History and delete pages are alike for all models.
+            actions = ("change", "history", "delete") if model is Membership else ("change",)
+            paths += [reverse(f"{name}_{action}", args=[quote(instance.pk)]) for action in actions]
+    return paths
