@@ -99,7 +99,12 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error_response(request, errors.NotFound(errors.NOT_FOUND_DETAIL), status=404)
+    url = settings.PUBLIC_URL
+    detail = (
+        f"This path does not exist. The API is at {url}/v1, and the APIs of other services are below {url}/compat. "
+        f"See {url}/docs/api."
+    )
+    return _error_response(request, errors.NotFound(detail), status=404)
 
 
 def too_large(request: HttpRequest) -> HttpResponse:
@@ -111,11 +116,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _error_response(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
-    """Return the response for an error outside of DRF: JSON under /v1, an HTML page elsewhere.
+    """Return the response for an error outside of DRF: JSON under /v1 and for JSON requests, otherwise a page.
 
     The page has the language that PagePreferencesMiddleware chose, otherwise that of the browser.
     """
-    if request.path_info.startswith("/v1/") or request.path_info == "/v1":
+    if f"{request.path_info}/".startswith("/v1/") or request.content_type == "application/json":
         return problem_http_response(problem)
     with override(getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)):
         response = error_page(request, title=gettext(PAGE_TITLES[status]), status=status)

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 
 from emails.api.views import EmailViewSet
-from tests.conftest import Api, mail
+from tests.conftest import Api, mail, make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -27,6 +27,14 @@ def test_an_unknown_path_is_404(api: Api):
     assert is_problem(api.client.get("/v1"), 404, "not_found")
 
 
+@pytest.mark.parametrize("path", ["/v1/nothing", "/emails"])
+def test_a_json_request_to_an_unknown_path_learns_the_base_url(api: Api, path):
+    response = api.client.post(path, b"{}", content_type="application/json")
+
+    assert is_problem(response, 404, "not_found")
+    assert "The API is at http" in response.json()["detail"]
+
+
 def test_an_unknown_id_and_a_malformed_id_return_the_same_404(api: Api):
     unknown = api.get("/emails/0000000000000000000000").json()
     malformed = api.get("/emails/nonsense").json()
@@ -38,6 +46,13 @@ def test_an_unsupported_method_is_405_with_allow(api: Api):
     response = api.raw("PUT", "/emails/send", b"{}")
     assert is_problem(response, 405, "method_not_allowed")
     assert "POST" in response["Allow"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/emails/send"), ("POST", "/emails"), ("DELETE", "/emails")])
+def test_an_unsupported_method_is_405_before_a_missing_scope(alice, method, path):
+    response = Api(make_key(alice.workspace, "sending_access")).raw(method, path, b"{}")
+
+    assert is_problem(response, 405, "method_not_allowed")
 
 
 def test_an_unavailable_format_is_406(api: Api):
