@@ -22,7 +22,10 @@ class DomainNotRegistered(Problem):
     """
 
     status, code, title = 422, "domain_not_registered", "Domain not registered"
-    example = "demo.example is not registered in this workspace. Register it first."
+    example = (
+        "demo.example is not registered in this workspace. "
+        "Add it on the page Domains of the dashboard, or with POST /v1/domains."
+    )
     example_members: ClassVar = {"domain": "demo.example"}
 
 

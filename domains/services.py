@@ -108,6 +108,11 @@ def check_sending_domain(workspace: Workspace, *, name: str) -> None:
         raise problem
 
 
+def is_dns_optional() -> bool:
+    """Return whether a domain without DNS records can send: all emails stay in the built-in inbox."""
+    return settings.DELIVERY_TRANSPORT == "inbox" and settings.SENDING_DOMAIN_POLICY == "registered"
+
+
 def find_domain_problems(workspace: Workspace, names: Collection[str]) -> dict[str, Problem]:
     """Return the problems of the domains that the workspace cannot send from, by name, in one query."""
     unknown = [name for name in names if not sending_domain_cache.get((workspace.id, name))]
@@ -126,7 +131,11 @@ def find_domain_problems(workspace: Workspace, names: Collection[str]) -> dict[s
 
 def _domain_problem(workspace: Workspace, name: str, status: str | None) -> Problem | None:
     if status is None:
-        return DomainNotRegistered(f"{name} is not registered in this workspace. Register it first.", domain=name)
+        detail = (
+            f"{name} is not registered in this workspace. Add it on the page Domains of the dashboard, or with "
+            "POST /v1/domains."
+        )
+        return DomainNotRegistered(detail, domain=name)
     if settings.SENDING_DOMAIN_POLICY == "verified" and status not in SENDING_STATUSES:
         return _not_verified(workspace, name)
     return None

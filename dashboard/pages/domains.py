@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -23,7 +22,7 @@ from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, list_records, list_warnings
-from domains.services import delete_domain, register_domain, rotate_dkim_key, set_tls_policy
+from domains.services import delete_domain, is_dns_optional, register_domain, rotate_dkim_key, set_tls_policy
 from domains.verify import verify_domain
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
@@ -115,7 +114,12 @@ class DomainSection(ScopedAdmin):
         if domain is None:
             return self.page(request, "dashboard/domains/new.html", title=_("Add domain"), form=form)
         self.log_addition(request, domain, "Registered.")
-        messages.success(request, _("%(name)s was added. Publish the DNS records below.") % {"name": domain.name})
+        text = (
+            _("%(name)s was added. You can send from it now.")
+            if is_dns_optional()
+            else _("%(name)s was added. Publish the DNS records below, then verify them.")
+        )
+        messages.success(request, text % {"name": domain.name})
         return redirect(self.url("change", domain.id))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -130,7 +134,7 @@ class DomainSection(ScopedAdmin):
             records=[_translate_record(record) for record in list_records(domain)],
             warnings=[translate_message(warning["message"]) for warning in list_warnings(domain)],
             purposes=PURPOSES,
-            is_trial=settings.DELIVERY_TRANSPORT == "inbox",
+            is_dns_optional=is_dns_optional(),
             urls={name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "rotate", "delete")},
         )
 
@@ -190,6 +194,6 @@ class DomainSection(ScopedAdmin):
             messages.info(request, _("The check is still running. Reload this page in a few seconds."))
             return
         if domain.status == Domain.DomainStatus.VERIFIED:
-            messages.success(request, _("%(name)s is verified.") % {"name": domain.name})
+            messages.success(request, _("%(name)s is verified. You can send from it now.") % {"name": domain.name})
             return
         messages.warning(request, _("Some DNS records are missing or incorrect. See the details below."))

@@ -19,6 +19,7 @@ from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from domains.models import SENDING_STATUSES, Domain
+from domains.services import is_dns_optional
 from emails.accept.drafts import Draft
 from emails.accept.services import send_email
 from emails.models import Entrance
@@ -29,7 +30,7 @@ from workspaces.key_limits import NO_LIMITS
 from workspaces.models import User, Workspace
 
 # The key is a variable, because it cannot be shown again.
-AUTHORIZATION = '-H "Authorization: Bearer $POSTRIDER_KEY"'
+AUTHORIZATION = '-H "Authorization: Bearer $POSTRIDER_API_KEY"'
 JSON_BODY = '-H "Content-Type: application/json"'
 EXAMPLE_DOMAIN = "your-domain.example"
 
@@ -120,12 +121,13 @@ def send_draft(workspace: Workspace, draft: Draft) -> str:
 
 
 def _key_step(workspace: Workspace) -> OnboardingStep:
+    comment = _("shows the workspace and scope of the key")
     return OnboardingStep(
         "key",
         _("Create an API key"),
         _("Your application sends it with every request."),
         reverse("dashboard:workspaces_apikey_add"),
-        f"export POSTRIDER_KEY=pr_…\n{_curl('/me', AUTHORIZATION)}",
+        f"export POSTRIDER_API_KEY=pr_…\n# {comment}\n{_curl('/me', AUTHORIZATION)}",
         is_done=workspace.api_keys.filter(revoked_at=None).exists(),
     )
 
@@ -143,19 +145,19 @@ def _domain_step(domains: Sequence[Domain]) -> OnboardingStep:
 
 
 def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
-    """Return the step of the DNS records, which nothing needs while emails stay in the built-in inbox."""
-    is_inbox = settings.DELIVERY_TRANSPORT == "inbox"
+    """Return the step of the DNS records, which nothing needs where all emails stay in the built-in inbox."""
+    is_optional = is_dns_optional()
     page = "dashboard:domains_domain_change" if domains else "dashboard:domains_domain_add"
     domain_id = domains[0].id if domains else "dom_…"
     return OnboardingStep(
         "dns",
         _("Verify its DNS records"),
         _("Not needed here: all emails stay in the built-in inbox.")
-        if is_inbox
+        if is_optional
         else _("They prove that the domain is yours and sign your emails."),
         reverse(page, args=[domains[0].id] if domains else []),
         f"{_full_access()}\n{_curl(f'/domains/{domain_id}/verify', '-X POST', AUTHORIZATION)}",
-        is_done=is_inbox or any(domain.status in SENDING_STATUSES for domain in domains),
+        is_done=is_optional or any(domain.status in SENDING_STATUSES for domain in domains),
     )
 
 
@@ -163,7 +165,7 @@ def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
     return OnboardingStep(
         "curl",
         _("Send your first email"),
-        _("With a command, or as a test email to your own address."),
+        _("With a command, or after these steps as a test email to your own address."),
         "#curl",
         example_curl(domains),
         is_done=is_done,
@@ -171,7 +173,8 @@ def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
 
 
 def _full_access() -> str:
-    return f"# {_('with a key that has full access')}"
+    text = _("with a key that has full access")
+    return f"# {text}"
 
 
 def _first_name(domains: Sequence[Domain]) -> str:

@@ -165,9 +165,9 @@ class WebhookSection(ScopedAdmin):
         if request.method != "POST":
             lead = _("Every event whose attempts have all failed will be sent again, the oldest %(count)s first.")
             confirmation = Confirmation(
-                lead % {"count": REPLAY_AT_ONCE}, _("Resend"), self.url("change", webhook.id), about=webhook.url
+                lead % {"count": REPLAY_AT_ONCE}, _("Replay"), self.url("change", webhook.id), about=webhook.url
             )
-            return self.confirm(request, _("Resend failed events"), confirmation)
+            return self.confirm(request, _("Replay failed events"), confirmation)
         count = replay_failed(webhook)
         text = ngettext("%(count)s event will be sent again.", "%(count)s events will be sent again.", count)
         messages.success(request, text % {"count": count})

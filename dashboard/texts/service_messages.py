@@ -31,7 +31,10 @@ MESSAGES = (
     _("%(name)s is not a domain name."),
     _("%(count)s domains of this workspace are being checked. Try again in a few seconds."),
     _("%(name)s is not verified in this workspace. Publish its DNS records, then verify it."),
-    _("%(name)s is not registered in this workspace. Register it first."),
+    _(
+        "%(name)s is not registered in this workspace. Add it on the page Domains of the dashboard, or with "
+        "POST /v1/domains."
+    ),
     _("%(name)s is already registered in this workspace."),
     _("The domain limit of the %(plan)s plan (%(limit)s) is reached. Delete a domain or change the plan."),
     _("Keep this record until %(day)s: messages signed with it may still be in transit. Then delete it."),

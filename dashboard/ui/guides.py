@@ -16,7 +16,7 @@ GUIDES = {
     "webhooks_webhook": "webhooks",
     "webhooks_webhookdelivery": "webhooks#retries",
     "suppressions_suppression": "guides/bounces",
-    "workspaces_apikey": "specification#authentication",
+    "workspaces_apikey": "guides/keys",
     "workspaces_membership": "specification#dashboard",
     "workspaces_auditentry": "specification#dashboard",
 }

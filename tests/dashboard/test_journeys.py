@@ -199,7 +199,7 @@ def test_a_webhook_is_tested_and_its_delivery_replayed(visit, settings):
         page.get_by_role("link", name="email.").click()
         expect(page.locator(".pr-timeline")).to_contain_text("upstream is down")
         server.answer = status(200)
-        page.get_by_role("button", name="Resend").click()
+        page.get_by_role("button", name="Replay").click()
         send_due_events()
         page.reload()
 

@@ -21,7 +21,7 @@ def run_command(command: str, *, key: str) -> str:
     script = re.sub(r"pr_…", key, command)
     done = subprocess.run(
         [program("bash", package="bash"), "-euc", script],
-        env={"PATH": "/usr/bin:/bin", "POSTRIDER_KEY": key, "NO_PROXY": "*"},
+        env={"PATH": "/usr/bin:/bin", "POSTRIDER_API_KEY": key, "NO_PROXY": "*"},
         capture_output=True,
         text=True,
         timeout=60,

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
@@ -20,7 +21,8 @@ MAX_RECIPIENTS = 100
 class RecipientRow:
     """A recipient on the page of an email. explanation: the reason as text; reply: the receiving server's reply.
 
-    suppression_id: of the suppression of its address; empty if it is not suppressed.
+    suppression_id: of the suppression of its address; empty if it is not suppressed. is_in_inbox: whether the built-in
+    inbox has caught its message.
     """
 
     id: str
@@ -32,6 +34,7 @@ class RecipientRow:
     reply: str
     message_id: str
     suppression_id: str
+    is_in_inbox: bool
 
 
 def recipient_rows(email: Email) -> list[RecipientRow]:
@@ -87,4 +90,11 @@ def _recipient_row(recipient: Recipient, email: Email, suppression_id: str) -> R
         reply=message if message.startswith(code) else f"{code} {message}",
         message_id=message_id(recipient.id, domain=email.from_domain),
         suppression_id=suppression_id,
+        is_in_inbox=_is_in_inbox(recipient, email),
     )
+
+
+def _is_in_inbox(recipient: Recipient, email: Email) -> bool:
+    """Return whether the inbox has a recipient's message. The simulator keeps none."""
+    is_simulated = email.is_test or recipient.address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}")
+    return settings.DELIVERY_TRANSPORT == "inbox" and recipient.delivered_at is not None and not is_simulated

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from analytics.outcomes import read_outcomes
 from domains.models import Domain
 from domains.record_checks.results import RecordStatus, from_json
+from domains.services import is_dns_optional
 from system_mail.reputation.rates import PERIOD_DAYS
 from workspaces.models import Workspace
 
@@ -83,7 +84,7 @@ def _with_advice(item: HealthItem, advice: str, url: str) -> HealthItem:
 
 def _domain_items(workspace: Workspace) -> Iterator[HealthItem]:
     """Yield the state of the domain and of the DMARC policy that most need a step."""
-    if settings.DELIVERY_TRANSPORT == "inbox":
+    if is_dns_optional():
         yield HealthItem(
             "neutral", _("Domain"), _("any"), _("Emails stay in the inbox, so DNS records are not needed.")
         )

@@ -26,6 +26,19 @@ def test_adds_a_domain_and_shows_its_record(owner, alice):
     assert "PRIVATE" not in page
 
 
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [("registered", "You can send from it now."), ("verified", "Publish the DNS records below, then verify them.")],
+)
+def test_the_message_of_a_new_domain_names_the_next_step(owner, settings, policy, text):
+    settings.SENDING_DOMAIN_POLICY = policy
+
+    page = owner.post("/dashboard/domains/add/", {"name": "mail.example.com"}, follow=True).content.decode()
+
+    assert f"mail.example.com was added. {text}" in page
+    assert ("you can send from this domain without DNS records" in page) == (policy == "registered")
+
+
 @pytest.mark.parametrize("name", ["", "nonsense", "-x.example", "1.2.3.4", "a" * 300, "<script>.example"])
 def test_refuses_an_invalid_domain(owner, name):
     response = owner.post("/dashboard/domains/add/", {"name": name})

@@ -137,6 +137,23 @@ class TestSurroundings:
 
         assert "Remove from the suppression list" not in owner.get(page).content.decode()
 
+    @pytest.mark.parametrize(
+        ("address", "transport", "is_linked"),
+        [
+            ("ada@example.com", "inbox", True),
+            ("ada@example.com", "smtp", False),
+            ("delivered@Simulator.test", "inbox", False),
+        ],
+    )
+    def test_a_message_in_the_inbox_is_linked(self, owner, alice, settings, address, transport, is_linked):
+        email = make_email(alice.workspace)
+        email.recipients.update(address=address, delivered_at=email.created_at)
+        settings.DELIVERY_TRANSPORT = transport
+
+        page = owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+
+        assert ("/dashboard/inbox/?search=ada%40example.com" in page) == is_linked
+
     def test_a_bounce_does_not_claim_a_suppression(self, owner, alice):
         # The simulator's addresses are never suppressed.
         email = failed_email(alice.workspace)

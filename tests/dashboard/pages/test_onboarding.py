@@ -42,6 +42,12 @@ class TestSteps:
         assert "dns" in done(owner)
         assert "Not needed here" in owner.get("/dashboard/").content.decode()
 
+    def test_the_inbox_needs_dns_if_only_verified_domains_may_send(self, owner, settings):
+        settings.SENDING_DOMAIN_POLICY = "verified"
+
+        assert "dns" not in done(owner)
+        assert "Not needed here" not in owner.get("/dashboard/").content.decode()
+
     def test_the_domain_that_can_send_is_in_the_command(self, owner, alice):
         make_domain(alice.workspace, "first.example")
         second = make_domain(alice.workspace, "second.example")
