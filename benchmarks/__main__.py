@@ -4,8 +4,8 @@
     .venv/bin/python -m benchmarks accept peers  # some; the others keep their earlier results
 
 Each benchmark is a separate process with a time limit; its section is written when it ends.
-Requires wrk, Debian's postfix package (installed if the user is root), and a DATABASE_URL whose user may create
-databases.
+Requires wrk and Debian's postfix package (installed if the user is root). Without a DATABASE_URL, whose user may create
+databases, it starts a PostgreSQL that flushes to disk.
 Exits with 1 when a benchmark failed or missed a target.
 """
 
@@ -16,11 +16,15 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.figures import MARK, BenchmarkFigure
+from embedded.secret_keys import generate_secrets
+from embedded.servers import postgres
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TABLE = REPOSITORY / "docs" / "figures.md"
@@ -56,11 +60,12 @@ same run. No test depends on these figures. [benchmarks/](../benchmarks/README.m
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """The result of one benchmark; `failure` is a sentence, or empty."""
+    """The result of one benchmark; `failure` is a sentence, or empty. load: the load average before."""
 
     name: str
     figures: list[BenchmarkFigure]
     failure: str = ""
+    load: float = field(default=0.0, compare=False)
 
     @property
     def is_ok(self) -> bool:
@@ -82,19 +87,40 @@ def main() -> int:
         parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
     runs: list[BenchmarkRun] = []
     names = options.names or list(TIME_LIMITS_MINUTES)
-    for name in names:
-        print(f"== {name} ({len(runs) + 1} of {len(names)})", flush=True)
-        more = [*ROUNDS_OPTIONS[name], str(options.rounds)] if options.rounds and name in ROUNDS_OPTIONS else []
-        runs.append(run_benchmark(name, *more))
-        update_table(options.table, runs[-1])
+    with environment():
+        for name in names:
+            print(f"== {name} ({len(runs) + 1} of {len(names)})", flush=True)
+            more = [*ROUNDS_OPTIONS[name], str(options.rounds)] if options.rounds and name in ROUNDS_OPTIONS else []
+            runs.append(run_benchmark(name, *more))
+            update_table(options.table, runs[-1])
     print(f"written: {options.table}")
     return 0 if all(one.is_ok for one in runs) else 1
+
+
+@contextmanager
+def environment() -> Iterator[None]:
+    """Set the required settings that are missing, and start a PostgreSQL unless DATABASE_URL names one.
+
+    Each benchmark starts a Redis of its own; the URL is only required.
+    """
+    for name, value in {"MODE": "embedded", "REDIS_URL": "redis://127.0.0.1:1/0", **generate_secrets()}.items():
+        os.environ.setdefault(name, value)
+    if "DATABASE_URL" in os.environ:
+        yield
+        return
+    server = postgres.start_throw_away(settings={**postgres.DURABLE, "max_connections": "400"})
+    os.environ["DATABASE_URL"] = server.url
+    try:
+        yield
+    finally:
+        del os.environ["DATABASE_URL"]
+        server.stop()
 
 
 def run_benchmark(name: str, *arguments: str) -> BenchmarkRun:
     """Run one benchmark and print its output."""
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
-    figures = []
+    load, figures = os.getloadavg()[0], []
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         # Like Ctrl-C, so that the benchmark stops its servers.
         limit = threading.Timer(TIME_LIMITS_MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
@@ -107,7 +133,7 @@ def run_benchmark(name: str, *arguments: str) -> BenchmarkRun:
     # The timer thread is no longer alive once it has fired.
     was_in_time = limit.is_alive()
     limit.cancel()
-    return BenchmarkRun(name, figures, _failure(process.returncode, figures, name, was_in_time=was_in_time))
+    return BenchmarkRun(name, figures, _failure(process.returncode, figures, name, was_in_time=was_in_time), load)
 
 
 def _failure(code: int, figures: list[BenchmarkFigure], name: str, *, was_in_time: bool) -> str:
@@ -132,7 +158,7 @@ def format_section(run: BenchmarkRun) -> str:
     lines = [
         run.name,
         "",
-        f"{describe_machine()}.",
+        f"{describe_machine()}, load average {run.load:.1f} before and {os.getloadavg()[2]:.1f} afterwards.",
         f"Measured on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC, commit {describe_commit()}.",
     ]
     lines += ["", run.failure] if run.failure else []
@@ -141,14 +167,13 @@ def format_section(run: BenchmarkRun) -> str:
 
 
 def describe_machine() -> str:
-    """Return the cores, processor, memory, versions and load average, without the host name."""
+    """Return the cores, processor, memory and versions, without the host name."""
     cpu = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores ({names[0] if names else platform.machine()}), {memory:.0f} GiB, "
-        f"{platform.system()} {platform.release()}, Python {platform.python_version()}, "
-        f"load average {os.getloadavg()[2]:.1f} afterwards"
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     )
 
 

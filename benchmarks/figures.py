@@ -45,7 +45,7 @@ class BenchmarkFigure:
     @property
     def row(self) -> str:
         value = f"{_format_number(self.value)} {self.unit}".strip()
-        if self.lowest is not None and self.highest is not None:
+        if self.lowest is not None and self.highest is not None and self.lowest < self.highest:
             value += f" ({_format_number(self.lowest)} to {_format_number(self.highest)})"
         return f"| {self.name} | {value} | {self.target} | {self.result} |"
 

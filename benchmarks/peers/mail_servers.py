@@ -18,7 +18,7 @@ from tests.standards.postfix import Postfix
 from tests.standards.tools import DEBIAN, program
 
 HARAKA_PROCESSES = 2
-INJECT_SECONDS = 120
+INJECT_SECONDS = 600
 RELAY_PLUGIN = Path(__file__).with_name("haraka_relay.js")
 OPENDKIM = """\
 Mode s
@@ -100,7 +100,7 @@ def _running(command: Sequence[str], *, port: int) -> Iterator[None]:
     """Run a server that listens on a port, with all processes that it starts."""
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     try:
-        wait_for(lambda: _listens(port), seconds=60, what=f"{command[0]} listens")
+        wait_for(lambda: _listens(port), seconds=300, what=f"{command[0]} listens")
         yield
     finally:
         with suppress(ProcessLookupError):

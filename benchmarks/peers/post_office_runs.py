@@ -34,11 +34,15 @@ class PostOffice:
         with tempfile.TemporaryDirectory() as logs, running_database() as database:
             more = {"database": database, "smtp_port": smtp_port, "count": count, "directory": str(files.directory)}
             command = [str(interpreter(files)), str(SCRIPT), json.dumps({**asdict(self), **more})]
-            with subprocess.Popen(command, cwd=logs, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            # Its lock file is in the directory of temporary files; a run without the lock would send nothing.
+            environment = {**os.environ, "TMPDIR": logs}
+            with subprocess.Popen(
+                command, cwd=logs, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as run:
                 assert run.stdout
                 assert run.stdout.readline() == "stored\n"
                 started = time.perf_counter()
-                run.communicate("send\n", timeout=300)
+                run.communicate("send\n", timeout=600)
                 received.wait_until(count)
                 seconds = time.perf_counter() - started
             assert run.returncode == 0

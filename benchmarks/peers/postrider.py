@@ -22,7 +22,9 @@ from benchmarks.peers.received import ReceivedMail
 from config.heartbeats import PREFIX
 from tests.stack.stack import Stack, running_stack, wait_for
 
-# On a busy machine a request waits, as it does for a mail server, instead of being refused.
+# Limit of each wait: the machine may be busy with other programs.
+LIMIT_SECONDS = 300
+# On such a machine a request waits, as it does for a mail server, instead of being refused.
 PATIENT = {"WEB_MAX_WAIT_MS": "60000"}
 BATCH_SIZE = 500
 BATCH_CALLERS = 4
@@ -31,6 +33,8 @@ DELAYS = """
 SELECT extract(epoch FROM r.delivered_at - e.created_at)::float
   FROM emails_email e JOIN emails_recipient r ON r.email_id = e.id WHERE r.delivered_at IS NOT NULL
 """
+# States in /proc/net/tcp in which a connection may still have a request: ESTABLISHED and CLOSE_WAIT.
+OPEN_STATES = {"01", "08"}
 user_numbers = numbers_from()
 
 
@@ -47,7 +51,7 @@ class PostriderRun:
         before, started = self._accepted(), time.perf_counter()
         wrk(self.stack, write_wrk_script(self.stack), seconds=seconds)
         # A request whose response wrk did not wait for is accepted, too.
-        wait_for(self._is_queue_empty, seconds=300, what="everything is sent")
+        wait_for(self._has_answered, seconds=LIMIT_SECONDS, what="web has answered all requests")
         return self._finish(self._accepted() - before, started)
 
     def measure_batches(self, count: int) -> float:
@@ -66,7 +70,7 @@ class PostriderRun:
             used = self._worker_seconds()
             connection.execute("DELETE FROM emails_hold")
         # The workers' timers find the queue within two seconds, which are not measured.
-        wait_for(lambda: self.received.count() > 0, seconds=30, what="the first message arrives")
+        wait_for(lambda: self.received.count() > 0, seconds=LIMIT_SECONDS, what="the first message arrives")
         started = time.perf_counter()
         rate = self._finish(count, started)
         return rate, (self._worker_seconds() - used) / count
@@ -74,7 +78,7 @@ class PostriderRun:
     def _finish(self, count: int, started: float) -> float:
         self.received.wait_until(count)
         seconds = time.perf_counter() - started
-        wait_for(self._is_queue_empty, seconds=60, what="everything is recorded")
+        wait_for(self._is_queue_empty, seconds=LIMIT_SECONDS, what="everything is recorded")
         unsent = self.stack.query("SELECT count(*) FROM emails_recipient WHERE state NOT IN ('sent', 'delivered')")
         assert unsent == [(0,)], unsent
         self.received.take(count)
@@ -100,6 +104,12 @@ class PostriderRun:
     def _is_queue_empty(self) -> bool:
         return self._queued() == 0
 
+    def _has_answered(self) -> bool:
+        """Return whether web has closed all connections, which it does after their last response."""
+        port = f":{int(self.stack.environment['PORT']):04X}"
+        rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
+        return not any(row[1].endswith(port) and row[3] in OPEN_STATES for row in rows)
+
     def _worker_seconds(self) -> float:
         names = (f"worker-{number}" for number in range(self.workers))
         return total(read_usage([self.stack.processes[name].pid for name in names]))
@@ -113,7 +123,7 @@ def running_postrider(received_in: Path, *, sink_port: int) -> Iterator[Postride
     with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), **transport, **PATIENT) as stack:
         names = [f"worker-{number}" for number in range(workers)]
         stack.start("web", *names, WEB_CONCURRENCY="0", DELIVERY_CONNECTIONS="200")
-        wait_for(lambda: heartbeats(stack) == workers, seconds=60, what="the workers are running")
+        wait_for(lambda: heartbeats(stack) == workers, seconds=LIMIT_SECONDS, what="the workers are running")
         assert stack.call("POST", "/templates", TEMPLATE).status == 201
         run = PostriderRun(stack, ReceivedMail(received_in, public_keys_of(stack)), workers)
         run.measure_batches(BATCH_SIZE)
@@ -123,10 +133,10 @@ def running_postrider(received_in: Path, *, sink_port: int) -> Iterator[Postride
 @contextmanager
 def running_with_inbox() -> Iterator[Stack]:
     """Yield the processes of `bin/run`, which deliver into the built-in inbox, after a first delivery."""
-    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), WEB_CONCURRENCY="0") as stack:
+    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), WEB_CONCURRENCY="0", **PATIENT) as stack:
         stack.start("service")
         stack.send()
-        wait_for(stack.all_delivered, seconds=60, what="the first email is delivered")
+        wait_for(stack.all_delivered, seconds=LIMIT_SECONDS, what="the first email is delivered")
         yield stack
 
 
@@ -135,7 +145,7 @@ def measure_delays(stack: Stack, *, count: int, pause_seconds: float) -> list[fl
     for number in range(count):
         assert stack.send(to=f"reader{number}@example.com").status == 202
         time.sleep(pause_seconds)
-    wait_for(stack.all_delivered, seconds=60, what="everything is delivered")
+    wait_for(stack.all_delivered, seconds=LIMIT_SECONDS, what="everything is delivered")
     return [seconds for (seconds,) in stack.query(f"{DELAYS} ORDER BY e.created_at OFFSET 1")]
 
 

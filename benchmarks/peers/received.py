@@ -17,6 +17,7 @@ from tests.stack.stack import wait_for
 # Verifying a signature takes about as long as delivering an email; all have one, and these are verified.
 VERIFIED = 200
 SETTLE_SECONDS = 0.5
+LIMIT_SECONDS = 600
 SIGNATURE = re.compile(rb"^DKIM-Signature:(.*?)^(?![ \t])", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 
 
@@ -30,14 +31,12 @@ class ReceivedMail:
     def count(self) -> int:
         return sum(1 for _ in self.directory.iterdir())
 
-    def wait_until(self, count: int, *, seconds: float = 300) -> None:
-        wait_for(lambda: self.count() >= count, seconds=seconds, what=f"{count} messages arrive")
+    def wait_until(self, count: int) -> None:
+        wait_for(lambda: self.count() >= count, seconds=LIMIT_SECONDS, what=f"{count} messages arrive")
 
     def take(self, count: int) -> None:
         """Verify that exactly this number of signed messages arrived, and remove them."""
-        # A file exists from the beginning of its transaction.
-        time.sleep(SETTLE_SECONDS)
-        paths = sorted(self.directory.iterdir())
+        paths = self._settled()
         assert len(paths) == count, f"{len(paths)} of {count} messages arrived"
         messages = [path.read_bytes() for path in paths]
         for message in messages:
@@ -50,6 +49,14 @@ class ReceivedMail:
             assert all(results), "a signature does not verify"
         for path in paths:
             path.unlink()
+
+    def _settled(self) -> list[Path]:
+        """Return the messages when none grows any more: a file exists from the beginning of its transaction."""
+        before: dict[Path, int] = {}
+        while (sizes := {path: path.stat().st_size for path in self.directory.iterdir()}) != before:
+            before = sizes
+            time.sleep(SETTLE_SECONDS)
+        return sorted(sizes)
 
 
 def verifies(message: bytes, *, public_keys: Mapping[str, str]) -> bool:

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from benchmarks.__main__ import BenchmarkRun, format_section, main, run_benchmark, update_table
 from benchmarks.figures import MARK, BenchmarkFigure, record_figure, record_rounds
 from tests.stack.stack import REPOSITORY
@@ -43,8 +45,9 @@ def test_the_number_of_rounds_is_passed_on(tmp_path, monkeypatch):
 
 
 def test_a_section_shows_the_figures_or_the_failure():
-    text = format_section(BenchmarkRun("accept", [BenchmarkFigure("ratio", 3, at_least=2)]))
+    text = format_section(BenchmarkRun("accept", [BenchmarkFigure("ratio", 3, at_least=2)], load=1.25))
     assert text.startswith("accept\n\n")
+    assert ", load average 1.2 before and " in text
     assert text.endswith("\n\n| measurement | result | target | |\n|---|---|---|---|\n| ratio | 3 | at least 2 | met |")
     assert format_section(BenchmarkRun("lists", [], "Failed with exit code 1.")).endswith(
         "\n\nFailed with exit code 1."
@@ -63,6 +66,32 @@ def test_a_run_replaces_only_its_own_section(tmp_path):
     assert "| list | 8 ms |" in table.read_text()
     assert "| list | 7 ms |" not in table.read_text()
     assert table.read_text().endswith("|\n")
+
+
+@pytest.mark.full
+def test_a_server_is_started_for_the_benchmarks_if_none_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "batch.py").write_text(
+        "import os, psycopg; from pathlib import Path\n"
+        "with psycopg.connect(os.environ['DATABASE_URL']) as connection:\n"
+        "    Path('found').write_text(connection.execute('SHOW fsync').fetchone()[0])\n"
+        "assert os.environ['SECRET_KEY'] and os.environ['APP_KEYS'] and os.environ['REDIS_URL']"
+    )
+    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "batch", "--table", str(tmp_path / "figures.md")])
+    for name in ("DATABASE_URL", "SECRET_KEY", "APP_KEYS", "REDIS_URL"):
+        monkeypatch.delenv(name)
+    assert main() == 1
+    assert (tmp_path / "found").read_text() == "on"
+    assert "No figures were reported" in (tmp_path / "figures.md").read_text()
+
+
+def test_rounds_without_a_spread_are_shown_as_one_number(capsys):
+    record_rounds("ratio", [3.9], at_least=4)
+    figure = BenchmarkFigure.parse(capsys.readouterr().out)
+    assert figure
+    assert figure.row == "| ratio | 3.9 | at least 4 | **missed** |"
 
 
 def test_an_unknown_benchmark_is_refused():

@@ -24,6 +24,8 @@ from embedded.servers import redis
 from lib.worker.failpoints import TERMINATE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# A machine that other programs keep busy may need most of it.
+START_SECONDS = 120
 PYTHON = sys.executable
 WORKER = ["-m", "celery", "-A", "config", "-q", "worker", "--pool", "threads", "--concurrency", "4",
           "--without-gossip", "--without-mingle", "--loglevel", "WARNING"]  # fmt: skip
@@ -97,14 +99,18 @@ class Stack:
                     stderr=log,
                     start_new_session=True,
                 )
-            if kind == "web":
-                wait_for(self.is_healthy, seconds=30, what="web answers")
-            if kind == "service":
-                wait_for(self.is_ready, seconds=30, what="the service is ready")
-            if kind == "inbox":
-                wait_for(lambda: self.listens("INBOX_PORT"), seconds=30, what="the inbox listens")
-            if kind == "submission":
-                wait_for(lambda: self.listens("SUBMISSION_PORTS"), seconds=30, what="the submission server listens")
+            self._wait_until_started(kind)
+
+    def _wait_until_started(self, kind: str) -> None:
+        """Wait for a process that others connect to."""
+        conditions: dict[str, Callable[[], bool]] = {
+            "web": self.is_healthy,
+            "service": self.is_ready,
+            "inbox": lambda: self.listens("INBOX_PORT"),
+            "submission": lambda: self.listens("SUBMISSION_PORTS"),
+        }
+        if condition := conditions.get(kind):
+            wait_for(condition, seconds=START_SECONDS, what=f"{kind} is ready")
 
     def is_healthy(self) -> bool:
         return self._answers_200("/healthz")
@@ -144,7 +150,7 @@ class Stack:
         request = urllib.request.Request(f"{self.url}/v1{path}", data, headers, method=method)
         started = time.monotonic()
         try:
-            with urllib.request.urlopen(request, timeout=30) as response:
+            with urllib.request.urlopen(request, timeout=START_SECONDS) as response:
                 status, content = response.status, response.read()
         except urllib.error.HTTPError as error:
             status, content = error.code, error.read()
