@@ -101,7 +101,7 @@ def main() -> int:
 def environment() -> Iterator[None]:
     """Set the required settings that are missing, and start a PostgreSQL unless DATABASE_URL names one.
 
-    Each benchmark starts a Redis of its own; the URL is only required.
+    Each benchmark starts a separate Redis; the URL is only required.
     """
     for name, value in {"MODE": "embedded", "REDIS_URL": "redis://127.0.0.1:1/0", **generate_secrets()}.items():
         os.environ.setdefault(name, value)

@@ -6,14 +6,14 @@ import socket
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from uuid import UUID
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.db import Error, close_old_connections, connection
 
-from emails.models import Recipient
-from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail
-from lib.ids import InvalidId
+from lib.ids import is_id, new_uuid, to_uuid
+from lib.sql import run_prepared
 
 log = logging.getLogger("postrider.inbox")
 
@@ -21,6 +21,14 @@ HOST = "127.0.0.1"
 MAX_BYTES = 40 * 1024 * 1024
 STORED = "250 2.6.0 Caught"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
+# One statement, since the delivery waits for it.
+STORE = """
+INSERT INTO inbox_caughtmail (id, workspace_id, email_id, envelope_from, recipient, sender, subject, source)
+SELECT given.id, e.workspace_id, e.id, %(envelope_from)s, given.address, %(sender)s, %(subject)s, %(source)s
+  FROM unnest(%(ids)s::uuid[], %(addresses)s::text[]) AS given (id, address)
+  LEFT JOIN emails_recipient r ON r.id = %(recipient)s AND upper(r.address) = upper(given.address)
+  LEFT JOIN emails_email e ON e.id = r.email_id
+"""
 
 
 class CatchAllHandler:
@@ -28,6 +36,13 @@ class CatchAllHandler:
 
     def __init__(self, store_executor: Executor) -> None:
         self._store_executor = store_executor
+
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        # aiosmtpd reads command by command from a buffer, so a client need not wait for each reply (RFC 2920).
+        session.host_name = hostname
+        return [responses[0], "250-PIPELINING", *responses[1:]]
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.content
@@ -68,8 +83,17 @@ def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
     """Store a message and return the SMTP reply."""
     close_old_connections()
     headers = _first_headers(read_mail(source).headers)
+    values = {
+        "ids": [new_uuid() for _ in recipients],
+        "addresses": recipients,
+        "recipient": _recipient_id(headers.get("message-id", "")),
+        "envelope_from": envelope_from,
+        "sender": headers.get("from", ""),
+        "subject": headers.get("subject", ""),
+        "source": source,
+    }
     try:
-        CaughtMail.objects.bulk_create([_caught(headers, source, envelope_from, address) for address in recipients])
+        run_prepared(STORE, values)
     except Error:
         log.exception("a message could not be stored")
         connection.close()
@@ -81,23 +105,7 @@ def _first_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in reversed(tuple(headers))}
 
 
-def _caught(headers: dict[str, str], source: bytes, envelope_from: str, address: str) -> CaughtMail:
-    recipient = _find_recipient(headers.get("message-id", ""), address)
-    return CaughtMail(
-        workspace_id=recipient.email.workspace_id if recipient else None,
-        email_id=recipient.email_id if recipient else None,  # type: ignore[misc]  # empty like the workspace
-        envelope_from=envelope_from,
-        recipient=address,
-        sender=headers.get("from", ""),
-        subject=headers.get("subject", ""),
-        source=source,
-    )
-
-
-def _find_recipient(message_id: str, address: str) -> Recipient | None:
-    """Return the recipient of a message: the Message-ID begins with the recipient's id."""
-    recipient_id = message_id.strip("<> ").partition("@")[0]
-    try:
-        return Recipient.objects.select_related("email").filter(id=recipient_id, address__iexact=address).first()
-    except InvalidId:
-        return None
+def _recipient_id(message_id: str) -> UUID | None:
+    """Return the recipient's id, with which the Message-ID of a message from this service begins."""
+    text = message_id.strip("<> ").partition("@")[0]
+    return to_uuid(text) if is_id(text) else None
