@@ -17,6 +17,14 @@ def format_timestamp(seconds: float) -> str:
     return format_datetime(datetime.fromtimestamp(seconds, UTC))
 
 
+def to_utc(value: datetime) -> datetime | None:
+    """Return a datetime in UTC, which is assumed without an offset; None if it is outside of the calendar in UTC."""
+    try:
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        return None
+
+
 def parse_datetime(text: str) -> datetime | None:
     """Return the datetime of an RFC 3339 text, in UTC without an offset; None for any other text."""
     if not RFC3339_DATETIME.fullmatch(text):

@@ -24,7 +24,7 @@ from api.fields import (
 )
 from domains.models import Domain
 from domains.serializers import DomainInput
-from lib.datetimes import parse_datetime
+from lib.datetimes import parse_datetime, to_utc
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
 from templates_app.services import check_content
@@ -57,16 +57,14 @@ class ExpiryField(TextField):
     }
 
     def to_internal_value(self, data: Any) -> Any:
-        expires_at = parse_datetime(super().to_internal_value(data))
+        given = parse_datetime(super().to_internal_value(data))
+        # The database cannot return a time that is outside of the calendar in UTC.
+        expires_at = given and to_utc(given)
         if expires_at is None:
             self.fail("invalid")
         if expires_at <= datetime.now(UTC):
             self.fail("in_past")
-        try:
-            return expires_at.astimezone(UTC)
-        except OverflowError:
-            # The last day of the calendar: in UTC, the time is after it, and the database cannot return it.
-            self.fail("invalid")
+        return expires_at
 
 
 class IdentityField(AddressField):

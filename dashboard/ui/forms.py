@@ -1,7 +1,7 @@
 """Forms validated by the API's serializers, so that both accept the same values, and times in the member's zone."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from api.errors import Problem
 from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
+from lib.datetimes import to_utc
 
 T = TypeVar("T")
 # Of <input type="datetime-local">
@@ -32,13 +33,13 @@ class LocalDateTimeField(forms.DateTimeField):
 
     def to_python(self, value: Any) -> datetime | None:
         try:
-            time = super().to_python(value)
-            return time and time.astimezone(UTC)
+            given = super().to_python(value)
         except forms.ValidationError as error:
             raise _clock_change(error) from error
-        except OverflowError as error:
-            # The first or last day of the calendar: in UTC, the time is outside of it.
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+        time = given and to_utc(given)
+        if given and not time:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return time
 
 
 def _clock_change(error: forms.ValidationError) -> forms.ValidationError:

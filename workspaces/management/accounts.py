@@ -3,13 +3,15 @@
 import getpass
 import sys
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.core.validators import validate_email
 from django.utils.dateparse import parse_datetime
+
+from lib.datetimes import to_utc
 
 
 def add_account_arguments(parser: CommandParser, *, is_password_required: bool = True) -> None:
@@ -34,10 +36,9 @@ def read_account(options: dict[str, Any]) -> tuple[str, str]:
 
 def read_expiry(text: str) -> datetime:
     """Return the time at which a key expires; without an offset, in UTC. Raises CommandError."""
-    # OverflowError: some times of the last day of the calendar do not exist in UTC.
-    with suppress(ValueError, OverflowError):
-        if expires_at := parse_datetime(text):
-            return (expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)).astimezone(UTC)
+    with suppress(ValueError):
+        if (given := parse_datetime(text)) and (expires_at := to_utc(given)):
+            return expires_at
     raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
 
 
