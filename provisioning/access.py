@@ -1,6 +1,5 @@
 """Authentication and access of the management API: the only place that decides which workspaces a key manages."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -8,11 +7,18 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from provisioning.models import ManagementKey
-from workspaces.api.authentication import ApiKeyAuthentication, ReadAddress, authenticate_key, read_bearer, record_use
+from workspaces.api.authentication import (
+    ApiKeyAuthentication,
+    ReadAddress,
+    authenticate_key,
+    read_bearer,
+    record_use,
+    refuse_ended_key,
+)
 from workspaces.api.scopes import HasScope, refuse_other_scopes
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches
 from workspaces.deletion import existing_workspaces
-from workspaces.errors import ExpiredApiKey, InsufficientScope, InvalidApiKey, RevokedApiKey
+from workspaces.errors import InsufficientScope, InvalidApiKey
 from workspaces.models import ApiKey, Workspace
 
 AnyKey = ManagementKey | ApiKey
@@ -30,7 +36,7 @@ class ManagementAuthentication(ApiKeyAuthentication):
         # An unknown id takes as long as a wrong secret.
         if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
             raise InvalidApiKey("This management key does not exist. Check that you copied the complete key.")
-        _refuse_inactive(key)
+        refuse_ended_key(key, kind="management key")
         record_use(key)
         return key
 
@@ -73,10 +79,3 @@ def managed_workspaces(key: AnyKey) -> QuerySet[Workspace]:
     if isinstance(key, ApiKey):
         return existing.filter(id=key.workspace_id)
     return existing.filter(group=key.group) if key.group else existing
-
-
-def _refuse_inactive(key: ManagementKey) -> None:
-    if key.is_revoked:
-        raise RevokedApiKey("This management key was revoked.")
-    if key.expires_at and key.expires_at <= datetime.now(UTC):
-        raise ExpiredApiKey(f"This management key expired at {key.expires_at.isoformat()}.")

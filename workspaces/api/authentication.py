@@ -84,7 +84,7 @@ def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     is_match = secret_matches(given.secret, key.secret_hash if key else hash_secret(""))
     if key is None or not is_match or given.prefix != key.prefix:
         raise InvalidApiKey("This API key does not exist. Check that you copied the complete key.")
-    _refuse_inactive(key)
+    refuse_ended_key(key, kind="API key", advice=" Create a new one in the dashboard.")
     if key.limits.networks:
         _refuse_other_networks(key, client())
     record_use(key)
@@ -106,11 +106,12 @@ def _read_key(key_id: str) -> ApiKey | None:
     return key
 
 
-def _refuse_inactive(key: ApiKey) -> None:
+def refuse_ended_key(key: Any, *, kind: str, advice: str = "") -> None:
+    """Refuse a revoked or expired API key or management key. Raises RevokedApiKey, ExpiredApiKey."""
     if key.is_revoked:
-        raise RevokedApiKey("This API key was revoked. Create a new one in the dashboard.")
+        raise RevokedApiKey(f"This {kind} was revoked.{advice}")
     if key.expires_at and key.expires_at <= datetime.now(UTC):
-        raise ExpiredApiKey(f"This API key expired at {key.expires_at.isoformat()}. Create a new one in the dashboard.")
+        raise ExpiredApiKey(f"This {kind} expired at {key.expires_at.isoformat()}.{advice}")
 
 
 def _refuse_other_networks(key: ApiKey, address: Address | None) -> None:
