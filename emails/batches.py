@@ -59,8 +59,7 @@ def pause_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, InvalidFields.
     """
-    _set_state(batch, State.PAUSED, sources=[State.OPEN])
-    refuse_batch(limits, batch)
+    _set_state(batch, State.PAUSED, sources=[State.OPEN], limits=limits)
     run(PAUSE, [to_uuid(batch.id, prefix="bat_")])
 
 
@@ -70,8 +69,7 @@ def resume_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     Raises the errors of pause_batch.
     """
-    _set_state(batch, State.OPEN, sources=[State.PAUSED, State.CANCELLED])
-    refuse_batch(limits, batch)
+    _set_state(batch, State.OPEN, sources=[State.PAUSED, State.CANCELLED], limits=limits)
     run(RESUME, [to_uuid(batch.id, prefix="bat_")])
 
 
@@ -81,8 +79,7 @@ def cancel_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
 
     Raises the errors of pause_batch.
     """
-    _set_state(batch, State.CANCELLED, sources=[State.OPEN, State.PAUSED])
-    refuse_batch(limits, batch)
+    _set_state(batch, State.CANCELLED, sources=[State.OPEN, State.PAUSED], limits=limits)
     ids = [from_uuid(email_id) for (email_id,) in run(CANCEL, [to_uuid(batch.id, prefix="bat_")])]
     if ids:
         followers, _ = QueueEntry.objects.filter(recipient__email__in=ids).delete()
@@ -99,9 +96,8 @@ def _join(workspace: Workspace, batch_id: str, count: int) -> bool:
 
 def _reason(workspace: Workspace, batch_id: str) -> str:
     """Return the reason why emails cannot be added to a batch."""
-    batch = (
-        EmailBatch.objects.filter(workspace=workspace, id=batch_id).first() if is_id(batch_id, prefix="bat_") else None
-    )
+    batches = EmailBatch.objects.filter(workspace=workspace)
+    batch = batches.filter(id=batch_id).first() if is_id(batch_id, prefix="bat_") else None
     if batch is None:
         return "This batch does not exist."
     if batch.state == State.OPEN:
@@ -109,11 +105,17 @@ def _reason(workspace: Workspace, batch_id: str) -> str:
     return f"The batch is {batch.state} and takes no more emails."
 
 
-def _set_state(batch: EmailBatch, state: EmailBatch.State, *, sources: list[EmailBatch.State]) -> None:
-    """Change the state and lock the batch: no email joins it until the transaction ends. Raises InvalidFields."""
+def _set_state(
+    batch: EmailBatch, state: EmailBatch.State, *, sources: list[EmailBatch.State], limits: KeyLimits
+) -> None:
+    """Change the state and lock the batch: no email joins it until the transaction ends.
+
+    Raises the errors of pause_batch.
+    """
     if not EmailBatch.objects.filter(id=batch.id, state__in=sources).update(state=state):
         raise InvalidFields([{"field": "status", "code": "invalid", "detail": f"The batch cannot be {state} now."}])
     batch.refresh_from_db()
+    refuse_batch(limits, batch)
 
 
 def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
