@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import close_old_connections, transaction
+from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
 from events.models import FeedHead, FeedProgress, FeedSource
 from events.publishing import publish_sequenced
@@ -108,6 +108,9 @@ def _run() -> None:
     while not is_stopping():
         try:
             sequence_events()
+        except (OperationalError, InterfaceError) as error:
+            # A lost connection: the next batch opens another one.
+            log.warning("the sequencer waits for the database", extra={"data": {"error": type(error).__name__}})
         # The thread must survive any error: without it readers get no new events.
         except Exception:
             log.exception("the sequencer failed")

@@ -13,6 +13,7 @@ from django.db import connection, connections, transaction
 
 from emails.events.timeline import NewEvent, add_events
 from emails.models import Event, Recipient
+from events import sequencer
 from events.feed import read_feed
 from events.models import FeedEntry, FeedProgress
 from events.sequencer import sequence_events
@@ -171,6 +172,16 @@ def follow(workspace_id: str, seen: list[int], is_done: threading.Event) -> None
         position = page.position
         if was_done and not page.has_more:
             return
+
+
+def test_a_lost_connection_is_a_warning_and_the_next_batch_opens_another(alice, email, monkeypatch, caplog):
+    monkeypatch.setattr(sequencer, "is_stopping", iter([False, False, True]).__next__)
+    add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+    with other_connection() as other:
+        other.execute("SELECT pg_terminate_backend(%s, 30000)", [connection.connection.info.backend_pid])
+    sequencer._run()
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
+    assert len(feed_numbers(alice.workspace.id)) == 2
 
 
 def test_entries_have_increasing_positions_without_holes(alice, email):
