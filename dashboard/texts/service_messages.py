@@ -14,6 +14,8 @@ from django.utils.translation import gettext_noop as _
 
 # Longer texts are not messages of ours; the bound keeps the search short.
 MAX_LENGTH = 1000
+# Messages within values, and sentences that follow one another; ours have up to five.
+MAX_LEVELS = 10
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 NUMBER = re.compile(r"\d{1,3}(,\d{3})*(\.\d+)?")
 
@@ -232,35 +234,38 @@ MESSAGES = (
 BY_PRECEDENCE = sorted(MESSAGES, key=lambda message: message.startswith("%("))
 
 
-def translate_message(text: str) -> str:
+def translate_message(text: str, *, levels: int = MAX_LEVELS) -> str:
     """Return a message of a service in the active language; any other text unchanged."""
-    if get_language() == "en" or len(text) > MAX_LENGTH:
+    if get_language() == "en" or len(text) > MAX_LENGTH or not levels:
         return text
-    return next(_translations(text), text)
+    return next(_translations(text, levels), text)
 
 
-def _translations(text: str) -> Iterator[str]:
+def _translations(text: str, levels: int) -> Iterator[str]:
     for message in BY_PRECEDENCE:
         if match := pattern_of(message).fullmatch(text):
-            values = {name: _translate_value(name, value) for name, value in match.groupdict(default="").items()}
+            values = {name: _translate_value(name, value, levels) for name, value in match.groupdict("").items()}
             rest = values.pop("rest", "")
             translated = gettext(message) % values
             yield f"{translated} {rest}" if rest else translated
 
 
-def _translate_value(name: str, value: str) -> str:
+def _translate_value(name: str, value: str, levels: int) -> str:
     if name in STATUS_NAMES:
         return gettext(value)
     if NUMBER.fullmatch(value):
         return number_format(value.replace(",", ""), force_grouping=True)
-    return translate_message(value)
+    return translate_message(value, levels=levels - 1)
 
 
 @cache
 def pattern_of(message: str) -> re.Pattern[str]:
-    """Return the pattern of the texts made from a message; if it ends with a sentence, others may follow."""
-    parts = PLACEHOLDER.split(message)
-    pattern = "".join(
-        f"(?P<{part}>.+?)" if index % 2 else re.escape(part.replace("%%", "%")) for index, part in enumerate(parts)
-    )
+    """Return the pattern of the texts made from a message; if it ends with a sentence, others may follow.
+
+    A value ends where the text after it occurs first. Without atomic groups, other ends would be tried for any text
+    that does not match: as many combinations as the text's length to the power of the number of values.
+    """
+    start, *parts = (re.escape(part.replace("%%", "%")) for part in PLACEHOLDER.split(message))
+    values = [f"(?P<{name}>.+?){after}" for name, after in zip(parts[::2], parts[1::2], strict=True)]
+    pattern = start + "".join([*(f"(?>{value})" for value in values[:-1]), *values[-1:]])
     return re.compile(f"{pattern}(?: (?P<rest>.+))?" if message.endswith(".") else pattern, re.DOTALL)

@@ -2,12 +2,20 @@
 
 import ast
 import re
+import time
 from pathlib import Path
 
 import pytest
 from django.utils import translation
 
-from dashboard.texts.service_messages import BY_PRECEDENCE, MESSAGES, PLACEHOLDER, pattern_of, translate_message
+from dashboard.texts.service_messages import (
+    BY_PRECEDENCE,
+    MAX_LEVELS,
+    MESSAGES,
+    PLACEHOLDER,
+    pattern_of,
+    translate_message,
+)
 
 ROOT = Path(__file__).parents[2]
 # Modules whose sentences are shown on pages of the dashboard.
@@ -125,6 +133,19 @@ def test_a_message_is_translated_with_its_values(text, translated):
 @pytest.mark.parametrize("text", ["", "Mailbox unknown", "x" * 100_000, "Your account is closed. Call us."])
 def test_another_text_stays_unchanged(text):
     assert translate_message(text) == text
+
+
+def test_reading_a_crafted_text_takes_time_linear_in_its_length():
+    message = next(one for one in MESSAGES if one.startswith("%(count)s of %(sent)s recipients"))
+    text = "x of x recipients in x days reported the email as spam: x%, " * 300
+    started = time.thread_time()
+    assert not pattern_of(message).fullmatch(text)
+    # Trying all combinations of ends took more than an hour.
+    assert time.thread_time() - started < 10
+
+
+def test_messages_within_messages_are_translated_up_to_a_depth():
+    assert translate_message("At x: " * 20 + "y") == "Bei x: " * MAX_LEVELS + "At x: " * (20 - MAX_LEVELS) + "y"
 
 
 def test_a_message_stays_unchanged_on_an_english_page():
