@@ -22,7 +22,7 @@ from submission.replies import (
     one_line,
     reply_to_error,
 )
-from submission.services import accept_email, begin_message, check_recipient, read_submitted, sign_in
+from submission.services import accept_email, begin_message, check_recipient, complete_message, sign_in
 from submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
 from workspaces.api.throttling import record_failure
 from workspaces.errors import InsufficientScope, NetworkNotAllowed, Unauthenticated
@@ -124,20 +124,21 @@ class SubmissionHandler:
     ) -> str:
         try:
             if len(envelope.source) < LARGE_BYTES:
-                return await self._accept(envelope)
+                return await self._accept(server, session, envelope)
             async with self._large_messages:
-                return await self._accept(envelope)
+                return await self._accept(server, session, envelope)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
 
     async def handle_exception(self, error: Exception) -> str:
         return reply_to_error(error)
 
-    async def _accept(self, envelope: SubmissionEnvelope) -> str:
-        submitted = await self.run(partial(read_submitted, envelope.source, recipients=envelope.recipients))
+    async def _accept(self, server: SubmissionSMTP, session: SubmissionSession, envelope: SubmissionEnvelope) -> str:
+        complete = partial(complete_message, session.key, envelope.source, client=server.client_address)
+        key, submitted = await self.run(partial(complete, recipients=envelope.recipients))
         if submitted.is_plain:
-            return await self._group_commit.accept(envelope.api_key, submitted)
-        return await self.run(partial(accept_email, envelope.api_key, submitted))
+            return await self._group_commit.accept(key, submitted)
+        return await self.run(partial(accept_email, key, submitted))
 
     async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Problem) -> str:
         server.refusals += 1

@@ -69,8 +69,7 @@ def begin_message(password: str, *, client: ReadAddress) -> ApiKey:
     """
     key = sign_in(password, client=client)
     refuse_excess(take_key_request(key))
-    refuse_inactive(key.workspace)
-    refuse_suspended(key.workspace)
+    _refuse_stopped(key)
     return key
 
 
@@ -87,6 +86,19 @@ def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
         if found:
             raise SuppressedRecipient(f"{address.spec} is on the suppression list ({found.reason}); id {found.id}")
     return address
+
+
+def complete_message(
+    password: str, source: bytes | bytearray, *, recipients: Collection[Address], client: ReadAddress
+) -> tuple[ApiKey, SubmittedEmail]:
+    """Return the key of a session and the email that its message asks for.
+
+    The key is checked again: the message may have arrived over an hour. Raises Refused, and the errors of
+    begin_message.
+    """
+    key = sign_in(password, client=client)
+    _refuse_stopped(key)
+    return key, read_submitted(source, recipients=recipients)
 
 
 def read_submitted(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
@@ -137,6 +149,11 @@ def accept_together(key: ApiKey, emails: Sequence[SubmittedEmail]) -> list[str]:
 
 def suppression_policy() -> SuppressionPolicy:
     return SuppressionPolicy(settings.SUBMISSION_SUPPRESSED)
+
+
+def _refuse_stopped(key: ApiKey) -> None:
+    refuse_inactive(key.workspace)
+    refuse_suspended(key.workspace)
 
 
 def _accept_alone(key: ApiKey, submitted: SubmittedEmail) -> str:

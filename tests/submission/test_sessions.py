@@ -20,6 +20,7 @@ from tests.conftest import make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
 from tests.stack.stack import free_port, wait_for
 from tests.submission.fixtures import MESSAGE, run_submission
+from workspaces.api import authentication
 from workspaces.models import ApiKey, Usage, Workspace
 from workspaces.services import revoke_api_key
 
@@ -68,6 +69,23 @@ class TestSignIn:
             client.rset()
             revoke_api_key(ApiKey.objects.get())
             wait_for(lambda: (client.rset(), client.mail("a@b.example"))[1][0] == 535, seconds=5, what="a refusal")
+
+    @pytest.mark.parametrize("stop", ["revoke", "suspend"])
+    def test_a_key_that_is_stopped_while_a_message_arrives_sends_nothing(self, port, workspace, stop):
+        with port.client() as client:
+            client.mail("a@b.example")
+            client.rcpt("ada@example.com")
+            assert client.docmd("DATA")[0] == 354
+            if stop == "revoke":
+                revoke_api_key(ApiKey.objects.get())
+            else:
+                Workspace.objects.filter(id=workspace.id).update(suspended_at=datetime.now(UTC))
+            # Each process reads a key at most once a second.
+            authentication.cache.clear()
+            client.send(MESSAGE + b".\r\n")
+            code, _ = client.getreply()
+        assert code == {"revoke": 535, "suspend": 550}[stop]
+        assert not Email.objects.exists()
 
     def test_nothing_works_before_signing_in(self, port):
         with port.open_session() as session:
