@@ -43,7 +43,7 @@ class PostmarkBulkViewSet(AcceptingMixin, PostmarkViewSet[EmailBatch]):
     id_prefix = "bat_"
 
     def send(self, request: Request) -> Response:
-        key = read_header_key(request, operation=OPERATION)
+        key = read_header_key(request, operation=OPERATION, about=self.operation)
         stored = find_response(self.workspace, key)
         if stored is None:
             drafts = read_messages(self.body, template_ids=resources.template_ids(self.workspace))

@@ -70,7 +70,7 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
         return Response(results, headers=stored.headers)
 
     def _accept(self, read: Callable[[], list[Draft | Problem]], *, all_or_nothing: bool) -> StoredResponse:
-        key = read_header_key(self.request, operation=OPERATION)
+        key = read_header_key(self.request, operation=OPERATION, about=self.operation)
         return find_response(self.workspace, key) or accept_emails(
             self.workspace,
             drafts=read(),

@@ -121,6 +121,14 @@ def test_a_repeated_idempotency_key_returns_the_first_response(postmark):
     assert Email.objects.count() == 2
 
 
+def test_an_idempotency_key_of_another_endpoint_is_refused(postmark):
+    unknown = {"TemplateAlias": "unknown", "TemplateModel": {}}
+    body = bulk(to("ada", From="hi@alice.example", **unknown), **unknown)
+    assert postmark.post("/email/batchWithTemplates", body, idempotency_key="k").status_code == 200
+    assert postmark.post("/email/bulk", body, idempotency_key="k").status_code == 409
+    assert not Email.objects.exists()
+
+
 def test_bulk_requests_of_other_workspaces_are_not_found(postmark, alice, bob):
     given = postmark.post("/email/bulk", bulk()).json()["Id"]
     stranger = Dialect("postmark", make_key(bob.workspace))
