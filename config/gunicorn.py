@@ -1,4 +1,4 @@
-"""gunicorn settings: one process per core, and a few threads in each for requests that wait (docs/decisions/0075)."""
+"""gunicorn settings: one process per core, and a few threads in each (docs/decisions/0075)."""
 
 import gc
 import logging
@@ -12,11 +12,13 @@ import tempfile
 import time
 from contextlib import suppress
 from functools import partial
+from itertools import cycle, islice
+from selectors import EVENT_READ, DefaultSelector
+from threading import Lock, Thread
 from types import FrameType
 from typing import Any
 
-from gunicorn import util
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.sync import SyncWorker
 
 from config.web_stop import WAITING_FOR_PROXY, stage, stop_gracefully
 from lib.forking import return_large_blocks
@@ -26,12 +28,16 @@ HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noq
 STALLED_SECONDS = 20
 # A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
 DECISION_SECONDS = 0.2
+# A process reports to its arbiter this often.
+NOTIFY_SECONDS = 1.0
+STOP_POLL_SECONDS = 0.02
+MAX_READ = 65536
 
 log = logging.getLogger("postrider.processes")
 
 
-class WebWorker(ThreadWorker):  # type: ignore[misc]
-    """A threaded worker whose main thread never waits for a client, so that it always accepts connections."""
+class WebWorker(SyncWorker):  # type: ignore[misc]
+    """A process whose threads each accept a connection, answer its request and close it, one after another."""
 
     def init_signals(self) -> None:
         super().init_signals()
@@ -47,30 +53,60 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         if stage() != WAITING_FOR_PROXY:
             super().handle_exit(sig, frame)
 
-    def handle_request(self, req: Any, conn: TConn) -> Any:
-        is_kept = super().handle_request(req, conn)
-        # Only an unread rest of the body could make the kernel discard the response, so nothing else is waited for.
-        if getattr(req.body.reader, "length", None) == 0:
-            conn.sock.shutdown(socket.SHUT_RD)
-        return is_kept
+    def run(self) -> None:
+        self.turn, self.events, self.listeners = Lock(), DefaultSelector(), cycle(self.sockets)
+        # The main thread waits for signals only.
+        self.wait_fds = [self.PIPE[0]]
+        stopped, stop = os.pipe()
+        for listener in self.sockets:
+            listener.setblocking(False)
+        for source in (*self.sockets, stopped):
+            self.events.register(source, EVENT_READ)
+        threads = [Thread(target=self.serve, daemon=True) for _ in range(self.cfg.threads)]
+        for thread in threads:
+            thread.start()
+        self.supervise(threads)
+        os.close(stop)
+        deadline = time.monotonic() + self.cfg.graceful_timeout
+        while any(thread.is_alive() for thread in threads) and time.monotonic() < deadline:
+            self.notify()
+            time.sleep(STOP_POLL_SECONDS)
 
-    def handle(self, conn: TConn) -> Any:
-        is_kept = super().handle(conn)
-        if is_kept is False:
-            # The main thread closes the connection afterwards, and would wait up to two seconds for the client.
+    def supervise(self, threads: list[Thread]) -> None:
+        """Return when this process has to stop: after a signal, without its arbiter, or when a thread has failed."""
+        while self.alive and self.is_parent_alive() and all(thread.is_alive() for thread in threads):
+            # Reports to the arbiter. A signal ends the wait.
+            self.wait(NOTIFY_SECONDS)
+        self.alive = False
+
+    def serve(self) -> None:
+        while connection := self.accept_next():
+            self.handle(*connection)
+
+    def accept_next(self) -> tuple[Any, socket.socket, Any] | None:
+        """Return the next connection with its listener and address, or None when the process stops."""
+        # The other threads wait for this one, so that a connection wakes one of them.
+        with self.turn:
+            while self.alive:
+                for listener in islice(self.listeners, len(self.sockets)):
+                    with suppress(BlockingIOError, ConnectionAbortedError):
+                        return listener, *listener.accept()
+                self.events.select()
+        return None
+
+    def handle_request(self, listener: Any, req: Any, client: socket.socket, addr: Any) -> None:
+        super().handle_request(listener, req, client, addr)
+        # Bytes that nobody has read would make the kernel discard the response. The rest of a body is waited for.
+        if getattr(req.body.reader, "length", None) == 0:
             with suppress(OSError):
-                util.close_graceful(conn.sock.dup())
-                conn.sock.shutdown(socket.SHUT_RD)
-        return is_kept
+                client.recv(MAX_READ, socket.MSG_DONTWAIT)
+            client.close()
 
 
 bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 0) or multiprocessing.cpu_count()
 threads = 4
 worker_class = WebWorker
-# Connections beyond these wait in the kernel's queue, for whichever process is free first.
-worker_connections = threads
-keepalive = 0
 preload_app = True
 # Large enough for the connections of WEB_MAX_WAIT_MS: only accepted connections can get a 503. Linux' default maximum.
 backlog = 4096

@@ -87,6 +87,14 @@ def test_an_open_connection_occupies_no_thread(stack, connections, request_head)
     assert time.monotonic() - started < MAX_SECONDS
 
 
+def test_bytes_after_a_request_do_not_reset_the_connection(stack, connections):
+    for _ in range(CALLERS):
+        connections.append(connect(stack))
+        connections[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n\r\nGET /healthz HTTP/1.1\r\n")
+        with connections[-1].makefile("rb") as answer:
+            assert answer.read().startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 def test_an_incomplete_body_occupies_one_thread(stack, connections):
     # All but one thread of one process.
     for _ in range(3):
