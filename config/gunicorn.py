@@ -39,6 +39,8 @@ log = logging.getLogger("postrider.processes")
 class WebWorker(SyncWorker):  # type: ignore[misc]
     """A process whose threads each accept a connection, answer its request and close it, one after another."""
 
+    alive: bool
+
     def init_signals(self) -> None:
         super().init_signals()
         signal.signal(signal.SIGALRM, self.decide)
