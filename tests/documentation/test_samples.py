@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 
 import pytest
+from django.db import connection
 from markdown_it import MarkdownIt
 
 from documentation.pages import directory
@@ -78,6 +79,16 @@ def arrived(stack, page: str) -> bool:
     name = page.rpartition("/")[2]
     subject = f"Hello from {name}"
     return bool(stack.query("SELECT 1 FROM inbox_caughtmail WHERE lower(subject) = lower(%s)", subject))
+
+
+@pytest.mark.django_db
+def test_the_statements_of_the_page_about_scaling_are_valid():
+    statements = "".join(text for language, text in fences("scaling") if language == "sql")
+    with connection.cursor() as cursor:
+        # Roles belong to the whole cluster, which other tests use at the same time.
+        cursor.execute(statements.replace("ALTER ROLE postrider SET", "SET LOCAL"))
+        cursor.execute("SELECT current_setting('lock_timeout'), current_setting('plan_cache_mode')")
+        assert cursor.fetchone() == ("5s", "force_generic_plan")
 
 
 @pytest.mark.full

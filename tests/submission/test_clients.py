@@ -3,6 +3,7 @@
 import email
 import json
 import os
+import re
 import smtplib
 import ssl
 import subprocess
@@ -12,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import trustme
-from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail import EmailMultiAlternatives, get_connection, send_mail
 
-from tests.stack.stack import free_port, running_stack, wait_for
+from tests.stack.stack import REPOSITORY, free_port, running_stack, wait_for
 from tests.standards.postfix import Postfix
 from tests.standards.tools import npm_modules, program
 
@@ -49,6 +50,15 @@ def stack(tmp_path_factory, authority):
 
 def port_of(stack) -> int:
     return int(stack.environment["SUBMISSION_PORTS"])
+
+
+def sample(language: str, stack) -> str:
+    """Return the first sample of docs/smtp.md in a language, for the running service."""
+    guide = (REPOSITORY / "docs" / "smtp.md").read_text(encoding="utf-8")
+    found = re.search(rf"^```{language}\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    assert found
+    text = found[1].replace("mail.example.com", "127.0.0.1").replace("587", str(port_of(stack)))
+    return text.replace("hello@example.com", SENDER).replace("pr_…", stack.key)
 
 
 def arrived(stack, subject: str, *, count: int = 1) -> list[EmailMessage]:
@@ -176,6 +186,43 @@ def test_swaks(stack):
     assert text_of(message).startswith("It works.")
 
 
+def test_swaks_as_in_the_guide(stack):
+    run(
+        "sh",
+        "-c",
+        sample("sh", stack).replace("swaks", program("swaks", package="swaks"), 1),
+        POSTRIDER_API_KEY=stack.key,
+    )
+    (message,) = arrived(stack, "Hello")
+    assert text_of(message).startswith("It works.")
+
+
+def test_django_as_in_the_guide(stack, authority, settings, monkeypatch):
+    monkeypatch.setenv("POSTRIDER_API_KEY", stack.key)
+    values = {"os": os}
+    exec(sample("python", stack), values)
+    for name in values.keys() - {"os", "__builtins__"}:
+        setattr(settings, name, values[name])
+    with authority.cert_pem.tempfile() as trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", trusted)
+        assert send_mail("By the sample for Django", "It works.", None, ["ada@example.com"]) == 1
+    (message,) = arrived(stack, "By the sample for Django")
+    assert message["From"] == f"Example <{SENDER}>"
+
+
+def test_nodemailer_as_in_the_guide(stack, authority):
+    mail = json.dumps({"from": SENDER, "to": "ada@example.com", "subject": "By the sample in JavaScript", "text": "Hi"})
+    script = f"""
+        const nodemailer = require("nodemailer");
+        {sample("js", stack)}
+        transport.sendMail({mail}).then(() => transport.close());
+    """
+    node, modules = program("node", package="nodejs"), str(npm_modules(NODEMAILER))
+    with authority.cert_pem.tempfile() as trusted:
+        run(node, "-e", script, NODE_PATH=modules, NODE_EXTRA_CA_CERTS=trusted, POSTRIDER_API_KEY=stack.key)
+    arrived(stack, "By the sample in JavaScript")
+
+
 def test_msmtp(stack, tmp_path):
     msmtp = program("msmtp", package="msmtp")
     configuration = tmp_path / "msmtprc"
@@ -204,11 +251,10 @@ def test_postfix_as_a_smart_host(stack, tmp_path):
     passwords = tmp_path / "passwords"
     passwords.write_text(f"[127.0.0.1]:{port_of(stack)} postrider:{stack.key}\n")
     settings = {
-        "relayhost": f"[127.0.0.1]:{port_of(stack)}",
+        **dict(line.split(" = ") for line in sample("text", stack).splitlines()),
         "transport_maps": "",
+        # Postfix does not know the authority of the certificate.
         "smtp_tls_security_level": "encrypt",
-        "smtp_sasl_auth_enable": "yes",
-        "smtp_sasl_security_options": "noanonymous",
         "smtp_sasl_password_maps": f"texthash:{passwords}",
     }
     tmp_path.chmod(0o755)
