@@ -46,7 +46,9 @@ class Visit:
         dialog.dismiss()
 
     def _record(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
+        # The browser warns if a slow machine uses a preloaded font some seconds after the page has loaded.
+        is_late_preload = "was preloaded using link preload but not used within a few seconds" in message.text
+        if message.type in {"error", "warning"} and not is_late_preload:
             self.complaints.append(f"{self.page.url}: {message.text}")
 
     def go(self, path: str) -> Page:
