@@ -156,6 +156,8 @@ function createTag(name) {
 function createLink(url, text) {
   const link = document.createElement("a");
   link.href = url;
+  // The draft may be unsaved.
+  link.target = "_blank";
   link.textContent = text;
   return link;
 }

@@ -56,6 +56,10 @@ def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, acco
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator("[data-outcome]")).to_contain_text("The test email was accepted.")
     visit.keep_screenshot("template-test")
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Show it").click()
+    expect(popup.value.get_by_role("heading", name="Changed A-1042").first).to_be_visible()
+    popup.value.close()
     page.get_by_role("button", name="Close").click()
     assert Email.objects.get().subject == "Changed A-1042"
     save(page)
