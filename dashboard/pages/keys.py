@@ -98,7 +98,7 @@ class KeyForm(forms.Form):
     )
     templates = ListField(
         label=gettext_lazy("Templates"),
-        help_text=gettext_lazy("Ids or aliases. The key can send only with these. Requires sending access."),
+        help_text=gettext_lazy("IDs or aliases. The key can send only with these. Requires sending access."),
         placeholder="welcome, receipt",
     )
     requests_per_second = forms.IntegerField(

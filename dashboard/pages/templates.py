@@ -56,7 +56,7 @@ class TemplateForm(ApiForm):
         required=False,
         max_length=100,
         widget=UnfoldAdminTextInputWidget({"placeholder": "receipt", "autocapitalize": "none"}),
-        help_text=gettext_lazy("Can be used instead of the id."),
+        help_text=gettext_lazy("Can be used instead of the ID."),
     )
     subject = forms.CharField(
         label=gettext_lazy("Subject"), strip=False, max_length=998, widget=UnfoldAdminTextInputWidget

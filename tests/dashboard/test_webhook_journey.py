@@ -39,7 +39,7 @@ def test_a_failing_endpoint_is_understood_and_replayed(visit, settings):
         page.reload()
         expect(page.get_by_text(re.compile("failing since"))).to_be_visible()
         expect(page.get_by_text(re.compile(r"Retrying, 1 of 9, next \d\d:\d\d"))).to_be_visible()
-        expect(page.get_by_text("Newest deliveries (1): 0.0 % succeeded")).to_be_visible()
+        expect(page.get_by_text("Newest deliveries (1): 0.0% succeeded")).to_be_visible()
         assert not violations(page)
         visit.keep_screenshot("webhook-failing")
 

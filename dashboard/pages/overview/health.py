@@ -73,7 +73,7 @@ def _rate_item(title: str, percent: float | None, limit: float) -> HealthItem:
         return HealthItem("neutral", title, _("no data"))
     tone = "danger" if percent > limit else "warning" if percent > limit / 2 else "success"
     values = {"rate": rate_text(percent), "limit": rate_text(limit)}
-    return HealthItem(tone, title, _("%(rate)s%% of at most %(limit)s%%") % values)
+    return HealthItem(tone, title, _("%(rate)s%% (limit %(limit)s%%)") % values)
 
 
 def _with_advice(item: HealthItem, advice: str, url: str) -> HealthItem:
@@ -85,9 +85,7 @@ def _with_advice(item: HealthItem, advice: str, url: str) -> HealthItem:
 def _domain_items(workspace: Workspace) -> Iterator[HealthItem]:
     """Yield the state of the domain and of the DMARC policy that most need a step."""
     if is_dns_optional():
-        yield HealthItem(
-            "neutral", _("Domain"), _("any"), _("Emails stay in the inbox, so DNS records are not needed.")
-        )
+        yield HealthItem("neutral", _("DNS records"), _("not needed"), _("All emails stay in the built-in inbox."))
         return
     domains = list(workspace.domains.order_by("created_at")[:MAX_DOMAINS])
     if not domains:

@@ -19,6 +19,7 @@ from dashboard.ui.refresh import Refresh, refresh_of
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
+from system_mail.reputation.rates import PERIOD_DAYS
 from workspaces.quota import read_quota
 
 RECENT_EMAILS = 6
@@ -46,6 +47,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         **read_metrics(workspace, period=read_period(request), slice_=selection.slice_),
         "selection": selection,
         "health": read_health(workspace),
+        "health_days": PERIOD_DAYS,
         "recent": recent,
         "onboarding": read_onboarding(workspace, has_sent=bool(recent)),
         "curl": example_curl(sending_domains(workspace)),

@@ -83,10 +83,13 @@
   // All axes end at the same multiple of their limits, so that the limits are at the same height.
   function axis(chart, series, place, grid) {
     const highest = chart.series.map((one) => Math.max(0, ...one.values) / one.limit);
-    const end = series.limit * Math.max(2, Math.ceil(Math.max(...highest)));
-    const ticks = { color: resolve(series.color)(1), count: 5, callback: (value) => `${shown(value)}${series.unit}` };
+    const needed = Math.max(2, Math.ceil(Math.max(...highest)));
+    const step = needed < 4 ? 0.5 : Math.ceil(needed / 6);
+    const ticks = { color: resolve(series.color)(1), callback: (value) => `${shown(value)}${series.unit}` };
     const position = place ? "right" : "left";
-    return { min: 0, max: end, position, grid: place ? { display: false } : grid, ticks };
+    const lines = place ? { display: false } : grid;
+    const range = { min: 0, max: series.limit * step * Math.ceil(needed / step) };
+    return { ...range, position, grid: lines, ticks: { ...ticks, stepSize: series.limit * step } };
   }
 
   function axisOf(series, place) {

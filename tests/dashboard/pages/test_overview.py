@@ -169,7 +169,17 @@ class TestHealth:
         settings.DELIVERY_TRANSPORT = "inbox"
         Domain.objects.create(workspace=workspace, name="b.example")
 
-        assert list(self.health(owner)) == ["Bounce rate", "Complaint rate", "Domain"]
+        health = self.health(owner)
+
+        assert list(health) == ["Bounce rate", "Complaint rate", "DNS records"]
+        assert health["DNS records"] == ("neutral", "not needed", "All emails stay in the built-in inbox.")
+
+    def test_explains_why_its_rates_differ_from_the_totals(self, owner, workspace):
+        make_email(workspace)
+
+        page = owner.get("/dashboard/").content.decode()
+
+        assert "Rates of the last 7 days, without emails to the simulator." in page
 
     def health(self, owner) -> dict[str, tuple[str, str, str]]:
         return {item.title: (item.tone, item.value, item.advice) for item in owner.get("/dashboard/").context["health"]}
@@ -177,9 +187,9 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("bounced", "tone", "shown"),
         [
-            (10, "success", "1% of at most 5%"),
-            (30, "warning", "3% of at most 5%"),
-            (51, "danger", "5.1% of at most 5%"),
+            (10, "success", "1% (limit 5%)"),
+            (30, "warning", "3% (limit 5%)"),
+            (51, "danger", "5.1% (limit 5%)"),
         ],
     )
     def test_compares_the_rates_with_their_limits(self, owner, workspace, bounced, tone, shown):
@@ -191,7 +201,7 @@ class TestHealth:
 
         assert health["Bounce rate"][:2] == (tone, shown)
         assert bool(health["Bounce rate"][2]) == (tone != "success")
-        assert health["Complaint rate"] == ("success", "0% of at most 0.1%", "")
+        assert health["Complaint rate"] == ("success", "0% (limit 0.1%)", "")
 
     def test_without_emails_has_no_data(self, owner, workspace):
         health = self.health(owner)

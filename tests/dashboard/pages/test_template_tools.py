@@ -161,7 +161,7 @@ def test_the_use_of_a_template_is_shown(owner, api):
     for _ in range(2):
         api.post("/emails/send", mail(subject=None, html=None, templateId=template.id, templateData={"name": "Ada"}))
 
-    assert "2 emails in 30 days" in owner.get(f"{LIST}{template.id}/").content.decode()
+    assert "Emails in 30 days: 2." in owner.get(f"{LIST}{template.id}/").content.decode()
     assert owner.get(LIST).context["listing"].rows[0].usage.count == 2
 
 
