@@ -4,12 +4,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import PASSWORD, make_account, make_domain
+from tests.conftest import PASSWORD, make_account, make_domain, make_key
+from tests.dashboard.axe import violations
 from tests.dashboard.browser import listener, sign_in
 from tests.dashboard.conftest import make_caught, make_email
 from tests.dashboard.hostile import STRINGS, bundles
 from tests.dashboard.routes import ROUTES, paths_of
 from tests.dashboard.scenario import fill_workspace_with
+from webhooks.services import create_webhook
 from workspaces.models import User, Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -95,6 +97,21 @@ def test_pages_fit_a_phone(phone, path):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     phone.keep_screenshot(f"phone-{path.replace('/', '-') or 'overview'}")
     assert not phone.complaints
+
+
+def test_a_phone_shows_a_long_url_and_labelled_dates(phone):
+    account = make_account("alice")
+    webhook, _ = create_webhook(account.workspace, url=f"https://shop.example/{'hooks' * 20}", events=["delivered"])
+    make_key(account.workspace)
+    sign_in(phone, account.owner.email)
+
+    page = phone.go(f"/dashboard/webhooks/{webhook.id}/delete/")
+    assert not phone.is_wider_than_window()
+    assert not violations(page)
+
+    cell = phone.go("/dashboard/keys/").get_by_role("cell", name="Never").first
+    assert "Last used" in cell.evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert not violations(page)
 
 
 @pytest.mark.parametrize("path", ["suppressions/", "keys/", "webhooks/", "templates/", "members/"])
