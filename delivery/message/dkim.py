@@ -5,6 +5,7 @@ From, a Sender or another List-Unsubscribe breaks the signature.
 """
 
 import base64
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -53,17 +54,17 @@ def sign(message: bytes, *, key: SigningKey, at: datetime | None = None) -> byte
     end_of_head = message.index(b"\r\n\r\n")
     head = message[:end_of_head]
     headers = _headers(head)
-    names = [name for name in SIGNED for _ in range(len(headers.get(name, ())) + 1)]
+    names, folded_names = _signed_names(tuple([len(headers.get(name, ())) for name in SIGNED]))
     unsigned = "\r\n ".join(
         (
             "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;",
             f"d={key.domain}; s={key.selector}; t={int((at or datetime.now(UTC)).timestamp())};",
-            f"h={_folded(':'.join(names), ':')};",
+            f"h={folded_names};",
             f"bh={_body_hash(message, start=end_of_head + 4)};",
             "b=",
         )
     ).encode("ascii")
-    data = _signed_data(head, names, unsigned=unsigned.partition(b":")[2])
+    data = _signed_data(headers, names, unsigned=unsigned.partition(b":")[2])
     signature = base64.b64encode(key.private.sign(data, PKCS1v15(), SHA256())).decode()
     return b"".join((unsigned, _folded(signature).encode(), b"\r\n", message))
 
@@ -90,7 +91,7 @@ def _is_valid(message: bytes, value: bytes, *, domain: str, public_keys: Mapping
     head, _, _ = message.partition(b"\r\n\r\n")
     if tags.get("bh") != _body_hash(message, start=len(head) + 4):
         return False
-    data = _signed_data(head, names, unsigned=SIGNATURE_VALUE.sub(rb"\1", value))
+    data = _signed_data(_headers(head), names, unsigned=SIGNATURE_VALUE.sub(rb"\1", value))
     try:
         key = load_der_public_key(base64.b64decode(public_keys[tags["s"]]))
         assert isinstance(key, RSAPublicKey)
@@ -100,9 +101,19 @@ def _is_valid(message: bytes, value: bytes, *, domain: str, public_keys: Mapping
     return True
 
 
-def _signed_data(head: bytes, names: Sequence[str], *, unsigned: bytes) -> bytes:
-    """Return what a signature signs: the named headers, and the signature's own header without its value."""
-    headers = _headers(head)
+# All messages of a template have the same headers.
+@functools.lru_cache(maxsize=256)
+def _signed_names(counts: tuple[int, ...]) -> tuple[Sequence[str], str]:
+    """Return the names to sign, and the same names folded. counts: how often each name of SIGNED occurs."""
+    names = [name for name, count in zip(SIGNED, counts, strict=True) for _ in range(count + 1)]
+    return names, _folded(":".join(names), ":")
+
+
+def _signed_data(headers: dict[str, list[bytes]], names: Sequence[str], *, unsigned: bytes) -> bytes:
+    """Return what a signature signs: the named headers, and the signature's own header without its value.
+
+    Removes the named headers from `headers`.
+    """
     # The last occurrence of a header is signed first (section 5.4.2); a missing header adds nothing.
     signed = [_canonical(name, headers[name].pop()) for name in names if headers.get(name)]
     # The signature header itself is signed too, with an empty b= and no line end (section 3.7).

@@ -67,10 +67,12 @@ class RelayTransport:
         if self._credentials.is_open:
             return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login.")
         tls = self._host.tls.for_message(requires_tls=message.requires_tls and not self._is_local)
-        destination = self._destination if tls is self._host.tls else self._tls_destination
+        is_usual = tls is self._host.tls
+        destination = self._destination if is_usual else self._tls_destination
+        host = self._host if is_usual else replace(self._host, tls=tls)
         try:
             async with destination.slot():
-                return await self._attempt(message, lease, destination, replace(self._host, tls=tls))
+                return await self._attempt(message, lease, destination, host)
         except DestinationBusy as busy:
             return busy.outcome
 

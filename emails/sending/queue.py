@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -79,11 +80,11 @@ class EmailClaim(Claim):
     since: datetime
     lost: int
 
-    @property
+    @cached_property
     def recipient_id(self) -> str:
         return from_uuid(self.key)
 
-    @property
+    @cached_property
     def workspace_id(self) -> str:
         return from_uuid(self.workspace, prefix="ws_")
 

@@ -163,9 +163,9 @@ class EmailQueueWork:
 
     def _release_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
         """Release claims whose attachments do not fit into memory now."""
-        loaded_claims = {job.claim for job in loaded}
-        unloaded = [claim for claim in claims if claim not in loaded_claims]
-        if unloaded:
+        if len(loaded) < len(claims):
+            keys = {job.claim.key for job in loaded}
+            unloaded = [claim for claim in claims if claim.key not in keys]
             with transaction.atomic():
                 counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
 

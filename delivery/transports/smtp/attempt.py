@@ -1,7 +1,6 @@
 """SMTP attempt: one try to deliver one message, over an idle session or to the hosts one after another."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import OutgoingMessage
@@ -83,6 +82,5 @@ class SmtpAttempt:
         return self._accepted(receipt)
 
     def _accepted(self, receipt: Receipt) -> DeliveryOutcome:
-        outcome = DeliveryOutcome(self._on_acceptance, receipt.reply)
         is_requested = self._on_acceptance is DeliveryStatus.SENT and receipt.dsn_requested
-        return replace(outcome, success_dsn_requested=True) if is_requested else outcome
+        return DeliveryOutcome(self._on_acceptance, receipt.reply, success_dsn_requested=is_requested)

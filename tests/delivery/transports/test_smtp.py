@@ -108,14 +108,15 @@ class TestConnections:
     def test_a_connection_has_a_message_limit_and_an_idle_time(self):
         async def work() -> None:
             async with ScriptedServer() as server:
-                transport = relay(server, limits=DestinationLimits(max_messages=2, idle_seconds=0.05))
+                transport = relay(server, limits=DestinationLimits(max_messages=2, idle_seconds=1))
                 for _ in range(4):
                     await transport.deliver(MESSAGE, lease=LEASE)
                 assert server.connections == 2
                 await transport.deliver(MESSAGE, lease=LEASE)
                 assert (server.connections, server.open) == (3, 1)
-                await asyncio.sleep(0.2)
-                assert server.open == 0
+                async with asyncio.timeout(30):
+                    while server.open:
+                        await asyncio.sleep(0.05)
 
         run(work())
 
@@ -385,6 +386,14 @@ class TestTimeouts:
         replies = {"data": b"354 Go\r\n", "banner": b"220 Hi\r\n"}
         script = {stage: after(0.1, replies.get(stage, b"250 Ok\r\n"))}
         assert deliver(script, timeouts=Timeouts()).status is DeliveryStatus.SENT
+
+    def test_a_short_wait_after_long_ones_ends_in_time(self):
+        outcome = deliver({"dot": silence}, timeouts=Timeouts(dot=0.2))
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN)
+
+    def test_a_long_wait_is_not_ended_by_the_timeout_of_an_earlier_one(self):
+        script = {"mail": after(2.2, b"250 Ok\r\n")}
+        assert deliver(script, timeouts=Timeouts(ehlo=2)).status is DeliveryStatus.SENT
 
     def test_the_whole_attempt_has_a_timeout(self):
         """Each reply is in time, but all together exceed the total timeout."""
