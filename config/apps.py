@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.contrib.admin.apps import AdminConfig
 from django.core.checks import register
 from django.db import connections
 from django.db.models.signals import pre_migrate
 
 from config import checks
+from dashboard.texts.staff_labels import translate_labels
 
 
 class ProjectConfig(AppConfig):
@@ -24,6 +25,12 @@ class ProjectConfig(AppConfig):
 
 class StaffAdminConfig(AdminConfig):
     default_site = "config.staff.StaffSite"
+
+    def ready(self) -> None:
+        super().ready()
+        from django.contrib.admin import site  # noqa: PLC0415 - the registry of models must be ready
+
+        translate_labels(model for model in apps.get_models() if site.is_registered(model))
 
 
 def lift_statement_timeout(using: str, **_: Any) -> None:

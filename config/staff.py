@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver
+from django.utils.translation import gettext_lazy as _
 
 from config.health import has_broker
 from config.heartbeats import live_workers
@@ -18,9 +19,9 @@ from workspaces.models import Workspace
 
 
 class StaffSite(TwoFactorSite):
-    site_title = "Postrider staff"
-    site_header = "Postrider staff"
-    index_title = "Operations"
+    site_title = _("Postrider staff")
+    site_header = _("Postrider staff")
+    index_title = _("Operations")
     index_template = "dashboard/operations.html"
 
     def has_permission(self, request: HttpRequest) -> bool:

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from inbound.models import MailReport, ProviderReport
 from inbound.reports.mime import read_message
@@ -20,9 +21,11 @@ class MailReportAdmin(ReadOnlyAdmin):
         reports: QuerySet[MailReport] = super().get_queryset(request)
         return reports.defer("source")
 
+    @admin.display(description=_("subject"))
     def subject(self, report: MailReport) -> str:
         return read_message(bytes(report.source)).header("subject")
 
+    @admin.display(description=_("text"))
     def text(self, report: MailReport) -> str:
         return "\n\n".join(leaf.text for leaf in read_message(bytes(report.source)).leaves[:5])
 

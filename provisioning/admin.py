@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from provisioning.models import ManagementKey
 from provisioning.services import revoke_management_key, save_new_key
@@ -19,7 +21,7 @@ class ManagementKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # django-st
     def clean_expires_at(self) -> datetime | None:
         expires_at: datetime | None = self.cleaned_data["expires_at"]
         if expires_at and expires_at <= timezone.now():
-            raise forms.ValidationError("Choose a time in the future.")
+            raise forms.ValidationError(_("Choose a time in the future."))
         return expires_at
 
 
@@ -32,9 +34,9 @@ class ManagementKeyAdmin(StrictAdmin):
     add_fieldsets = ((None, {"fields": ("name", "group", "expires_at")}),)
     actions = ("revoke",)
 
-    @admin.display(description="workspaces")
+    @admin.display(description=_("workspaces"))
     def managed(self, key: ManagementKey) -> str:
-        return key.group or "all"
+        return key.group or gettext("all")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -53,9 +55,9 @@ class ManagementKeyAdmin(StrictAdmin):
         context = {**self.admin_site.each_context(request), "title": obj.name, "key": obj, "opts": self.opts}
         return TemplateResponse(request, "provisioning/created_key.html", context)
 
-    @admin.action(description="Revoke the selected management keys", permissions=["revoke"])
+    @admin.action(description=_("Revoke the selected management keys"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, keys: QuerySet[ManagementKey]) -> None:
         for key in keys:
             revoke_management_key(key)
             self.log_change(request, key, "Revoked.")
-        messages.success(request, "The selected management keys are revoked. Requests with them are refused.")
+        messages.success(request, _("The selected management keys are revoked. Requests with them are refused."))

@@ -1,6 +1,7 @@
 """Webhooks and deliveries in the staff admin, without secrets, bodies and answers."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from webhooks.models import Webhook, WebhookDelivery
 from workspaces.admin import ReadOnlyAdmin
@@ -33,8 +34,8 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     fields = (
         "id",
         "workspace",
-        "webhook_id",
-        "event_id",
+        "webhook",
+        "event",
         "kind",
         "is_test",
         "status",
@@ -44,3 +45,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "created_at",
         "succeeded_at",
     )
+
+    @admin.display(description=_("event ID"))
+    def event(self, delivery: WebhookDelivery) -> str:
+        return delivery.event_id

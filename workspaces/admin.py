@@ -10,6 +10,7 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
@@ -67,7 +68,7 @@ class NewUserForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' M
         """Lowercase the address: addresses are unique regardless of case."""
         email = str(self.cleaned_data["email"]).lower()
         if User.objects.filter(email=email).exists():
-            raise forms.ValidationError("An account with this address already exists.")
+            raise forms.ValidationError(_("An account with this address already exists."))
         return email
 
     def _post_clean(self) -> None:
@@ -121,21 +122,22 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
             obj.set_password(form.cleaned_data["password"])
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Turn off two-factor authentication (lost phone)", permissions=["change"])
+    @admin.action(description=_("Turn off two-factor authentication (lost phone)"), permissions=["change"])
     def end_second_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in users:
             end_second_factor(user)
             self.log_change(request, user, "Turned off two-factor authentication.")
-        messages.success(request, "Two-factor authentication was turned off for the selected users.")
+        messages.success(request, _("Two-factor authentication was turned off for the selected users."))
 
 
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
     # Compared with the value that the page showed, so that saving an outdated page does not lift a new suspension.
     suspended = forms.BooleanField(
+        label=_("Suspended"),
         required=False,
         show_hidden_initial=True,
         widget=UnfoldBooleanSwitchWidget,
-        help_text="New emails are refused and queued emails are paused until the suspension is lifted.",
+        help_text=_("New emails are refused and queued emails are paused until the suspension is lifted."),
     )
 
     class Meta:
@@ -148,7 +150,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 
     def clean(self) -> dict[str, Any] | None:
         if self.cleaned_data.get("suspended") and not self.cleaned_data.get("suspended_reason"):
-            self.add_error("suspended_reason", "Enter a reason. It is shown to the workspace.")
+            self.add_error("suspended_reason", _("Enter a reason. It is shown to the workspace."))
         return super().clean()
 
 
@@ -165,13 +167,14 @@ class WorkspaceAdmin(StrictAdmin):
     actions = ("restore",)
     inlines = (MembershipInline,)
 
-    @admin.action(description="Restore deleted workspaces", permissions=["change"])
+    @admin.action(description=_("Restore deleted workspaces"), permissions=["change"])
     def restore(self, request: HttpRequest, workspaces: QuerySet[Workspace]) -> None:
         for workspace in workspaces:
             restore_workspace(workspace)
-        messages.success(request, "The selected workspaces are restored, except for those whose grace period ended.")
+        message = _("The selected workspaces are restored, except for those whose grace period ended.")
+        messages.success(request, message)
 
-    @display(description="suspended", boolean=True)
+    @display(description=_("suspended"), boolean=True)
     def suspended(self, workspace: Workspace) -> bool:
         return workspace.is_suspended
 

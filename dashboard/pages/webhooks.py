@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -165,7 +166,10 @@ class WebhookSection(ScopedAdmin):
         if request.method != "POST":
             lead = _("Every event whose attempts have all failed will be sent again, the oldest %(count)s first.")
             confirmation = Confirmation(
-                lead % {"count": REPLAY_AT_ONCE}, _("Replay"), self.url("change", webhook.id), about=webhook.url
+                lead % {"count": number_format(REPLAY_AT_ONCE, force_grouping=True)},
+                _("Replay"),
+                self.url("change", webhook.id),
+                about=webhook.url,
             )
             return self.confirm(request, _("Replay failed events"), confirmation)
         count = replay_failed(webhook)

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 INDIGO = {
     "50": "oklch(97% .014 277)",
@@ -72,9 +73,9 @@ def staff_preferences_url(request: HttpRequest) -> str:
 
 UNFOLD: dict[str, Any] = {
     **SHARED,
-    "SITE_TITLE": "Postrider staff",
+    "SITE_TITLE": _("Postrider staff"),
     "SITE_HEADER": "Postrider",
-    "SITE_SUBHEADER": "Staff",
+    "SITE_SUBHEADER": _("Staff"),
     "SHOW_HISTORY": True,
     "LANGUAGES": {"action": staff_preferences_url},
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.staff_sidebar"},

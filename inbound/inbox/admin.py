@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail
@@ -19,5 +20,6 @@ class CaughtMailAdmin(ReadOnlyAdmin):
         messages: QuerySet[CaughtMail] = super().get_queryset(request)
         return messages.filter(workspace=None).defer("source")
 
+    @admin.display(description=_("text"))
     def text(self, mail: CaughtMail) -> str:
         return read_mail(bytes(mail.source)).text

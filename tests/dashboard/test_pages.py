@@ -10,6 +10,7 @@ from tests.dashboard.routes import PAGES, ROUTES, SIGNED_OUT, paths_of, staff_pa
 from tests.dashboard.scenario import fill_workspace
 from workspaces.account_status import confirmation_token
 from workspaces.members import invitation_token, invite_member
+from workspaces.models import User
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -76,8 +77,10 @@ def test_the_pages_of_an_empty_workspace_are_accessible(visit):
     assert not problems, "\n".join(problems)
 
 
-def test_staff_pages_are_accessible(visit, staff):
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_staff_pages_are_accessible(visit, staff, language):
     fill_workspace(make_account("alice", plan="pro"))
+    User.objects.filter(is_staff=True).update(language=language)
     session = staff.cookies[settings.SESSION_COOKIE_NAME].value
     visit.page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": visit.base_url}])
     problems = []
@@ -85,7 +88,8 @@ def test_staff_pages_are_accessible(visit, staff):
     for path in (path for path in staff_paths() if staff.get(path).status_code == 200):
         page = visit.go(path)
         page.wait_for_function("window.Alpine !== undefined")
-        visit.keep_screenshot(f"staff{path.replace('/', '-')}")
+        assert page.locator("html").get_attribute("lang") == language
+        visit.keep_screenshot(f"staff-{language}{path.replace('/', '-')}")
         problems += [f"{path}: {violation}" for violation in violations(page)]
 
     problems += visit.complaints

@@ -3,7 +3,8 @@ import re
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import quote
+from django.contrib.admin.utils import flatten_fieldsets, label_for_field, quote
+from django.utils.translation import override
 
 from config.staff import StaffSite
 from provisioning.models import ManagementKey
@@ -275,3 +276,35 @@ def test_the_site_has_its_title_and_class(staff):
 
 def test_the_security_page_loads_the_copy_script(staff):
     assert b"dashboard/copy" in staff.get("/admin/security/").content
+
+
+# The same in English and German.
+SAME_IN_GERMAN = {
+    *("Domains", "Enterprise", "Free", "Name", "Person", "Pro", "Status", "Text", "Webhooks", "domain", "domains"),
+    *("name", "status", "text", "webhook", "webhooks"),
+}
+
+
+def staff_labels() -> list[str]:
+    """Return the labels of models, fields, help texts and choices on the pages of the staff admin, in its order."""
+    labels = []
+    for model, page in admin.site._registry.items():
+        options = model._meta
+        labels += [options.verbose_name, options.verbose_name_plural, options.app_config.verbose_name]
+        names = [*page.list_display, *flatten_fieldsets(page.fieldsets or [(None, {"fields": page.fields or ()})])]
+        labels += [label_for_field(name, model, page, form=page.form) for name in names]
+        for field in (field for field in options.fields if field.name in names):
+            # Labels that are values are names of events, which stay English.
+            labels += [label for value, label in field.flatchoices if label != value]
+            labels += [field.help_text] if field.help_text else []
+    return [str(label) for label in labels]
+
+
+def test_the_labels_of_the_staff_admin_are_german():
+    with override("en"):
+        english = staff_labels()
+    with override("de"):
+        german = staff_labels()
+
+    assert len(english) > 150
+    assert {text for text, translation in zip(english, german, strict=True) if text == translation} <= SAME_IN_GERMAN
