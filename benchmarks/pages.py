@@ -1,4 +1,4 @@
-"""Benchmark of the weight of dashboard pages in Chromium: bytes over the network, at the first and at later visits.
+"""Benchmark of the weight of pages in Chromium: bytes over the network, at the first and at later visits.
 
     .venv/bin/python -m benchmarks.pages
 
@@ -28,6 +28,11 @@ PAGES = {
     "suppressions": "/dashboard/suppressions/",
     "usage": "/dashboard/usage/",
     "documentation": "/docs/",
+    "documentation, quick start": "/docs/quickstart/python",
+    "documentation, guide": "/docs/guides/templates",
+    "documentation, API reference": "/docs/api/emails",
+    "documentation, errors": "/docs/errors",
+    "documentation, search": "/docs/search?q=bounce",
 }
 EMAILS = 60
 
