@@ -208,7 +208,7 @@ def test_the_health_of_the_newest_deliveries_is_shown(owner, webhook):
 
     page = owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
 
-    assert "Newest deliveries (2): 50.0 % succeeded" in page
+    assert "Newest deliveries (2): 50.0% succeeded" in page
     assert "median 120 ms, 95th percentile 120 ms" in page
 
 
