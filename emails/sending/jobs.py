@@ -87,7 +87,7 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
     content_ids = {job.content_id for job in jobs if job.content_id}
     contents = Content.objects.in_bulk(content_ids)
     versions = TemplateVersion.objects.in_bulk({job.version_id for job in jobs if job.version_id})
-    files = _read_files({job.content_id for job in jobs if job.content_id and job.attachment_bytes})
+    files = _read_files(content_ids)
     identities = load_identities({job.workspace_domain for job in jobs})
     return [
         replace(
