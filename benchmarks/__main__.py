@@ -47,6 +47,7 @@ TIME_LIMITS_MINUTES = {
     "load": 60,
     "attachments": 10,
     "footprint": 10,
+    "suite": 90,
 }
 # The arguments before the number of rounds, for benchmarks that take it.
 ROUNDS_OPTIONS: dict[str, list[str]] = {"attachments": [], "compat": [], "peers": ["--rounds"]}
