@@ -127,6 +127,29 @@ def test_german_titles_are_complete_on_a_phone(phone, path):
     phone.keep_screenshot(f"phone-de-{path.strip('/')}")
 
 
+def test_long_code_scrolls_in_its_box(look):
+    look.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    sign_in(look, make_account("alice").owner.email)
+    page = look.go("/dashboard/keys/add/")
+    page.get_by_label("Name").fill("Shop")
+    page.get_by_role("button", name="Create key").click()
+    code = page.get_by_role("group", name="Code").first
+    expect(code).to_contain_text("curl")
+    look.keep_screenshot(f"code-{look.name}")
+
+    code.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    assert not look.is_wider_than_window()
+    assert page.locator("#created-key").evaluate("key => key.scrollWidth <= key.clientWidth")
+    assert not violations(page)
+
+    page.locator(".pr-samples .pr-copy").first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == code.text_content()
+    assert not look.complaints
+
+
 def test_hostile_text_stays_text_on_every_page(visit, settings):
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     account = make_account("alice")
