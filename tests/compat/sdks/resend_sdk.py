@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from datetime import UTC, datetime, timedelta
 
 import resend
 from resend.exceptions import InvalidApiKeyError, MissingRequiredFieldsError, ResendError, ValidationError
@@ -43,7 +44,8 @@ email = resend.Emails.get(email_id=sent["id"])
 assert (email["subject"], email["html"], email["cc"]) == ("Hi", "<p>Hi</p>", ["c@example.com"]), email
 assert len(resend.Batch.send([mail(), mail()])["data"]) == 2
 scheduled = resend.Emails.send(mail(scheduled_at="in 1 hour"))
-assert resend.Emails.update({"id": scheduled["id"], "scheduled_at": "2026-12-01T00:00:00Z"})["id"] == scheduled["id"]
+tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+assert resend.Emails.update({"id": scheduled["id"], "scheduled_at": tomorrow})["id"] == scheduled["id"]
 assert resend.Emails.cancel(email_id=scheduled["id"])["id"] == scheduled["id"]
 assert resend.Emails.list({"limit": 2})["has_more"]
 

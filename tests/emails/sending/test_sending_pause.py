@@ -1,8 +1,11 @@
 """Sending pause: emails are accepted but not sent, as on a restored database."""
 
+from datetime import timedelta
+
 import pytest
 from django.core.management import call_command
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from config import health
 from emails.models import Email, Event, QueueEntry, Recipient
@@ -40,7 +43,7 @@ def test_pausing_and_resuming_are_idempotent(api, alice):
 def test_emails_are_accepted_and_cancelled_while_sending_is_paused(api):
     call_command("hold")
     assert api.post("/emails/send", mail()).status_code == 202
-    later = api.post("/emails/send", mail(scheduledFor="2026-12-01T00:00:00Z")).json()
+    later = api.post("/emails/send", mail(scheduledFor=in_days(1))).json()
     assert api.delete(f"/emails/{later['id']}").status_code == 200
 
 
@@ -53,9 +56,13 @@ def test_readiness_reports_the_pause(api, alice, settings):
     assert "manage.py release" in (health.check_sending() or "")
 
 
+def in_days(days: int) -> str:
+    return (timezone.now() + timedelta(days=days)).isoformat()
+
+
 def schedule(api, **fields) -> str:
     """Send an email whose scheduled time has passed, as in a restored database."""
-    email_id = send(api, scheduledFor="2026-12-01T00:00:00Z", **fields)
+    email_id = send(api, scheduledFor=in_days(1), **fields)
     QueueEntry.objects.filter(recipient__email=email_id).update(due_at=LONG_AGO, since=LONG_AGO)
     Email.objects.filter(id=email_id).update(scheduled_for=LONG_AGO)
     return email_id
@@ -82,7 +89,7 @@ class TestWhilePaused:
     def test_due_emails_can_be_rescheduled(self, api):
         email_id = schedule(api)
         promote_due()
-        assert api.patch(f"/emails/{email_id}", {"scheduledFor": "2026-12-05T00:00:00Z"}).status_code == 200
+        assert api.patch(f"/emails/{email_id}", {"scheduledFor": in_days(5)}).status_code == 200
         call_command("release")
         promote_due()
         assert status_of(email_id) == "scheduled"
@@ -159,7 +166,7 @@ class TestSecondCopies:
         call_command("hold")
         during = send(api)
         call_command("release")
-        after, later = send(api), send(api, scheduledFor="2026-12-01T00:00:00Z")
+        after, later = send(api), send(api, scheduledFor=in_days(1))
         assert claim_as_a_worker() == 4
         assert reasons_of(queued) == reasons_of(scheduled) == ["sending_was_paused"]
         assert reasons_of(during) == reasons_of(after) == reasons_of(later) == []
@@ -175,7 +182,7 @@ class TestSecondCopies:
         assert reasons_of(email_id) == ["sending_was_paused"]
 
     def test_an_email_scheduled_for_later_is_not_noted(self, api):
-        email_id = send(api, scheduledFor="2026-12-01T00:00:00Z")
+        email_id = send(api, scheduledFor=in_days(1))
         for command in ("hold", "release"):
             call_command(command)
         QueueEntry.objects.update(stage=Stage.READY)
