@@ -52,6 +52,7 @@ def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
     read = list(csv.DictReader(io.StringIO(exported.output)))
     assert sorted(row["email"] for row in read) == sorted(addresses)
     assert {row["reason"] for row in read} == {"manual"}
+    assert exported.output.startswith('"email","reason","createdAt"')
     cli.run("suppressions", "export", "--search", mark, "--output", "out.csv")
     assert (tmp_path / "out.csv").read_text() == exported.output
     # An exported file can be imported.

@@ -70,7 +70,8 @@ def export_suppressions(invocation: Invocation, file: IO[str], reason: Optional[
         rows = iter(client.suppressions.list(reason=reason, search=search, limit=PAGE))
         # The first request comes before the file is opened, so that a refused key empties no file.
         first = list(itertools.islice(rows, 1))
-        writer = csv.writer(file)
+        # Quoted: in some locales a spreadsheet splits cells at semicolons.
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
         writer.writerow((EMAIL, "reason", "createdAt"))
         writer.writerows((row.email, row.reason, row.raw["createdAt"]) for row in itertools.chain(first, rows))
 
