@@ -1,6 +1,7 @@
 """Webhook services: create, update, delete, rotate the secret, test and replay."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -54,6 +55,18 @@ UPDATE webhooks_webhookdelivery d SET status = 'pending' FROM entry WHERE d.id =
 """  # noqa: S608 - constants
 
 
+@contextmanager
+def lock_webhooks(workspace: Workspace) -> Iterator[None]:
+    """Open a transaction in which no other one creates a webhook of the workspace, or changes one that it read.
+
+    A request whose effect depends on the existing webhooks reads them in it.
+    """
+    with transaction.atomic():
+        # Not FOR UPDATE: other changes of webhooks write audit entries, whose foreign key would wait for it.
+        Workspace.objects.select_for_update(no_key=True).only("id").get(id=workspace.id)
+        yield
+
+
 def create_webhook(
     workspace: Workspace,
     *,
@@ -67,8 +80,7 @@ def create_webhook(
     """
     check_target(url)
     webhook, secret = Webhook(workspace=workspace, url=url, events=list(events), format=format), new_secret()
-    with transaction.atomic():
-        Workspace.objects.select_for_update().get(id=workspace.id)
+    with lock_webhooks(workspace):
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
             detail = f"A workspace can have at most {MAX_WEBHOOKS} webhooks. Delete one first."
             raise PlanLimitReached(detail, resource="webhooks", limit=MAX_WEBHOOKS)

@@ -15,7 +15,7 @@ from webhooks.event_types import EVENT_TYPES
 from webhooks.formats.postmark import STREAM
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
-from webhooks.services import create_webhook, delete_webhook, update_webhook
+from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
 # The events of each trigger.
 TRIGGERS = {
@@ -51,9 +51,11 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
         return Response(webhook_resource(self.find_number(number)))
 
     def update(self, request: Request, number: str) -> Response:
-        webhook = self.find_number(number)
-        native = {"events": read_events(self.body, current=webhook.events)} | _url(self.body)
-        return Response(webhook_resource(update_webhook(webhook, changes=WebhookChanges().run_validation(native))))
+        with lock_webhooks(self.workspace):
+            webhook = self.find_number(number)
+            native = {"events": read_events(self.body, current=webhook.events)} | _url(self.body)
+            update_webhook(webhook, changes=WebhookChanges().run_validation(native))
+        return Response(webhook_resource(webhook))
 
     def destroy(self, request: Request, number: str) -> Response:
         delete_webhook(self.find_number(number))

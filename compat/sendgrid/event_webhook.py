@@ -13,7 +13,7 @@ from compat.sendgrid.views import SendGridViewSet
 from webhooks.formats.sendgrid import verification_key
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
-from webhooks.services import create_webhook, send_test, update_webhook
+from webhooks.services import create_webhook, lock_webhooks, send_test, update_webhook
 
 # The event of each setting.
 EVENTS = {
@@ -38,8 +38,10 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
         return Response(settings_resource(self._webhook()))
 
     def update(self, request: Request) -> Response:
-        webhook = self._webhook()
-        return Response(settings_resource(self._change(webhook) if webhook else self._create()))
+        with lock_webhooks(self.workspace):
+            webhook = self._webhook()
+            changed = self._change(webhook) if webhook else self._create()
+        return Response(settings_resource(changed))
 
     def retrieve_key(self, request: Request) -> Response:
         secret = self._existing().secrets.valid().first()
