@@ -38,8 +38,9 @@ RESUME = f"UPDATE emails_pending p SET due_at = e.scheduled_for FROM {LEADS}"  #
 CANCEL = f"DELETE FROM emails_pending p USING {LEADS} RETURNING e.id"  # noqa: S608
 
 
-def create_batch(workspace: Workspace) -> EmailBatch:
-    batch = EmailBatch(workspace=workspace)
+def create_batch(workspace: Workspace, *, limits: KeyLimits) -> EmailBatch:
+    """Create a batch, for test emails if the limits are those of a test key."""
+    batch = EmailBatch(workspace=workspace, is_test=limits.is_test)
     batch.save(force_insert=True)
     batch.refresh_from_db()
     return batch
@@ -47,10 +48,11 @@ def create_batch(workspace: Workspace) -> EmailBatch:
 
 def join_batches(workspace: Workspace, emails: Iterable[NewEmail]) -> None:
     """Add emails to their batches, in the transaction that inserts them. Raises InvalidFields."""
-    counts = Counter(email.shared.batch_id for email in emails)
-    for batch_id, count in sorted((name, count) for name, count in counts.items() if name):
-        if not _join(workspace, batch_id, count):
-            raise InvalidFields([{"field": "batchId", "code": "invalid", "detail": _reason(workspace, batch_id)}])
+    counts = Counter((email.shared.batch_id, email.shared.is_test) for email in emails)
+    for batch_id, is_test, count in sorted((name, is_test, count) for (name, is_test), count in counts.items() if name):
+        if not _join(workspace, batch_id, count, is_test=is_test):
+            detail = _reason(workspace, batch_id, is_test=is_test)
+            raise InvalidFields([{"field": "batchId", "code": "invalid", "detail": detail}])
 
 
 @transaction.atomic
@@ -89,17 +91,20 @@ def cancel_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
             refund_quota(batch.workspace_id, units=units, taken_at=month)
 
 
-def _join(workspace: Workspace, batch_id: str, count: int) -> bool:
-    open_batches = EmailBatch.objects.filter(workspace=workspace, state=State.OPEN, size__lte=MAX_EMAILS - count)
-    return is_id(batch_id, prefix="bat_") and bool(open_batches.filter(id=batch_id).update(size=F("size") + count))
+def _join(workspace: Workspace, batch_id: str, count: int, *, is_test: bool) -> bool:
+    batches = EmailBatch.objects.filter(workspace=workspace, is_test=is_test, state=State.OPEN)
+    with_room = batches.filter(size__lte=MAX_EMAILS - count)
+    return is_id(batch_id, prefix="bat_") and bool(with_room.filter(id=batch_id).update(size=F("size") + count))
 
 
-def _reason(workspace: Workspace, batch_id: str) -> str:
-    """Return the reason why emails cannot be added to a batch."""
+def _reason(workspace: Workspace, batch_id: str, *, is_test: bool) -> str:
+    """Return the reason why live or test emails cannot be added to a batch."""
     batches = EmailBatch.objects.filter(workspace=workspace)
     batch = batches.filter(id=batch_id).first() if is_id(batch_id, prefix="bat_") else None
-    if batch is None:
+    if batch is None or (is_test and not batch.is_test):
         return "This batch does not exist."
+    if batch.is_test and not is_test:
+        return "This batch is for test emails."
     if batch.state == State.OPEN:
         return f"A batch has at most {MAX_EMAILS:,} emails."
     return f"The batch is {batch.state} and takes no more emails."

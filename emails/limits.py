@@ -32,21 +32,31 @@ def refuse_template(limits: KeyLimits, template: Template | None) -> None:
 
 
 def refuse_email(limits: KeyLimits, email: Email) -> None:
-    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send a stored email."""
+    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send a stored email.
+
+    Raises NotFound for a live email and a test key.
+    """
+    _refuse_live(limits, email)
     if limits.restricts_emails:
         _refuse_emails(limits, email.workspace, Email.objects.filter(id=email.id))
 
 
 def refuse_batch(limits: KeyLimits, batch: EmailBatch) -> None:
-    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send all emails of a batch."""
+    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send all emails of a batch.
+
+    Raises NotFound for a batch of live emails and a test key.
+    """
+    _refuse_live(limits, batch)
     if limits.restricts_emails:
         _refuse_emails(limits, batch.workspace, Email.objects.filter(batch=batch))
 
 
-def _refuse_emails(limits: KeyLimits, workspace: Workspace, emails: "QuerySet[Email]") -> None:
-    if limits.is_test and emails.filter(is_test=False).exists():
-        # As for every live email with a test key.
+def _refuse_live(limits: KeyLimits, row: Email | EmailBatch) -> None:
+    if limits.is_test and not row.is_test:
         raise NotFound(NOT_FOUND_DETAIL)
+
+
+def _refuse_emails(limits: KeyLimits, workspace: Workspace, emails: "QuerySet[Email]") -> None:
     if limits.domains:
         for email in emails.exclude(from_domain__in=limits.domains)[:1]:
             refuse_domain(limits, email.from_domain)

@@ -93,6 +93,8 @@ class EmailBatch(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     size = models.PositiveIntegerField(default=0, help_text="emails added so far")
+    # Created with a test key, and for test emails only; a batch of live emails has none of them.
+    is_test = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -94,7 +94,13 @@ def sendgrid_batch(key: str, domain: str) -> str:
     """Schedule an email in a batch of SendGrid's API and return the id of the batch."""
     api = Dialect("sendgrid", key)
     batch_id: str = api.post("/v3/mail/batch").json()["batch_id"]
-    body = {
+    assert api.post("/v3/mail/send", sendgrid_mail(domain, batch_id=batch_id)).status_code == 202
+    return batch_id
+
+
+def sendgrid_mail(domain: str, *, batch_id: str) -> dict[str, Any]:
+    """Return a scheduled email of SendGrid's API."""
+    return {
         "personalizations": [{"to": [{"email": TO}]}],
         "from": {"email": f"hi@{domain}"},
         "subject": "Hi",
@@ -102,5 +108,3 @@ def sendgrid_batch(key: str, domain: str) -> str:
         "batch_id": batch_id,
         "send_at": int(time.time()) + 3600,
     }
-    assert api.post("/v3/mail/send", body).status_code == 202
-    return batch_id

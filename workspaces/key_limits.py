@@ -49,7 +49,7 @@ class KeyLimits:
 
     @property
     def restricts_emails(self) -> bool:
-        return bool(self.domains or self.templates or self.is_test)
+        return bool(self.domains or self.templates)
 
     def includes_address(self, address: Address | None) -> bool:
         """Return whether a client has an address in the networks; an unknown address has none."""

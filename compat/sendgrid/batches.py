@@ -23,7 +23,7 @@ class SendGridBatchViewSet(SendGridViewSet[EmailBatch]):
     id_prefix = "bat_"
 
     def create(self, request: Request) -> Response:
-        batch = create_batch(self.workspace)
+        batch = create_batch(self.workspace, limits=self.limits)
         return Response({"batch_id": resources.batch_id(batch)}, status=status.HTTP_201_CREATED)
 
     def retrieve(self, request: Request, pk: str) -> Response:

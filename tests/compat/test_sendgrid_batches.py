@@ -12,6 +12,7 @@ from emails.upkeep.retention import delete_empty_batches
 from tests.compat.conftest import Dialect
 from tests.compat.test_sendgrid import error, mail
 from tests.conftest import make_key
+from workspaces.key_limits import NO_LIMITS
 from workspaces.quota import read_quota
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +134,7 @@ def test_batches_of_other_workspaces_are_not_found(sendgrid, batch_id, alice, bo
 
 
 def test_old_batches_without_emails_are_deleted(sendgrid, batch_id, alice):
-    empty = create_batch(alice.workspace)
+    empty = create_batch(alice.workspace, limits=NO_LIMITS)
     assert list(delete_empty_batches()) == []
     EmailBatch.objects.update(created_at="2020-01-01T00:00:00Z")
     list(delete_empty_batches())

@@ -29,7 +29,7 @@ def accept(batch: EmailBatch, *recipients: str) -> None:
 @pytest.fixture
 def batch(alice) -> EmailBatch:
     make_domain(alice.workspace, "alice.example")
-    return create_batch(alice.workspace)
+    return create_batch(alice.workspace, limits=NO_LIMITS)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -51,7 +51,7 @@ def test_a_cancellation_waits_for_emails_that_are_being_accepted(batch):
 
 @pytest.mark.django_db
 def test_a_pause_moves_the_entries_of_its_batch_only(batch):
-    other = create_batch(batch.workspace)
+    other = create_batch(batch.workspace, limits=NO_LIMITS)
     accept(batch, "ada@example.com", "bob@example.com")
     accept(other, "carol@example.com")
     due = dict(QueueEntry.objects.values_list("recipient__address", "due_at"))

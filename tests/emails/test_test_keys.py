@@ -3,26 +3,28 @@
 import pytest
 
 from analytics.models import CounterDelta
+from emails.batches import create_batch
 from emails.events.reports import ReportedEvent, record_reports
 from emails.events.unsubscribe import unsubscribe
-from emails.models import Email, Event, Recipient
+from emails.models import Email, EmailBatch, Event, Recipient
 from emails.sending.links import UnsubscribeLink
 from emails.upkeep.reconcile import count_slice_differences, find_differences
 from emails.upkeep.retention import delete_emails
-from lib.ids import to_uuid
+from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, field_codes, mail, make_domain, make_key
-from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch
+from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch, sendgrid_mail
 from tests.sending_process import relay_to_mail_host, send_everything
-from workspaces.key_limits import KeyLimits
+from workspaces.key_limits import NO_LIMITS, KeyLimits
 from workspaces.models import ApiKey, Usage
 from workspaces.quota import read_quota
 
 pytestmark = pytest.mark.django_db
 
 DOMAIN = "alice.example"
+SENDS = "/v3/user/scheduled_sends"
 TEST = KeyLimits(is_test=True)
 
 
@@ -246,10 +248,47 @@ class TestReading:
     def test_a_batch_with_live_emails_is_not_found(self, account, key, live_api, status):
         batch_id = sendgrid_batch(make_key(account.workspace), DOMAIN)
         body = {"batch_id": batch_id, "status": status}
-        assert Dialect("sendgrid", key).post("/v3/user/scheduled_sends", body).status_code == 404
+        assert Dialect("sendgrid", key).post(SENDS, body).status_code == 404
         own = {**body, "batch_id": sendgrid_batch(key, DOMAIN)}
-        assert Dialect("sendgrid", key).post("/v3/user/scheduled_sends", own).status_code == 201
+        assert Dialect("sendgrid", key).post(SENDS, own).status_code == 201
         assert Usage.objects.get().used == 1
+
+    @pytest.mark.parametrize("status", ["pause", "cancel"])
+    def test_an_empty_live_batch_is_not_found(self, account, key, status):
+        live, test = Dialect("sendgrid", make_key(account.workspace)), Dialect("sendgrid", key)
+        batch_id = live.post("/v3/mail/batch").json()["batch_id"]
+        body = {"batch_id": batch_id, "status": status}
+        assert test.get(f"/v3/mail/batch/{batch_id}").status_code == 404
+        assert test.post(SENDS, body).status_code == 404
+        assert live.post(SENDS, body).status_code == 201
+        assert test.get(SENDS).json() == []
+        assert test.call("PATCH", f"{SENDS}/{batch_id}", {"status": "cancel"}).status_code == 404
+        assert test.call("DELETE", f"{SENDS}/{batch_id}").status_code == 404
+        assert EmailBatch.objects.get().state == {"pause": "paused", "cancel": "cancelled"}[status]
+
+    def test_a_batch_has_emails_of_one_kind(self, account, key):
+        keys = make_key(account.workspace), key
+        batches = [Dialect("sendgrid", one).post("/v3/mail/batch").json()["batch_id"] for one in keys]
+        reasons = []
+        for one, batch_id in zip(keys, reversed(batches), strict=True):
+            refused = Dialect("sendgrid", one).post("/v3/mail/send", sendgrid_mail(DOMAIN, batch_id=batch_id))
+            reasons.append((refused.status_code, refused.json()["errors"][0]["message"]))
+        assert reasons == [(400, "This batch is for test emails."), (400, "This batch does not exist.")]
+        assert not Email.objects.exists()
+        assert [*EmailBatch.objects.values_list("size", flat=True)] == [0, 0]
+
+    def test_a_live_key_changes_a_batch_of_test_emails(self, account, key):
+        live = Dialect("sendgrid", make_key(account.workspace))
+        body = {"batch_id": sendgrid_batch(key, DOMAIN), "status": "cancel"}
+        assert live.post(SENDS, body).status_code == 201
+        assert live.get(SENDS).json() == Dialect("sendgrid", key).get(SENDS).json() == [body]
+        assert Email.objects.get().status == "cancelled"
+
+    def test_the_progress_of_a_live_bulk_request_is_not_found(self, account, key):
+        batch = create_batch(account.workspace, limits=NO_LIMITS)
+        path = f"/email/bulk/{uuid_text(batch.id, prefix='bat_')}"
+        assert Dialect("postmark", key).get(path).status_code == 404
+        assert Dialect("postmark", make_key(account.workspace)).get(path).status_code == 200
 
     def test_a_copy_of_a_test_email_is_a_test_email(self, ci_api, live_api):
         copy = live_api.post(f"/emails/{send(ci_api)}/resend").json()["id"]

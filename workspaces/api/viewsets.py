@@ -92,7 +92,7 @@ class WorkspaceView(KeyedView):
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
     """A viewset limited to the caller's rows: ids of other workspaces are not found.
 
-    For a test key, nor are those of live emails.
+    For a test key, nor are those of live emails and of batches of live emails.
     """
 
     def get_queryset(self) -> QuerySet[M]:
