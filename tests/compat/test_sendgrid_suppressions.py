@@ -55,6 +55,27 @@ def test_several_or_all_entries_of_a_list_are_deleted(sendgrid, bounced):
     assert list(Suppression.objects.values_list("email", flat=True)) == ["angry@example.com"]
 
 
+def test_spam_reports_are_read_and_deleted(sendgrid, bounced, alice):
+    suppress_addresses(alice.workspace, addresses=["cross@example.com"], reason="complaint")
+    path = "/v3/suppression/spam_reports"
+    assert emails(sendgrid.get(f"{path}/Angry@example.com")) == {"angry@example.com"}
+    assert sendgrid.call("DELETE", f"{path}/angry@example.com").status_code == 204
+    assert sendgrid.get(f"{path}/angry@example.com").json() == []
+    assert emails(sendgrid.get(path)) == {"cross@example.com"}
+    assert sendgrid.call("DELETE", path, {"delete_all": True}).status_code == 204
+    assert set(Suppression.objects.values_list("email", flat=True)) == set(bounced)
+
+
+@pytest.mark.parametrize("name", ["blocks", "invalid_emails"])
+def test_a_list_without_a_reason_is_empty_and_deletes_nothing(sendgrid, bounced, name):
+    path = f"/v3/suppression/{name}"
+    assert sendgrid.get(f"{path}/{bounced[0]}").json() == []
+    assert error(sendgrid.call("DELETE", f"{path}/{bounced[0]}")) == (404, None)
+    for body in ({"delete_all": True}, {"emails": bounced}):
+        assert sendgrid.call("DELETE", path, body).status_code == 204
+    assert Suppression.objects.count() == 4
+
+
 def test_a_long_list_is_not_deleted_at_once(sendgrid, bounced, monkeypatch):
     monkeypatch.setattr("compat.sendgrid.suppressions.MAX_ADDRESSES", 2)
     assert error(sendgrid.call("DELETE", "/v3/suppression/bounces", {"delete_all": True})) == (400, "delete_all")
