@@ -318,6 +318,18 @@ class TestIdempotency:
         assert port.submit(self.keyed(key))[0] == 550
 
 
+def send_byte(connection: socket.socket) -> bytes | None:
+    """Send one byte of a message; return the reply, or None if the connection has ended."""
+    connection.settimeout(0.1)
+    try:
+        connection.sendall(b"x")
+        return connection.recv(100) or None
+    except TimeoutError:
+        return b""
+    except OSError:
+        return None
+
+
 class TestLimits:
     def test_a_bare_line_end_ends_the_session(self, port):
         for end in (b"\n.\n", b"\n.\r\n", b"\r.\r\n", b"\r\n.\n"):
@@ -425,6 +437,18 @@ class TestLimits:
         with server as port, port.open_session() as stranger, port.client() as client:
             assert stranger.read_all().startswith("421")
             assert client.noop()[0] == 250
+
+    @pytest.mark.full
+    def test_a_message_that_arrives_slowly_ends_the_session(self, workspace, settings):
+        limits = replace(session_limits(), idle_seconds=5.0)
+        with run_submission(settings, key=make_key(workspace), limits=limits) as port, port.client() as slow:
+            slow.mail("a@b.example")
+            slow.rcpt("ada@example.com")
+            slow.docmd("DATA")
+            assert port.submit()[0] == 250
+            wait_for(lambda: send_byte(slow.sock) is None, seconds=60, what="the session ends")
+            assert port.submit()[0] == 250
+        assert Email.objects.count() == 2
 
     def test_refused_recipients_end_the_session(self, workspace, settings):
         limits = replace(session_limits(), refusals=10)
