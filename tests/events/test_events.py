@@ -11,6 +11,7 @@ from domains.check_claims import claim_due_checks, record_check
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from emails.models import Event
+from emails.sending.sending import EmailQueueWork
 from emails.upkeep.erasure import erase_emails
 from events.models import FeedEntry
 from events.tasks import delete_expired
@@ -151,6 +152,18 @@ def test_a_bounce_adds_an_event_of_its_suppression(api: Api):
     send(api, to="gone@example.com")
     deliver_all(replace(BOUNCED, is_recipient_fault=True))
     assert WorkspaceEvent.objects.get().payload["reason"] == "bounce"
+
+
+def test_a_recipient_that_is_suppressed_before_the_delivery_is_an_event(api: Api, alice):
+    email_id = send(api)
+    suppress_address(alice.workspace, address="ada@example.com", reason="manual")
+    assert EmailQueueWork(None, sessions=10).claim(10).jobs == []
+    events = {event["event"]: event for event in read_all(api)[0]}
+    assert sorted(events) == ["failed", "queued", "suppressed", "suppression.added"]
+    assert events["suppressed"]["type"] == "email.suppressed"
+    assert events["suppressed"]["data"] == {
+        "emailId": email_id, "to": "ada@example.com", "reason": "recipient_suppressed",
+    }  # fmt: skip
 
 
 def test_a_domain_that_is_verified_or_fails_is_an_event_once(api: Api, alice):
