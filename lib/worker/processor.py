@@ -117,9 +117,10 @@ class QueueProcessor(Generic[J, R]):
         while self._has_work():
             try:
                 self._step()
-            except (OperationalError, InterfaceError):
+            except (OperationalError, InterfaceError) as error:
                 # Nothing is claimed while the database is down; results stay in memory until it is back.
-                log.exception("the database does not respond")
+                data = {"queue": self.work.kind, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
+                log.warning("the database does not respond", extra={"data": data})
                 connection.close()
                 time.sleep(DATABASE_RETRY_SECONDS)
 

@@ -5,9 +5,11 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
+import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
+from lib.sql import run
 from lib.worker import processor, shutdown, wakeup
 from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
@@ -90,6 +92,47 @@ def test_results_are_kept_while_the_database_is_down():
     work.record_errors = 3
     QueueProcessor(work).run()
     assert sorted(work.recorded) == list(range(20))
+
+
+class DatabaseWork(NumberWork):
+    """A queue whose claims and records use PostgreSQL; `perform` ends their connection at the first job."""
+
+    backend_pid = 0
+
+    def claim(self, limit):
+        ((self.backend_pid,),) = run("SELECT pg_backend_pid()")
+        return super().claim(limit)
+
+    async def perform(self, job, lease):
+        if job.key == 0:
+            end_connection(self.backend_pid)
+        return job.key
+
+    def record(self, results):
+        run("SELECT 1")
+        super().record(results)
+
+
+def end_connection(backend_pid):
+    with psycopg.connect(**{**connection.get_connection_params(), "cursor_factory": psycopg.Cursor}) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 30000)", [backend_pid])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_connection_is_one_line_without_a_traceback_and_the_work_continues(monkeypatch, caplog):
+    monkeypatch.setattr(processor, "DATABASE_RETRY_SECONDS", 0)
+    work = DatabaseWork(20)
+    ((pid,),) = run("SELECT pg_backend_pid()")
+    end_connection(pid)
+    numbers = QueueProcessor(work)
+    # The timer does so every two seconds.
+    for _ in range(3):
+        numbers.run()
+    assert sorted(work.recorded) == list(range(20))
+    lines = [(one.levelname, one.getMessage(), one.exc_info, one.data["queue"]) for one in caplog.records]
+    # At the first claim, and in the middle of the work.
+    assert lines == [("WARNING", "the database does not respond", None, "numbers")] * 2
+    assert all("terminating connection" in one.data["error"] for one in caplog.records)
 
 
 def test_slow_jobs_do_not_block_free_sessions():
