@@ -37,7 +37,7 @@ FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
 FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
 BODY = "body"
 MAX_SHOWN_HOST = 253
-UNKNOWN_HOST_ADVICE = (
+UNKNOWN_HOST_ADVICE = gettext_noop(
     "If you operate this service: add the host to ALLOWED_HOSTS and restart web, or make the reverse proxy keep the "
     "Host header of the request."
 )
@@ -136,10 +136,13 @@ def error_page(request: HttpRequest, *, title: str, texts: Sequence[str] = (), s
 def _unknown_host(request: HttpRequest) -> HttpResponse:
     """Return the response to a request for a host that ALLOWED_HOSTS does not list."""
     host = request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]
-    text = f"The host {host} is not configured."
     if request.path_info.startswith("/v1/"):
-        return problem_http_response(errors.InvalidJson(text))
-    return error_page(request, title="This host is not configured", texts=[text, UNKNOWN_HOST_ADVICE], status=400)
+        return problem_http_response(errors.InvalidJson(f"The host {host} is not configured."))
+    with override(get_language_from_request(request)):
+        texts = [gettext("The host %(host)s is not configured.") % {"host": host}, gettext(UNKNOWN_HOST_ADVICE)]
+        response = error_page(request, title=gettext("This host is not configured"), texts=texts, status=400)
+    patch_vary_headers(response, ["Accept-Language"])
+    return response
 
 
 def problem_http_response(problem: errors.Problem) -> HttpResponse:

@@ -4,6 +4,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field, quote
+from django.utils.html import strip_tags
 from django.utils.translation import override
 
 from config.staff import StaffSite
@@ -51,6 +52,17 @@ def test_the_pages_load(staff, rows, page):
     sealed = WebhookSecret.objects.get().sealed_secret
     for secret in (key.secret_hash, rows["workspaces/user"].password, "Private matter", sealed, "whsec_"):
         assert secret not in shown
+
+
+def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, rows):
+    User.objects.filter(is_staff=True).update(language="de")
+    user = rows["workspaces/user"]
+
+    shown = staff.get(f"/admin/workspaces/user/{user.pk}/change/").content.decode()
+
+    button = re.search(rf'<a href="/admin/workspaces/user/{user.pk}/delete/"[^>]*>(.*?)</a>', shown, re.DOTALL)
+    assert button is not None
+    assert strip_tags(button[1]).strip() == "Löschen"
 
 
 def test_the_front_page_loads(staff):

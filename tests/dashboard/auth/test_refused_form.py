@@ -68,6 +68,12 @@ class TestUnknownHost:
         assert "The host mail2.example.com is not configured." in page
         assert "add the host to ALLOWED_HOSTS and restart web" in page
 
+    def test_the_page_has_the_language_of_the_browser(self):
+        headers = {"host": "mail2.example.com", "accept-language": "de"}
+        page = " ".join(Client().get("/", headers=headers).content.decode().split())
+        assert "Der Host mail2.example.com ist nicht konfiguriert." in page
+        assert "Nehmen Sie den Host in ALLOWED_HOSTS auf" in page
+
     def test_the_api_names_the_host(self):
         response = Client().get("/v1/me", headers={"host": "mail2.example.com"})
         assert response.status_code == 400
