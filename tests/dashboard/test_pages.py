@@ -1,5 +1,7 @@
 """Every page of the site in Chromium: accessible, without console errors, with a screenshot for review."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.conf import settings
 
@@ -7,12 +9,15 @@ from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.routes import PAGES, ROUTES, SIGNED_OUT, paths_of, staff_paths
-from tests.dashboard.scenario import fill_workspace
+from tests.dashboard.scenario import fill_workspace, fill_workspace_with
 from workspaces.account_status import confirmation_token
 from workspaces.members import invitation_token, invite_member
 from workspaces.models import User
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+CUT_CELLS = """(cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+    .map((cell) => cell.dataset.label)"""
 
 
 @pytest.fixture(autouse=True)
@@ -77,20 +82,41 @@ def test_the_pages_of_an_empty_workspace_are_accessible(visit):
     assert not problems, "\n".join(problems)
 
 
+def open_staff_pages(visit, staff) -> Iterator[str]:
+    """Open the pages of the staff admin one by one; yield the path of each. Some models are read-only."""
+    session = staff.cookies[settings.SESSION_COOKIE_NAME].value
+    visit.page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": visit.base_url}])
+    for path in (path for path in staff_paths() if staff.get(path).status_code == 200):
+        visit.go(path).wait_for_function("window.Alpine !== undefined")
+        yield path
+
+
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_staff_pages_are_accessible(visit, staff, language):
     fill_workspace(make_account("alice", plan="pro"))
     User.objects.filter(is_staff=True).update(language=language)
-    session = staff.cookies[settings.SESSION_COOKIE_NAME].value
-    visit.page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": visit.base_url}])
     problems = []
-    # Some models are read-only.
-    for path in (path for path in staff_paths() if staff.get(path).status_code == 200):
-        page = visit.go(path)
-        page.wait_for_function("window.Alpine !== undefined")
-        assert page.locator("html").get_attribute("lang") == language
+    for path in open_staff_pages(visit, staff):
+        assert visit.page.locator("html").get_attribute("lang") == language
         visit.keep_screenshot(f"staff-{language}{path.replace('/', '-')}")
-        problems += [f"{path}: {violation}" for violation in violations(page)]
+        problems += [f"{path}: {violation}" for violation in violations(visit.page)]
 
     problems += visit.complaints
     assert not problems, "\n".join(problems)
+
+
+def test_staff_pages_with_long_values_fit_a_phone(phone, staff):
+    fill_workspace_with(make_account("alice", plan="pro"), "long" * 60)
+    User.objects.filter(is_staff=True).update(language="de")
+    problems = []
+    for path in open_staff_pages(phone, staff):
+        cut = phone.page.locator("#result_list tbody :is(td, th)").evaluate_all(CUT_CELLS)
+        problems += [f"{path}: {text} is cut" for text in cut]
+        if phone.is_wider_than_window():
+            problems.append(f"{path}: wider than the window")
+        problems += [f"{path}: {violation}" for violation in violations(phone.page)]
+
+    problems += phone.complaints
+    assert not problems, "\n".join(problems)
+    phone.go("/admin/workspaces/apikey/")
+    assert phone.page.locator("[data-label='Läuft ab']").count() == 1

@@ -6,6 +6,10 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll("[data-simplebar]")) {
     box.dataset.simplebarAriaLabel = nameOfBox(box, main);
   }
+  // Stacked rows on a phone show them; unfold would start each word with a capital letter.
+  for (const cell of main.querySelectorAll("#result_list [data-label]")) {
+    cell.dataset.label = cell.dataset.label.charAt(0).toUpperCase() + cell.dataset.label.slice(1);
+  }
   for (const cell of main.querySelectorAll(".tabular thead th")) {
     if (!cell.textContent.trim()) cell.append(unseen(main.dataset.delete));
   }
