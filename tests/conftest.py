@@ -13,6 +13,7 @@ from django.contrib.auth.hashers import make_password
 from django.core.cache import cache as django_cache
 from django.test import Client
 
+from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
@@ -153,6 +154,15 @@ def _no_suspensions(monkeypatch: Any) -> None:
     """Begin without suspended workspaces, and read them only when a test does: a thread sees no transaction of it."""
     monkeypatch.setattr(SuspensionList, "_refresh", lambda _: None)
     monkeypatch.setattr(suspended_workspaces, "_ids", frozenset())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _listed_static_files(django_test_environment: None) -> Iterator[None]:
+    """List the static files of the packages once: WhiteNoise does so for each test client that sends a request."""
+    files = StaticFilesMiddleware().files
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFilesMiddleware, "add_files_from_finders", lambda self: self.files.update(files))
+        yield
 
 
 @pytest.fixture
