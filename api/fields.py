@@ -144,11 +144,13 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class WholeNumberField(serializers.IntegerField):
-    """A JSON number without a fraction; DRF would also accept "5"."""
+    """A JSON number without a fraction, such as 5 or 5.0, an integer in JSON Schema; DRF would also accept "5"."""
 
     default_error_messages = {"invalid": "This must be a whole number."}
 
     def to_internal_value(self, data: Any) -> int:
+        if type(data) is float and data.is_integer():
+            return int(data)
         if type(data) is not int:
             self.fail("invalid")
         return data

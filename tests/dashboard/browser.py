@@ -69,6 +69,8 @@ def sign_in(visit: Visit, email: str) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Latest emails")).to_be_visible()
+    # Scripts have run.
+    page.wait_for_load_state()
 
 
 @contextmanager

@@ -74,6 +74,7 @@ def test_pages_are_opened_and_searched_with_the_keyboard(visit):
     page.keyboard.press("g")
     page.keyboard.press("w")
     expect(page).to_have_url(re.compile(r"/dashboard/webhooks/$"))
+    page.wait_for_load_state()
     # This page has no search field: the search of emails opens.
     page.keyboard.press("/")
     expect(page).to_have_url(re.compile(r"/dashboard/emails/"))

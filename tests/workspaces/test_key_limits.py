@@ -40,6 +40,10 @@ class TestCreation:
         assert {one["name"]: one["limits"] for one in listed} == {"Shop": LIMITS, "test": NO_LIMITS}
         assert AuditEntry.objects.filter(about__endswith="sending_access, limited").exists()
 
+    def test_a_whole_number_may_be_written_with_a_decimal_point(self, owner_api, alice):
+        limits = create(owner_api, alice, limits={"requestsPerSecond": 5.0}).json()["limits"]
+        assert json.dumps(limits["requestsPerSecond"]) == "5"
+
     def test_me_shows_the_limits(self, alice):
         limits = read_limits(networks=["127.0.0.1"], requests_per_second=7)
         shown = Api(make_key(alice.workspace, "read_only", limits=limits)).get("/me").json()["key"]["limits"]
@@ -57,6 +61,7 @@ class TestCreation:
             ({"requestsPerSecond": 0}, {"limits.requestsPerSecond": "min_value"}),
             ({"requestsPerSecond": 1001}, {"limits.requestsPerSecond": "max_value"}),
             ({"requestsPerSecond": "many"}, {"limits.requestsPerSecond": "invalid"}),
+            ({"requestsPerSecond": 5.5}, {"limits.requestsPerSecond": "invalid"}),
             ({"domain": ["shop.example"]}, {"limits.domain": "unknown_field"}),
             ({"networks": ["10.0.0.1"] * 101}, {"limits.networks": "max_length"}),
         ],
