@@ -87,12 +87,16 @@ def total(usage: dict[int, ProcessUsage]) -> float:
     return sum(one.cpu_seconds for one in usage.values())
 
 
+def user_environment() -> dict[str, str]:
+    """Return the environment without the settings of the benchmark, which `bin/run` and `bin/test` set."""
+    return {name: text for name, text in os.environ.items() if name not in SET_BY_BIN_RUN}
+
+
 @contextmanager
 def running_service() -> Iterator[int]:
     """Run `bin/run` with a new database; yield its process id once it has printed its example request."""
-    environment = {name: text for name, text in os.environ.items() if name not in SET_BY_BIN_RUN}
     with tempfile.TemporaryDirectory() as folder:
-        environment |= {"DATA_DIR": folder, "PORT": str(free_port())}
+        environment = user_environment() | {"DATA_DIR": folder, "PORT": str(free_port())}
         with subprocess.Popen([REPOSITORY / "bin" / "run"], env=environment, stdout=subprocess.PIPE, text=True) as run:
             try:
                 wait_for(lambda: "Ctrl-C" in (run.stdout.readline() if run.stdout else ""), seconds=600, what="a start")

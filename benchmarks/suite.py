@@ -5,14 +5,13 @@
 Prints the output of the run, and fails if the run does.
 """
 
-import os
 import re
 import subprocess
 import sys
 import time
 
 from benchmarks.figures import record_figure
-from benchmarks.footprint import SET_BY_BIN_RUN
+from benchmarks.footprint import user_environment
 from embedded.locations import REPOSITORY
 
 # pytest's last line of each run.
@@ -22,11 +21,14 @@ QUICK_SECONDS, FULL_SECONDS = 360, 1200
 
 
 def main() -> int:
-    environment = {name: text for name, text in os.environ.items() if name not in SET_BY_BIN_RUN}
     started = time.monotonic()
     runs = []
     with subprocess.Popen(
-        [REPOSITORY / "bin" / "test", "--full"], env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
+        [REPOSITORY / "bin" / "test", "--full"],
+        env=user_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as process:
         assert process.stdout
         for line in process.stdout:
