@@ -62,8 +62,7 @@ def lock_webhooks(workspace: Workspace) -> Iterator[None]:
     A request whose effect depends on the existing webhooks reads them in it.
     """
     with transaction.atomic():
-        # Not FOR UPDATE: other changes of webhooks write audit entries, whose foreign key would wait for it.
-        Workspace.objects.select_for_update(no_key=True).only("id").get(id=workspace.id)
+        workspace.lock()
         yield
 
 

@@ -73,7 +73,7 @@ def invite_member(workspace: Workspace, *, email: str, role: str, by: User | Non
 
     by: None for an invitation by a key. Raises AlreadyMember, TooManyInvitations.
     """
-    _lock_workspace(workspace)
+    workspace.lock()
     if workspace.memberships.filter(user__email=email).exists():
         raise AlreadyMember(f"{email} is already a member of this workspace.")
     workspace.invitations.filter(email=email).delete()
@@ -108,7 +108,7 @@ def accept_invitation(invitation: Invitation, *, user: User) -> Membership:
     """Make the invited account a member. Raises NotInvited, and InvalidInvitation if the link was used meanwhile."""
     if user.email != invitation.email:
         raise NotInvited
-    _lock_workspace(invitation.workspace)
+    invitation.workspace.lock()
     deleted, _ = Invitation.objects.filter(id=invitation.id, expires_at__gt=Now()).delete()
     if not deleted:
         raise InvalidInvitation
@@ -141,7 +141,7 @@ def withdraw_invitation(invitation: Invitation) -> None:
 @transaction.atomic
 def change_role(membership: Membership, *, role: str) -> None:
     """Change a member's role. Raises LastOwner."""
-    _lock_workspace(membership.workspace)
+    membership.workspace.lock()
     if role != Role.OWNER:
         _require_another_owner(membership)
     if Membership.objects.filter(id=membership.id).exclude(role=role).update(role=role):
@@ -161,7 +161,7 @@ def leave_workspace(membership: Membership) -> None:
 
 
 def _delete_membership(membership: Membership, action: AuditAction) -> None:
-    _lock_workspace(membership.workspace)
+    membership.workspace.lock()
     _require_another_owner(membership)
     deleted, _ = Membership.objects.filter(id=membership.id).delete()
     if deleted:
@@ -173,10 +173,6 @@ def _require_another_owner(membership: Membership) -> None:
     owners = Membership.objects.filter(workspace=membership.workspace_id, role=Role.OWNER)
     if owners.filter(id=membership.id).exists() and not owners.exclude(id=membership.id).exists():
         raise LastOwner
-
-
-def _lock_workspace(workspace: Workspace) -> None:
-    Workspace.objects.select_for_update(no_key=True).only("id").get(id=workspace.id)
 
 
 def expired_invitations() -> QuerySet[Invitation]:

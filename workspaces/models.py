@@ -110,6 +110,14 @@ class Workspace(models.Model):
     def is_deleted(self) -> bool:
         return self.deletes_at is not None
 
+    def lock(self) -> None:
+        """Lock the row until the transaction ends.
+
+        Rows that refer to it, such as audit entries, can still be inserted; their foreign keys would wait for a FOR
+        UPDATE.
+        """
+        Workspace.objects.select_for_update(no_key=True).only("id").get(id=self.id)
+
 
 class Membership(models.Model):
     class Role(models.TextChoices):
