@@ -6,6 +6,7 @@ import email
 import json
 import os
 import re
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -198,7 +199,7 @@ def delivery_seconds(stack):
     return time.monotonic() - started
 
 
-@pytest.mark.parametrize("backlog", [5000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("backlog", [20_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
     stack.start("inbox", "web")
     stack.send()
@@ -222,21 +223,22 @@ class Sink(ScriptedServer):
         return b""
 
 
-def test_the_most_expensive_email_does_not_delay_another_workspace(stack):
+def test_the_most_expensive_emails_do_not_delay_another_workspace(stack):
     """49,000 links to 50 recipients are close to 1 MiB of HTML, the limit."""
     sink = Sink()
     with mail_hosts(sink):
         stack.start("web")
-        stack.start("worker", **relay_settings(sink))
         other = other_workspace(stack)
-        delivery_seconds(other)
         links = '<a href="http://a.b">' * 49_000
-        worst = stack.send(to=[f"u{number}@example.com" for number in range(50)], html=links)
-        assert (worst.status, [warning["code"] for warning in worst.body["warnings"]]) == (202, ["links_untracked"])
-        wait_for(lambda: len(sink.messages) > 2, seconds=60, what="the expensive email is being sent")
+        for _ in range(10):
+            worst = stack.send(to=[f"u{number}@example.com" for number in range(50)], html=links)
+            assert worst.status == 202
+            assert [warning["code"] for warning in worst.body["warnings"]] == ["links_untracked"]
+        stack.start("worker", **relay_settings(sink))
+        wait_for(lambda: len(sink.messages) > 2, seconds=60, what="the expensive emails are being sent")
         seconds = [delivery_seconds(other) for _ in range(3)]
-        assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the expensive email is still being sent"
-        assert max(seconds) < 1
+        assert len(sink.messages) < 250, "the three emails do not wait for half of the 500 expensive messages"
+        assert statistics.median(seconds) < 1
 
 
 def test_an_address_suppressed_during_a_delivery_gets_nothing(web_stack):
