@@ -35,10 +35,6 @@ class DomainCheckJob:
     claim: CheckClaim
     expected: ExpectedRecords
 
-    @property
-    def key(self) -> CheckClaim:
-        return self.claim
-
 
 @dataclass(frozen=True)
 class DomainCheckResult:
@@ -77,8 +73,9 @@ class DomainCheckQueueWork:
             if one.result:
                 record_check(one.claim, one.result)
 
-    def renew(self, jobs: Collection[DomainCheckJob]) -> None:
-        """Do nothing: a check takes five seconds, and its claim is valid for five minutes."""
+    def renew(self, claims: Collection[CheckClaim]) -> Collection[CheckClaim]:
+        """Renew nothing: a check takes five seconds, and its claim is valid for five minutes."""
+        return claims
 
 
 def expected_records(domain: Domain) -> ExpectedRecords:

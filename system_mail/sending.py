@@ -47,10 +47,6 @@ class SystemMailJob:
     claim: SystemMailClaim
     message: OutgoingMessage
 
-    @property
-    def key(self) -> SystemMailClaim:
-        return self.claim
-
 
 @dataclass(frozen=True)
 class SystemMailResult:
@@ -89,8 +85,8 @@ class SystemMailQueueWork:
         for result in results:
             _record(result.claim, result.outcome)
 
-    def renew(self, jobs: Collection[SystemMailJob]) -> None:
-        queue.renew([job.claim for job in jobs])
+    def renew(self, claims: Collection[SystemMailClaim]) -> list[SystemMailClaim]:
+        return queue.renew(claims)
 
 
 def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:

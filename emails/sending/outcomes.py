@@ -91,9 +91,8 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
 
 def _lock_claimed(results: Sequence[SendResult]) -> list[tuple[SendResult, datetime]]:
     """Lock the entries that are still leased; return their results, each with the database's time."""
-    by_key = {result.claim.key: result for result in results}
-    locked_at = QUEUE.lock_claimed([result.claim for result in by_key.values()])
-    return [(result, locked_at[key]) for key, result in by_key.items() if key in locked_at]
+    locked_at = QUEUE.lock_claimed([result.claim for result in results])
+    return [(result, locked_at[result.claim]) for result in results if result.claim in locked_at]
 
 
 def _fail_if_expired(result: SendResult, *, now: datetime) -> SendResult:

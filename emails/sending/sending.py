@@ -87,8 +87,7 @@ class EmailQueueWork:
         self._transport = transport
         self._cursor = Cursor[EmailClaim]()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
-        # The send jobs of this process, by recipient id.
-        self._in_flight: dict[str, _JobInFlight] = {}
+        self._in_flight: dict[EmailClaim, _JobInFlight] = {}
         self._promoted_at = float("-inf")
 
     def claim(self, limit: int) -> ClaimResult[SendJob]:
@@ -114,7 +113,7 @@ class EmailQueueWork:
         Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
         """
         self._in_flight |= {
-            job.key: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes, job.is_test)
+            job.claim: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes, job.is_test)
             for job in loaded
         }
         jobs: list[SendJob] = []
@@ -123,8 +122,8 @@ class EmailQueueWork:
             if refused:
                 record_results(refused)
         finally:
-            for key in {job.key for job in loaded} - {job.key for job in jobs}:
-                del self._in_flight[key]
+            for claim in {job.claim for job in loaded} - {job.claim for job in jobs}:
+                del self._in_flight[claim]
         return jobs
 
     def stop_suppressed(self, notice: SuppressionNotice) -> None:
@@ -135,7 +134,7 @@ class EmailQueueWork:
 
     async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
         failpoint("emails.before_hand_over")
-        in_flight = self._in_flight[job.key]
+        in_flight = self._in_flight[job.claim]
         try:
             message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
             outcome = await self._transport.deliver(message, lease=_SendPermit(lease, in_flight))
@@ -151,21 +150,20 @@ class EmailQueueWork:
     def record(self, results: Sequence[SendResult]) -> None:
         # First, so that results that the database refuses permanently do not stay in memory.
         for result in results:
-            self._in_flight.pop(result.claim.recipient_id, None)
+            self._in_flight.pop(result.claim, None)
         failpoint("emails.before_record")
         with transaction.atomic():
             apply_simulator_effects(record_results(results))
             failpoint("emails.before_record_commit")
         failpoint("emails.after_record")
 
-    def renew(self, jobs: Collection[SendJob]) -> None:
-        queue.renew([job.claim for job in jobs])
+    def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
+        return queue.renew(claims)
 
     def _release_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
         """Release claims whose attachments do not fit into memory now."""
         if len(loaded) < len(claims):
-            keys = {job.claim.key for job in loaded}
-            unloaded = [claim for claim in claims if claim.key not in keys]
+            unloaded = {*claims} - {job.claim for job in loaded}
             with transaction.atomic():
                 counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
 

@@ -58,20 +58,22 @@ class LeaseQueue:
      ORDER BY {self.due_at} LIMIT %(limit)s FOR UPDATE SKIP LOCKED"""
         return run(self.claim_sql(picked), {"limit": limit})
 
-    def renew(self, claims: Collection[Claim]) -> None:
-        """Renew the leases that this process still has."""
-        self.update_leased(claims, f"{self.due_at} = now() + make_interval(secs => {self.lease_seconds})")
+    def renew(self, claims: Collection[C]) -> list[C]:
+        """Renew the leases that this process still has, and return their claims."""
+        return self.update_leased(claims, f"{self.due_at} = now() + make_interval(secs => {self.lease_seconds})")
 
     def update_leased(self, claims: Collection[C], changes: str, **values: Any) -> list[C]:
         """Change the rows whose lease this process still has, and return their claims."""
-        by_key = {claim.key: claim for claim in claims}
-        sql = f"UPDATE {self.table} p SET {changes} FROM {self._claimed} RETURNING p.{self.key}"
-        return [by_key[key] for (key,) in run(sql, {**values, **_keys_and_fences(claims)})]
+        found = _by_key_and_fence(claims)
+        sql = f"UPDATE {self.table} p SET {changes} FROM {self._claimed} RETURNING claimed.key, claimed.fence"
+        return [found[row] for row in run(sql, {**values, **_keys_and_fences(claims)})]
 
-    def lock_claimed(self, claims: Collection[Claim]) -> dict[Any, datetime]:
-        """Lock the rows whose lease this process still has; return the database's time for each key."""
-        rows = f"SELECT p.{self.key}, now() FROM {self.table} p, {self._claimed}"
-        return dict(run_replanned(f"{rows} ORDER BY p.{self.key} FOR UPDATE OF p", _keys_and_fences(claims)))
+    def lock_claimed(self, claims: Collection[C]) -> dict[C, datetime]:
+        """Lock the rows whose lease this process still has; return the database's time for each claim."""
+        found = _by_key_and_fence(claims)
+        sql = f"SELECT claimed.key, claimed.fence, now() FROM {self.table} p, {self._claimed}"
+        rows = run_replanned(f"{sql} ORDER BY p.{self.key} FOR UPDATE OF p", _keys_and_fences(claims))
+        return {found[key, fence]: now for key, fence, now in rows}
 
     def claim_sql(self, picked: str, *, changes: str = "") -> str:
         """Return a statement that leases the rows whose ctid the query `picked` returns.
@@ -170,6 +172,10 @@ class Cursor(Generic[C]):
             further, self.after = rule.claim_turn(limit - len(claims), after=FIRST, claimed=claims)
             claims += further
         return claims
+
+
+def _by_key_and_fence(claims: Collection[C]) -> dict[tuple[Any, ...], C]:
+    return {(claim.key, claim.fence): claim for claim in claims}
 
 
 def _keys_and_fences(claims: Collection[Claim]) -> dict[str, Any]:

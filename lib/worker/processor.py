@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
@@ -30,8 +30,10 @@ DATABASE_RETRY_SECONDS = 1.0
 
 
 class Job(Protocol):
+    """A job in flight. claim: distinct from later claims of the same row, which may begin before this one ends."""
+
     @property
-    def key(self) -> Hashable: ...
+    def claim(self) -> Hashable: ...
 
 
 J = TypeVar("J", bound=Job)
@@ -72,8 +74,8 @@ class QueueWork(Protocol[J, R]):
     def record(self, results: Sequence[R]) -> None:
         """Record results in one transaction; called again with the results that were not recorded."""
 
-    def renew(self, jobs: Collection[J]) -> None:
-        """Renew the leases of jobs in flight."""
+    def renew(self, claims: Collection[Any]) -> Collection[Hashable]:
+        """Renew the leases of jobs in flight; return the claims whose lease this process still has."""
 
 
 class QueueProcessor(Generic[J, R]):
@@ -83,8 +85,8 @@ class QueueProcessor(Generic[J, R]):
         self.work = work
         self._lock = threading.Lock()
         self._wakeup = threading.Event()
-        self._in_flight: dict[Hashable, tuple[J, Lease]] = {}
-        # Filled by the network loop: a finished job's key and result; None only interrupts the wait.
+        self._in_flight: dict[Hashable, Lease] = {}
+        # Filled by the network loop: a finished job's claim and result; None only interrupts the wait.
         self._finished: queue.SimpleQueue[tuple[Hashable, R] | None] = queue.SimpleQueue()
         self._unrecorded: list[R] = []
         self._has_waiting = False
@@ -168,7 +170,7 @@ class QueueProcessor(Generic[J, R]):
 
     def _start(self, jobs: Sequence[J], claimed_at: float) -> None:
         started = [(job, Lease(claimed_at)) for job in jobs]
-        self._in_flight.update((job.key, (job, lease)) for job, lease in started)
+        self._in_flight.update((job.claim, lease) for job, lease in started)
         # One call into the loop for all jobs: a future for each costs as much as a short job.
         submit_all([self._perform(job, lease) for job, lease in started])
 
@@ -179,7 +181,7 @@ class QueueProcessor(Generic[J, R]):
         except Exception as error:
             log.exception("a job crashed")
             result = self.work.crash_result(job, error)
-        self._finished.put((job.key, result))
+        self._finished.put((job.claim, result))
 
     def _notify_others(self) -> None:
         """Wake other processes when the queue holds more than this process can claim."""
@@ -199,8 +201,8 @@ class QueueProcessor(Generic[J, R]):
                 return
             if finished is None:
                 return
-            key, result = finished
-            del self._in_flight[key]
+            claim, result = finished
+            del self._in_flight[claim]
             self._unrecorded.append(result)
             wait = IDLE_SECONDS
 
@@ -234,6 +236,5 @@ class QueueProcessor(Generic[J, R]):
             return
         self._renewed_at = time.monotonic()
         renewed_at = boot_seconds()
-        self.work.renew([job for job, _ in self._in_flight.values()])
-        for _, lease in self._in_flight.values():
-            lease.renewed_at = renewed_at
+        for claim in self.work.renew(self._in_flight):
+            self._in_flight[claim].renewed_at = renewed_at

@@ -184,7 +184,7 @@ class TestQueue:
         (job,) = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
         make_due()
 
-        SystemMailQueueWork(ScriptedTransport()).renew([job])
+        SystemMailQueueWork(ScriptedTransport()).renew([job.claim])
 
         assert queue.claim(5) == []
         mail.refresh_from_db()

@@ -86,8 +86,8 @@ class AttemptResult:
 def record(results: Sequence[AttemptResult]) -> None:
     """Record the attempts whose claims are still valid; disable endpoints that are gone or failing for too long."""
     with transaction.atomic():
-        by_key = {result.claim.key: result for result in results}
-        valid = [by_key[key] for key in QUEUE.lock_claimed([result.claim for result in by_key.values()])]
+        claims = QUEUE.lock_claimed([result.claim for result in results])
+        valid = [result for result in results if result.claim in claims]
         waiting = _wait([result for result in valid if not result.is_success])
         run(FINISH, [[result.claim.key for result in valid if result.claim.key not in waiting]])
         run(APPLY, [json.dumps([_row(result, waiting) for result in valid])])

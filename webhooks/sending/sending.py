@@ -45,10 +45,6 @@ class PostJob:
     keys: tuple[str, ...]
     loaded_at: datetime
 
-    @property
-    def key(self) -> str:
-        return self.claim.delivery_id
-
     @functools.cached_property
     def body(self) -> bytes:
         """The bytes to post. Rendered by the attempt: one event that cannot be rendered must not stop the others."""
@@ -71,7 +67,7 @@ class WebhookQueueWork:
         self._poster = poster
         self._cursor = Cursor[WebhookClaim]()
         # In-flight deliveries of this process to slow endpoints.
-        self._slow_in_flight: set[str] = set()
+        self._slow_in_flight: set[WebhookClaim] = set()
 
     def claim(self, limit: int) -> ClaimResult[PostJob]:
         queue.promote()
@@ -80,7 +76,7 @@ class WebhookQueueWork:
         if claims:
             failpoint("webhooks.after_claim")
         jobs = load_jobs(claims)
-        self._slow_in_flight |= {job.key for job in jobs if job.claim.is_slow}
+        self._slow_in_flight |= {job.claim for job in jobs if job.claim.is_slow}
         # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=True)
 
@@ -100,13 +96,13 @@ class WebhookQueueWork:
         return AttemptResult(job.claim, internal_failure("internal_error"))
 
     def record(self, results: Sequence[AttemptResult]) -> None:
-        self._slow_in_flight -= {result.claim.delivery_id for result in results}
+        self._slow_in_flight -= {result.claim for result in results}
         failpoint("webhooks.before_record")
         record(results)
         failpoint("webhooks.after_record")
 
-    def renew(self, jobs: Collection[PostJob]) -> None:
-        queue.renew([job.claim for job in jobs])
+    def renew(self, claims: Collection[WebhookClaim]) -> list[WebhookClaim]:
+        return queue.renew(claims)
 
 
 def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:

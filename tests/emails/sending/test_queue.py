@@ -322,13 +322,28 @@ def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace
     accept(workspace)
     (email_claim,) = claim_entries()
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    queue.renew([email_claim])
+    assert queue.renew([email_claim]) == [email_claim]
     promote_due()
     assert claim_entries() == []
     QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
     promote_due()
-    queue.renew([email_claim])
+    assert queue.renew([email_claim]) == []
     assert QueueEntry.objects.get().stage == Stage.READY
+    (again,) = claim_entries()
+    assert queue.renew([again, email_claim]) == [again]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_of_a_lost_and_a_valid_claim_may_be_recorded_together(workspace, order):
+    """A machine slept for longer than its leases: it claims its own rows again while their jobs still wait."""
+    accept(workspace)
+    (lost,) = claim_entries()
+    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    promote_due()
+    (again,) = claim_entries()
+    valid = SendResult(again, OK)
+    assert record_results([SendResult(lost, LATER), valid][::order]) == [valid]
+    assert Recipient.objects.get().state == "delivered"
 
 
 @pytest.mark.parametrize(

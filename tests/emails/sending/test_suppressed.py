@@ -218,10 +218,10 @@ class TestDelivery:
         work, _ = self.perform(api, alice.workspace.id, "ada@example.com")
         api.post("/emails/send", mail())
         (job,) = work.claim(10).jobs
-        assert not work._in_flight[job.key].is_suppressed
+        assert not work._in_flight[job.claim].is_suppressed
 
     def test_a_refused_job_is_not_in_flight(self, api: Api, sending):
         api.post("/emails/send", mail(to=["a@example.com", "b@example.com"]))
         api.post("/suppressions", {"email": "b@example.com"})
         (job,) = sending.claim(100).jobs
-        assert list(sending._in_flight) == [job.key]
+        assert list(sending._in_flight) == [job.claim]

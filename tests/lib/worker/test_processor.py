@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 import psycopg
@@ -19,6 +19,11 @@ from tests.stack.stack import wait_for
 @dataclass(frozen=True)
 class NumberJob:
     key: int
+    fence: int = 1
+
+    @property
+    def claim(self):
+        return self.key, self.fence
 
 
 class NumberWork:
@@ -29,12 +34,16 @@ class NumberWork:
     def __init__(self, count, *, sessions=8, perform=None):
         self.sessions = sessions
         self.waiting = deque(range(count))
+        self.fences = Counter()
+        self.lost = set()
         self.recorded, self.claims, self.renewed = [], [], []
         self.record_errors = 0
         self._perform = perform
 
     def claim(self, limit):
-        taken = [NumberJob(self.waiting.popleft()) for _ in range(min(limit, len(self.waiting)))]
+        keys = [self.waiting.popleft() for _ in range(min(limit, len(self.waiting)))]
+        self.fences.update(keys)
+        taken = [NumberJob(key, self.fences[key]) for key in keys]
         self.claims.append(len(taken))
         return ClaimResult(taken, has_leased=bool(taken))
 
@@ -52,8 +61,10 @@ class NumberWork:
             raise OperationalError("gone")
         self.recorded.extend(results)
 
-    def renew(self, jobs):
-        self.renewed.append([job.key for job in jobs])
+    def renew(self, claims):
+        kept = [claim for claim in claims if claim not in self.lost]
+        self.renewed.append([key for key, _ in kept])
+        return kept
 
 
 @pytest.fixture(autouse=True)
@@ -237,6 +248,47 @@ def test_leases_of_jobs_in_flight_are_renewed(monkeypatch):
     QueueProcessor(work).run()
     assert [0, 1] in work.renewed
     assert renewals == [True, True]
+
+
+def test_a_lease_that_another_worker_took_over_is_not_renewed(monkeypatch):
+    """A database that does not respond for longer than the lease: another worker sends the message meanwhile."""
+    import asyncio
+
+    monkeypatch.setattr(processor, "RENEW_EVERY_SECONDS", 0.05)
+    renewals = {}
+
+    async def perform(job, lease):
+        before = lease.renewed_at
+        while len(work.renewed) < 2:
+            await asyncio.sleep(0.02)
+        renewals[job.key] = lease.renewed_at > before
+        return job.key
+
+    work = NumberWork(2, perform=perform)
+    work.lost = {(1, 1)}
+    QueueProcessor(work).run()
+    assert renewals == {0: True, 1: False}
+
+
+def test_a_row_claimed_again_by_the_process_that_lost_its_lease_has_two_jobs_in_flight():
+    """After a machine slept, its first claim may return rows whose earlier jobs still wait for a server."""
+    import asyncio
+
+    async def perform(job, lease):
+        if job.fence == 1:
+            work.waiting.append(job.key)
+            while not second.is_set():
+                numbers.run()
+                await asyncio.sleep(0.02)
+        second.set()
+        return job.claim
+
+    second = threading.Event()
+    work = NumberWork(1, perform=perform)
+    numbers = QueueProcessor(work)
+    numbers.run()
+    assert sorted(work.recorded) == [(0, 1), (0, 2)]
+    assert numbers._in_flight == {}
 
 
 def test_a_lease_is_valid_until_its_margin():
