@@ -1,5 +1,7 @@
 """Paths of SendGrid's API."""
 
+from typing import Any
+
 from django.urls import path, re_path
 
 from compat.sendgrid.batches import SendGridBatchViewSet, SendGridScheduledSendViewSet
@@ -10,9 +12,12 @@ from compat.sendgrid.suppressions import LISTS, SendGridSuppressionViewSet
 from compat.sendgrid.templates import SendGridTemplateViewSet
 from compat.sendgrid.views import SendGridMailViewSet
 
-LIST = f"v3/suppression/(?P<name>{'|'.join(LISTS)})"
-ADDRESS = "(?P<address>[^/]+)"
+ALL: Any = {"get": "list", "delete": "clear"}
+ONE: Any = {"get": "retrieve", "delete": "destroy"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
+# Unsubscribes are deleted at GLOBAL.
+DELETABLE = LISTS.keys() - UNSUBSCRIBES.values()
+GLOBAL = "v3/asm/suppressions/global"
 TEMPLATE = "v3/templates/<str:reference>"
 VERSION = f"{TEMPLATE}/versions/<str:version>"
 DOMAINS = "v3/whitelabel/domains"
@@ -29,11 +34,15 @@ urlpatterns = [
     ),
     path("v3/scopes", SendGridMailViewSet.as_view({"get": "scopes"})),
     path("v3/stats", SendGridStatsViewSet.as_view({"get": "list"})),
-    re_path(f"^{LIST}$", SendGridSuppressionViewSet.as_view({"get": "list", "delete": "clear"})),
-    re_path(f"^{LIST}/{ADDRESS}$", SendGridSuppressionViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
-    path("v3/asm/suppressions/global", SendGridSuppressionViewSet.as_view({"post": "create_global"}), UNSUBSCRIBES),
-    re_path(
-        f"^v3/asm/suppressions/global/{ADDRESS}$",
+    *(path(f"v3/suppression/{name}", SendGridSuppressionViewSet.as_view(ALL), {"name": name}) for name in DELETABLE),
+    *(
+        path(f"v3/suppression/{name}/<str:address>", SendGridSuppressionViewSet.as_view(ONE), {"name": name})
+        for name in DELETABLE
+    ),
+    path("v3/suppression/unsubscribes", SendGridSuppressionViewSet.as_view({"get": "list"}), UNSUBSCRIBES),
+    path(GLOBAL, SendGridSuppressionViewSet.as_view({"post": "create_global"}), UNSUBSCRIBES),
+    path(
+        f"{GLOBAL}/<str:address>",
         SendGridSuppressionViewSet.as_view({"get": "retrieve_global", "delete": "destroy"}),
         UNSUBSCRIBES,
     ),

@@ -1,15 +1,16 @@
-"""The tables of docs/migrate/: each endpoint is where the table says."""
+"""The tables of docs/migrate/: each endpoint is where the table says, and no other exists."""
 
 import re
 
 import pytest
-from django.urls import resolve, reverse
+from django.urls import ResolverMatch, get_resolver, resolve, reverse
 
 from tests.stack.stack import REPOSITORY
 
 PAGES = REPOSITORY / "docs" / "migrate"
 ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<state>there|differs|absent) \|", re.MULTILINE)
 PLACEHOLDER = re.compile(r":\w+")
+DIALECTS = ("resend", "postmark", "sendgrid")
 
 
 def table(dialect: str) -> dict[tuple[str, str], str]:
@@ -17,23 +18,38 @@ def table(dialect: str) -> dict[tuple[str, str], str]:
     return {(row["method"], PLACEHOLDER.sub(":id", row["path"])): row["state"] for row in ROW.finditer(text)}
 
 
-ROWS = [
-    (dialect, *call, state) for dialect in ("resend", "postmark", "sendgrid") for call, state in table(dialect).items()
-]
+ROWS = [(dialect, *call, state) for dialect in DIALECTS for call, state in table(dialect).items()]
 
 
-def action_of(dialect: str, method: str, path: str) -> str | None:
-    view = resolve(f"/compat/{dialect}{path.replace(':id', 'x')}").func
-    return view.actions.get(method.lower())
+def match_of(dialect: str, path: str) -> ResolverMatch:
+    return resolve(path.replace(":id", "x"), urlconf=f"compat.{dialect}.urls")
+
+
+def available_endpoints(dialect: str) -> set[tuple[str, str]]:
+    """Return method and route of each endpoint in a dialect's URL configuration that is not absent."""
+    return {
+        (method.upper(), str(entry.pattern))
+        for entry in get_resolver(f"compat.{dialect}.urls").url_patterns
+        for method, action in entry.callback.actions.items()
+        if action != "absent"
+    }
 
 
 @pytest.mark.parametrize(("dialect", "method", "path", "state"), ROWS)
 def test_an_endpoint_is_where_its_row_says(dialect, method, path, state):
-    action = action_of(dialect, method, path)
+    action = match_of(dialect, path).func.actions.get(method.lower())
     if state == "absent":
         assert action == "absent"
     else:
         assert action not in {"absent", None}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_available_endpoint_has_a_row(dialect):
+    rows = {(method, path) for (method, path), state in table(dialect).items() if state != "absent"}
+    assert {(method, match_of(dialect, path).route) for method, path in rows} == available_endpoints(dialect)
+    # No two rows are about the same endpoint.
+    assert len(rows) == len(available_endpoints(dialect))
 
 
 def test_paths_of_other_parts_can_still_be_reversed():

@@ -1,0 +1,295 @@
+"""Every available endpoint of the tables in docs/migrate/: it succeeds, for keys of the workspace only."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from emails.events.reports import ReportedEvent, record_reports
+from emails.models import Event, Recipient
+from lib.ids import from_any_spelling
+from tests.compat.conftest import Dialect
+from tests.compat.test_tables import PLACEHOLDER, table
+from tests.conftest import Account, make_domain, make_key
+from tests.conventions.test_foreign_objects import all_rows
+from webhooks.models import Webhook
+from webhooks.services import create_webhook, send_test
+
+pytestmark = pytest.mark.django_db
+
+HOOK = "https://hooks.example.com/events"
+RESEND_MAIL = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
+POSTMARK_MAIL = {"From": "hi@alice.example", "To": "ada@example.com", "Subject": "Hi", "TextBody": "Hi"}
+POSTMARK_TEMPLATED = {
+    "From": "hi@alice.example",
+    "To": "ada@example.com",
+    "TemplateAlias": ":template",
+    "TemplateModel": {},
+}
+BULK = {"From": "hi@alice.example", "Subject": "Hi", "TextBody": "Hi", "Messages": [{"To": "ada@example.com"}]}
+SENDGRID_MAIL = {
+    "personalizations": [{"to": [{"email": "ada@example.com"}]}],
+    "from": {"email": "hi@alice.example"},
+    "subject": "Hi",
+    "content": [{"type": "text/plain", "value": "Hi"}],
+}
+STREAM = "/message-streams/:stream"
+EVENT_WEBHOOK = "/v3/user/webhooks/event"
+SETTINGS = f"{EVENT_WEBHOOK}/settings"
+GLOBAL = "/v3/asm/suppressions/global"
+SENDS = "/v3/user/scheduled_sends"
+DOMAINS = "/v3/whitelabel/domains"
+TEMPLATES = "/v3/templates"
+RESEND_WEBHOOK = {"endpoint": HOOK, "events": ["email.sent"]}
+POSTMARK_WEBHOOK = {"Url": HOOK, "Triggers": {"Open": {"Enabled": True}}}
+POSTMARK_TEMPLATE = {"Name": "Hello", "Alias": "hello", "Subject": "Hi", "TextBody": "Hi"}
+UNSUBSCRIBE = {"recipient_emails": ["unsubscribed@example.com"]}
+PAUSE = {"batch_id": ":open_batch", "status": "pause"}
+VERSION = {"subject": "Hi", "html_content": "<p>Hi</p>"}
+# Requests and their bodies, which name objects of MAKERS.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "resend": {
+        "POST /emails": RESEND_MAIL,
+        "POST /emails/batch": [RESEND_MAIL],
+        "GET /emails": None,
+        "GET /emails/:email": None,
+        "PATCH /emails/:email": {"scheduled_at": "in 2 hours"},
+        "POST /emails/:email/cancel": None,
+        "GET /emails/:email/attachments": None,
+        "POST /domains": {"name": "new.example"},
+        "GET /domains": None,
+        "GET /domains/:resend_domain": None,
+        "PATCH /domains/:resend_domain": {"tls": "enforced"},
+        "DELETE /domains/:resend_domain": None,
+        "POST /domains/:resend_domain/verify": None,
+        "GET /templates": None,
+        "POST /templates": {"name": "New", "html": "Hi"},
+        "GET /templates/:template": None,
+        "PATCH /templates/:template": {"name": "New"},
+        "DELETE /templates/:template": None,
+        "POST /templates/:template/publish": None,
+        "POST /templates/:template/duplicate": None,
+        "GET /suppressions": None,
+        "POST /suppressions": {"email": "new@example.com"},
+        "GET /suppressions/:bounced": None,
+        "DELETE /suppressions/:bounced": None,
+        "POST /suppressions/batch/add": {"emails": ["new@example.com"]},
+        "POST /suppressions/batch/remove": {"emails": [":bounced"]},
+        "GET /webhooks": None,
+        "POST /webhooks": RESEND_WEBHOOK,
+        "GET /webhooks/:resend_webhook": None,
+        "PATCH /webhooks/:resend_webhook": {"status": "disabled"},
+        "DELETE /webhooks/:resend_webhook": None,
+        "POST /webhooks/:resend_webhook/signing-secret/rotate": None,
+        "GET /webhooks/:resend_webhook/events": None,
+        "GET /webhooks/:resend_webhook/events/:event": None,
+        "POST /webhooks/:resend_webhook/events/:event/replay": None,
+        "GET /webhooks/:resend_webhook/events/:event/attempts": None,
+        "GET /api-keys": None,
+        "POST /api-keys": {"name": "New"},
+        "DELETE /api-keys/:api_key": None,
+    },
+    "postmark": {
+        "POST /email": POSTMARK_MAIL,
+        "POST /email/batch": [POSTMARK_MAIL],
+        "POST /email/withTemplate": POSTMARK_TEMPLATED,
+        "POST /email/batchWithTemplates": {"Messages": [POSTMARK_TEMPLATED]},
+        "POST /email/bulk": BULK,
+        "GET /email/bulk/:bulk_request": None,
+        "GET /deliveryStats": None,
+        "GET /bounces": None,
+        "GET /bounces/tags": None,
+        "GET /bounces/:bounce": None,
+        "GET /bounces/:bounce/dump": None,
+        "PUT /bounces/:bounce/activate": None,
+        "GET /templates": None,
+        "POST /templates": {"Name": "New", "Subject": "Hi", "TextBody": "Hi"},
+        "GET /templates/:template": None,
+        "PUT /templates/:template": {"Name": "New"},
+        "DELETE /templates/:template": None,
+        "POST /templates/validate": {"Subject": "Hi", "TextBody": "Hi"},
+        "GET /server": None,
+        "GET /messages/outbound": None,
+        "GET /messages/outbound/:email/details": None,
+        "GET /messages/outbound/opens/:email": None,
+        "GET /messages/outbound/clicks/:email": None,
+        f"GET {STREAM}/suppressions/dump": None,
+        f"POST {STREAM}/suppressions": {"Suppressions": [{"EmailAddress": "new@example.com"}]},
+        f"POST {STREAM}/suppressions/delete": {"Suppressions": [{"EmailAddress": ":bounced"}]},
+        "GET /message-streams": None,
+        f"GET {STREAM}": None,
+        "GET /webhooks": None,
+        "POST /webhooks": POSTMARK_WEBHOOK,
+        "GET /webhooks/:postmark_webhook": None,
+        "PUT /webhooks/:postmark_webhook": {"Url": f"{HOOK}/2"},
+        "DELETE /webhooks/:postmark_webhook": None,
+        "GET /stats/outbound": None,
+        "GET /stats/outbound/sends": None,
+        "GET /stats/outbound/bounces": None,
+        "GET /stats/outbound/spam": None,
+        "GET /stats/outbound/opens": None,
+        "GET /stats/outbound/clicks": None,
+    },
+    "sendgrid": {
+        "POST /v3/mail/send": SENDGRID_MAIL,
+        "POST /v3/mail/batch": None,
+        "GET /v3/mail/batch/:open_batch": None,
+        f"POST {SENDS}": {"batch_id": ":open_batch", "status": "cancel"},
+        f"GET {SENDS}": None,
+        f"GET {SENDS}/:paused_batch": None,
+        f"PATCH {SENDS}/:paused_batch": {"status": "cancel"},
+        f"DELETE {SENDS}/:paused_batch": None,
+        "GET /v3/scopes": None,
+        f"GET {TEMPLATES}": None,
+        f"POST {TEMPLATES}": {"name": "New", "generation": "dynamic"},
+        f"GET {TEMPLATES}/:sendgrid_template": None,
+        f"PATCH {TEMPLATES}/:sendgrid_template": {"name": "New"},
+        f"DELETE {TEMPLATES}/:sendgrid_template": None,
+        f"POST {TEMPLATES}/:sendgrid_template/versions": VERSION,
+        f"GET {TEMPLATES}/:sendgrid_template/versions/:version": None,
+        f"PATCH {TEMPLATES}/:sendgrid_template/versions/:version": VERSION,
+        f"DELETE {TEMPLATES}/:sendgrid_template/versions/:version": None,
+        f"POST {TEMPLATES}/:sendgrid_template/versions/:version/activate": None,
+        "GET /v3/suppression/bounces": None,
+        "DELETE /v3/suppression/bounces": {"emails": [":bounced"]},
+        "GET /v3/suppression/bounces/:bounced": None,
+        "DELETE /v3/suppression/bounces/:bounced": None,
+        "GET /v3/suppression/spam_reports": None,
+        "DELETE /v3/suppression/spam_reports": {"delete_all": True},
+        "GET /v3/suppression/spam_reports/:complained": None,
+        "DELETE /v3/suppression/spam_reports/:complained": None,
+        "GET /v3/suppression/unsubscribes": None,
+        "GET /v3/suppression/blocks": None,
+        "DELETE /v3/suppression/blocks": {"delete_all": True},
+        "GET /v3/suppression/blocks/:bounced": None,
+        "DELETE /v3/suppression/blocks/:bounced": None,
+        "GET /v3/suppression/invalid_emails": None,
+        "DELETE /v3/suppression/invalid_emails": {"delete_all": True},
+        "GET /v3/suppression/invalid_emails/:bounced": None,
+        "DELETE /v3/suppression/invalid_emails/:bounced": None,
+        f"POST {GLOBAL}": {"recipient_emails": ["new@example.com"]},
+        f"GET {GLOBAL}/:unsubscribed": None,
+        f"DELETE {GLOBAL}/:unsubscribed": None,
+        f"GET {DOMAINS}": None,
+        f"POST {DOMAINS}": {"domain": "new.example"},
+        f"GET {DOMAINS}/:sendgrid_domain": None,
+        f"DELETE {DOMAINS}/:sendgrid_domain": None,
+        f"POST {DOMAINS}/:sendgrid_domain/validate": None,
+        f"GET {SETTINGS}": None,
+        f"PATCH {SETTINGS}": {"enabled": True, "url": f"{HOOK}/2", "open": True},
+        f"GET {SETTINGS}/signed": None,
+        f"PATCH {SETTINGS}/signed": {"enabled": True},
+        f"POST {EVENT_WEBHOOK}/test": {"url": HOOK},
+        "GET /v3/stats?start_date=2026-01-01&end_date=2026-01-02": None,
+    },
+}
+POSTMARK_TEMPLATE_UNKNOWN = 1101
+# Lists without entries, from which nothing can be deleted.
+EMPTY_LISTS = {"DELETE /v3/suppression/blocks/:bounced", "DELETE /v3/suppression/invalid_emails/:bounced"}
+CALLS = [(dialect, request) for dialect, requests in REQUESTS.items() for request in requests]
+
+
+class Objects(dict[str, str]):
+    """The objects of one workspace by the names of MAKERS, each made when a request names it."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.clients = {dialect: Dialect(dialect, key) for dialect in REQUESTS}
+
+    def __missing__(self, name: str) -> str:
+        self[name] = str(MAKERS[name](self))
+        return self[name]
+
+    def fill(self, text: str) -> str:
+        return PLACEHOLDER.sub(lambda found: self[found[0][1:]], text)
+
+    def send(self, dialect: str, request: str, body: Any = None) -> Any:
+        filled = json.loads(self.fill(json.dumps(body)))
+        return self.clients[dialect].call(*self.fill(request).split(" "), filled)
+
+    def made(self, dialect: str, request: str, body: Any = None) -> Any:
+        response = self.send(dialect, request, body)
+        assert response.status_code < 300, response.content
+        return response.json()
+
+
+def reported(own: Objects, kind: Event.EventKind) -> str:
+    """Send an email, record an event of its recipient, and return the address."""
+    address = f"{kind}@example.com"
+    own.made("postmark", "POST /email", POSTMARK_MAIL | {"To": address})
+    record_reports([ReportedEvent(Recipient.objects.get(address=address).id, kind, is_recipient_fault=True)])
+    return address
+
+
+def webhook_event(own: Objects) -> Any:
+    send_test(Webhook.objects.get(pk=from_any_spelling(own["resend_webhook"], prefix="wh_")))
+    return own.made("resend", "GET /webhooks/:resend_webhook/events")["data"][0]["id"]
+
+
+MAKERS: dict[str, Callable[[Objects], Any]] = {
+    "email": lambda own: own.made("resend", "POST /emails", RESEND_MAIL | {"scheduled_at": "in 1 hour"})["id"],
+    "template": lambda own: own.made("postmark", "POST /templates", POSTMARK_TEMPLATE)["Alias"],
+    "sendgrid_template": lambda own: f"d-{own['template']}",
+    "version": lambda own: own.made("sendgrid", f"GET {TEMPLATES}/:sendgrid_template")["versions"][0]["id"],
+    "resend_domain": lambda own: own.made("resend", "POST /domains", {"name": "old.example"})["id"],
+    "sendgrid_domain": lambda own: own.made("sendgrid", f"POST {DOMAINS}", {"domain": "old.example"})["id"],
+    "resend_webhook": lambda own: own.made("resend", "POST /webhooks", RESEND_WEBHOOK)["id"],
+    "event": webhook_event,
+    "postmark_webhook": lambda own: own.made("postmark", "POST /webhooks", POSTMARK_WEBHOOK)["ID"],
+    "api_key": lambda own: own.made("resend", "POST /api-keys", {"name": "Old"})["id"],
+    "bounced": lambda own: reported(own, Event.EventKind.BOUNCED),
+    "bounce": lambda own: own.made("postmark", "GET /bounces?emailFilter=:bounced")["Bounces"][0]["ID"],
+    "complained": lambda own: reported(own, Event.EventKind.COMPLAINED),
+    "unsubscribed": lambda own: own.made("sendgrid", f"POST {GLOBAL}", UNSUBSCRIBE)["recipient_emails"][0],
+    "bulk_request": lambda own: own.made("postmark", "POST /email/bulk", BULK)["Id"],
+    "stream": lambda _: "outbound",
+    "open_batch": lambda own: own.made("sendgrid", "POST /v3/mail/batch")["batch_id"],
+    "paused_batch": lambda own: own.made("sendgrid", f"POST {SENDS}", PAUSE)["batch_id"],
+}
+
+
+@pytest.fixture
+def own(alice: Account, monkeypatch: pytest.MonkeyPatch) -> Objects:
+    # No worker checks domains, so the requests do not wait for the result.
+    monkeypatch.setattr("domains.verify.MAX_WAIT_SECONDS", 0)
+    make_domain(alice.workspace, "alice.example")
+    create_webhook(alice.workspace, url=HOOK, events=["opened"], format="sendgrid")
+    return Objects(make_key(alice.workspace, "workspace_admin"))
+
+
+@pytest.mark.parametrize("dialect", REQUESTS)
+def test_the_requests_are_those_of_the_table(dialect):
+    requests = {PLACEHOLDER.sub(":id", request.partition("?")[0]) for request in REQUESTS[dialect]}
+    assert requests == {" ".join(call) for call, state in table(dialect).items() if state != "absent"}
+
+
+@pytest.mark.parametrize(("dialect", "request_line"), CALLS)
+def test_an_available_endpoint_succeeds(own, dialect, request_line):
+    response = own.send(dialect, request_line, REQUESTS[dialect][request_line])
+    expected = {404} if request_line in EMPTY_LISTS else {200, 201, 202, 204}
+    assert response.status_code in expected, response.content
+
+
+@pytest.mark.parametrize("dialect", REQUESTS)
+def test_an_id_of_another_workspace_is_not_found(own, bob, dialect):
+    stranger = Objects(make_key(bob.workspace, "workspace_admin"))
+    requests = {line: body for line, body in REQUESTS[dialect].items() if set(PLACEHOLDER.findall(line)) - {":stream"}}
+    filled = [(own.fill(line), json.loads(own.fill(json.dumps(body)))) for line, body in requests.items()]
+    before = all_rows()
+    responses = {line: stranger.send(dialect, line, body) for line, body in filled}
+    assert {line: found.content for line, found in responses.items() if not is_not_found(found)} == {}
+    assert all_rows() == before
+
+
+def is_not_found(response: Any) -> bool:
+    """Return whether a response is that for an unknown object; SendGrid's suppressions are an object or a list."""
+    body = response.json()
+    return response.status_code == 404 or body in ({}, []) or body.get("ErrorCode") == POSTMARK_TEMPLATE_UNKNOWN
+
+
+@pytest.mark.parametrize("dialect", REQUESTS)
+def test_without_a_key_every_endpoint_is_401(db, dialect):
+    nobody = Dialect(dialect, None)
+    statuses = {line: nobody.call(*line.split(" ")).status_code for line in REQUESTS[dialect]}
+    assert statuses == dict.fromkeys(statuses, 401)
