@@ -3,8 +3,10 @@
 import re
 from datetime import UTC, datetime
 
-# RFC 3339, with a space accepted for the T, and seconds and offset optional.
-RFC3339_DATETIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+# RFC 3339, with a space accepted for the T, and seconds and offset optional. PostgreSQL has no offset of 16 hours.
+RFC3339_DATETIME = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-](0\d|1[0-5]):\d\d)?", re.ASCII
+)
 
 
 def format_datetime(value: datetime) -> str:

@@ -3,9 +3,8 @@
 from typing import Any
 
 from django_filters import FilterSet
-from rest_framework import serializers
 
-from api.fields import TextField
+from api.fields import OptionField, TextField
 from api.filters import FieldFilter
 from suppressions.models import Suppression, SuppressionQuerySet
 
@@ -19,7 +18,7 @@ class AddressSearchFilter(FieldFilter):
 
 class SuppressionFilters(FilterSet):
     reason = FieldFilter(
-        serializers.ChoiceField(Suppression.Reason.choices, help_text="Only addresses suppressed for this reason.")
+        OptionField(Suppression.Reason.choices, help_text="Only addresses suppressed for this reason.")
     )
     search = AddressSearchFilter(
         TextField(

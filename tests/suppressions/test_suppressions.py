@@ -153,7 +153,9 @@ class TestListing:
 
     @pytest.mark.parametrize("reason", ["bored", "", "BOUNCE", "bounce,manual", "\0"])
     def test_an_unknown_reason_is_422(self, api: Api, reason):
-        assert error_of(api.get("/suppressions", {"reason": reason})) == (422, "reason", "invalid_choice")
+        response = api.get("/suppressions", {"reason": reason})
+        assert error_of(response) == (422, "reason", "invalid_choice")
+        assert response.json()["errors"][0]["detail"] == f"This must be one of {', '.join(Reason.values)}."
 
     @pytest.mark.parametrize(
         ("search", "found"),

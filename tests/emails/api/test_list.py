@@ -384,7 +384,18 @@ class TestRange:
     @pytest.mark.parametrize("name", ["from", "to"])
     @pytest.mark.parametrize(
         "value",
-        ["x", "15.03.2026", "2026-02-30", "2026-3-15", "12:00", "2026-03-15T25:00Z", "1773576000", "\0", "2026-03"],
+        [
+            "x",
+            "15.03.2026",
+            "2026-02-30",
+            "2026-3-15",
+            "12:00",
+            "2026-03-15T25:00Z",
+            "2026-03-15T12:00-16:00",
+            "1773576000",
+            "\0",
+            "2026-03",
+        ],
     )
     def test_an_invalid_date_is_422(self, api: Api, name, value):
         assert error_of(api, **{name: value})[:2] == (422, name)

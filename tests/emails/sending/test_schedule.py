@@ -79,12 +79,18 @@ class TestAcceptance:
         assert Usage.objects.get().used == 1
         assert counter_values() == {"status.scheduled": 1, "recipients.accepted": 3, "recipients.delayed": 3}
 
-    @pytest.mark.parametrize("hours", [0, 2, 5.5, -8, -12])
+    @pytest.mark.parametrize("hours", [0, 2, 5.5, -8, -12, 15.75, -15.75])
     def test_an_offset_is_applied(self, api: Api, hours):
         zone = timezone(timedelta(hours=hours))
         scheduled_for = datetime.now(zone).replace(microsecond=0) + timedelta(hours=3)
         email_id = schedule(api, scheduledFor=scheduled_for.isoformat())
         assert Email.objects.get(id=email_id).scheduled_for == scheduled_for
+
+    @pytest.mark.parametrize("hours", [16, -16, 23.75])
+    def test_an_offset_that_postgresql_refuses_is_invalid(self, api: Api, hours):
+        scheduled_for = datetime.now(timezone(timedelta(hours=hours))) + timedelta(hours=3)
+        response = api.post("/emails/send", mail(scheduledFor=scheduled_for.isoformat()))
+        assert field_code(response) == (422, "scheduledFor", "invalid")
 
     @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dt%H:%M:%S.000z"])
     def test_a_time_without_an_offset_is_in_utc(self, api: Api, form):
