@@ -32,6 +32,7 @@ RETRY_CASES = {
     "an hour": (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, "RateLimitExceeded"),
     "quota": (problem(429, "quota_exceeded"), 1, "QuotaExceeded"),
     "gateway": (Answer(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"), 2, None),
+    "website": (Answer(200, {"Content-Type": "text/html"}, b"<h1>Hello</h1>"), 1, "ConnectionFailed"),
     "redirect": (Answer(301, {"Location": "https://elsewhere.example"}), 1, "ApiError"),
     "lost": (LOSE, 2, None),
 }

@@ -46,6 +46,9 @@ def test_a_key_of_the_caller_makes_a_repeat_safe(service):
         ]
         assert made[0].key == made[1].key
         assert len(list(keys.list(first.id))) == 1
+        invitations, email = manager.workspaces.invitations, f"{uuid4()}@example.com"
+        sent = [invitations.create(first.id, email=email, idempotency_key=f"{name}-person") for _ in range(2)]
+        assert sent[0] == sent[1]
 
 
 def test_members_and_invitations_of_a_managed_workspace_are_listed_changed_and_removed(service):

@@ -51,7 +51,7 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(apiKey: string | undefined, options: PostriderOptions) {
-    this.#apiKey = required(apiKey, "apiKey", "POSTRIDER_API_KEY");
+    this.#apiKey = apiKeyOf(required(apiKey, "apiKey", "POSTRIDER_API_KEY"));
     this.#baseUrl = baseOf(required(options.baseUrl, "baseUrl", "POSTRIDER_URL"));
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxRetries = options.maxRetries ?? 3;
@@ -231,6 +231,13 @@ function required(given: string | undefined, option: string, variable: string): 
   const value = given ?? environment(variable);
   if (!value) throw new PostriderError(`${option} is missing. Pass it, or set the environment variable ${variable}.`);
   return value;
+}
+
+/** Return a key without spaces around it. Other errors of an invalid header would contain the key. */
+function apiKeyOf(given: string): string {
+  const key = given.trim();
+  if (/^[!-~]*$/.test(key)) return key;
+  throw new PostriderError("The API key has spaces, line breaks or characters other than ASCII.");
 }
 
 function baseOf(url: string): string {

@@ -43,6 +43,17 @@ test("a client without a key or with an invalid base URL is rejected", () => {
   }
 });
 
+test("an invalid API key is rejected, and not repeated in the error", async () => {
+  for (const key of ["pr_secret\nkey", "pr_secret…key", "pr_secret key"]) {
+    assert.throws(
+      () => new Postrider(key, { baseUrl: "http://127.0.0.1" }),
+      (error) => error instanceof PostriderError && !error.message.includes("secret"),
+    );
+  }
+  const client = new Postrider(` ${process.env.POSTRIDER_API_KEY}\n`, { baseUrl: process.env.POSTRIDER_URL });
+  assert.ok((await client.me()).workspace.id);
+});
+
 test("the base URL may end in a slash or in /v1", async () => {
   for (const end of ["/", "/v1", "/v1/"]) {
     const client = new Postrider(undefined, { baseUrl: process.env.POSTRIDER_URL + end });

@@ -27,6 +27,12 @@ test("keys of a managed workspace are created and revoked", async () => {
   assert.deepEqual((await workspaces.keys.list(id)).data.map((one) => one.id), [key.id]);
 });
 
+test("a key of the caller makes a repeat safe", async () => {
+  const idempotencyKey = crypto.randomUUID();
+  const repeat = () => workspaces.create({ name: "Repeated" }, { idempotencyKey });
+  assert.deepEqual(await repeat(), await repeat());
+});
+
 test("members and invitations of a managed workspace are listed, changed and removed", async () => {
   const { id } = (await postrider.me()).workspace;
   const invitation = await workspaces.invitations.create(id, { email: someone(), role: "owner" });

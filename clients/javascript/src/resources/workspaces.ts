@@ -1,5 +1,5 @@
 import type { List, Paging } from "../listing.js";
-import type { RequestOptions, Transport } from "../transport.js";
+import type { IdempotentOptions, RequestOptions, Transport } from "../transport.js";
 import type {
   AuditEntry,
   CheckedConfiguration,
@@ -36,7 +36,7 @@ export class Workspaces {
     this.audit = new WorkspaceAudit(transport);
   }
 
-  create(workspace: NewWorkspace, options?: RequestOptions): Promise<ManagedWorkspace> {
+  create(workspace: NewWorkspace, options?: IdempotentOptions): Promise<ManagedWorkspace> {
     return this.#transport.json({ method: "POST", path: pathOf(), body: workspace, isKeyed: true, options });
   }
 
@@ -98,7 +98,7 @@ export class WorkspaceKeys {
   create(
     workspaceId: string,
     key: NewKey,
-    options?: RequestOptions,
+    options?: IdempotentOptions,
   ): Promise<CreatedKey> {
     const path = pathOf(workspaceId, "api-keys");
     return this.#transport.json({ method: "POST", path, body: key, isKeyed: true, options });
@@ -148,7 +148,7 @@ export class WorkspaceInvitations {
   create(
     workspaceId: string,
     invitation: { email: string; role?: MemberRole },
-    options?: RequestOptions,
+    options?: IdempotentOptions,
   ): Promise<Invitation> {
     const path = pathOf(workspaceId, "invitations");
     return this.#transport.json({ method: "POST", path, body: invitation, isKeyed: true, options });

@@ -64,9 +64,6 @@ def fields_of(message: EmailMessage) -> dict[str, Any]:
     """Return the arguments of `client.emails.send` for a message. Raises UnsupportedMessage."""
     headers = {name: str(value) for name, value in message.extra_headers.items()}
     field_headers = {name.lower(): headers.pop(name) for name in list(headers) if name.lower() in {"from", "reply-to"}}
-    reply_to = [field_headers["reply-to"]] if "reply-to" in field_headers else list(map(str, message.reply_to))
-    if len(reply_to) > 1:
-        raise UnsupportedMessage("An email can have only one reply_to.")
     if not message.to:
         raise UnsupportedMessage("An email needs at least one recipient in `to`.")
     return {
@@ -74,7 +71,7 @@ def fields_of(message: EmailMessage) -> dict[str, Any]:
         "to": list(map(str, message.to)),
         "cc": list(map(str, message.cc)) or None,
         "bcc": list(map(str, message.bcc)) or None,
-        "reply_to": reply_to[0] if reply_to else None,
+        "reply_to": field_headers.get("reply-to", list(map(str, message.reply_to)) or None),
         "subject": str(message.subject),
         "headers": headers or None,
         "attachments": [_attachment(given) for given in message.attachments],

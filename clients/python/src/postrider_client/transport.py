@@ -119,7 +119,7 @@ class Transport(TransportRules):
 
     def json(self, call: Call) -> Any:
         """Return the JSON of the response. Raises ApiError, ConnectionFailed, TimedOut."""
-        return json.loads(self.reply(call).body)
+        return json_of(self.reply(call))
 
     def reply(self, call: Call) -> Reply:
         """Return the response. Raises the same errors as `json`."""
@@ -182,6 +182,14 @@ def _converted_errors(timeout_seconds: float) -> Iterator[None]:
         raise TimedOut(f"No data within {timeout_seconds} s.") from error
     except urllib3.exceptions.HTTPError as error:
         raise ConnectionFailed(f"No valid response: {error}") from error
+
+
+def json_of(reply: Reply) -> Any:
+    """Return the JSON of a response. Raises ConnectionFailed for another document, such as the page of a website."""
+    try:
+        return json.loads(reply.body)
+    except ValueError as error:
+        raise ConnectionFailed("The response is not JSON. Set base_url to the address of the service.") from error
 
 
 def events_in(text: bytes, *, kind: type[T]) -> tuple[Iterator[T], bytes]:

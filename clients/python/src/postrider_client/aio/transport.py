@@ -1,7 +1,6 @@
 """HTTP transport for asyncio, with the requests and retries of the synchronous one."""
 
 import asyncio
-import json
 import ssl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from typing import Any, Optional, TypeVar
 
 from postrider_client.error_responses import error_from_response
 from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
-from postrider_client.transport import Call, Reply, Request, TransportRules, events_in
+from postrider_client.transport import Call, Reply, Request, TransportRules, events_in, json_of
 
 try:
     import httpx
@@ -32,7 +31,7 @@ class AsyncTransport(TransportRules):
 
     async def json(self, call: Call) -> Any:
         """Return the JSON of the response. Raises ApiError, ConnectionFailed, TimedOut."""
-        return json.loads((await self.reply(call)).body)
+        return json_of(await self.reply(call))
 
     async def reply(self, call: Call) -> Reply:
         """Return the response. Raises the same errors as `json`."""

@@ -156,9 +156,15 @@ class AsyncWorkspaceInvitations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def create(self, workspace_id: str, *, email: str, role: Optional[str] = None) -> Invitation:
-        """Send an invitation by email. An open invitation of the same address is replaced."""
-        call = Call("POST", _path(workspace_id, "invitations"), body=body_of(email=email, role=role), is_keyed=True)
+    async def create(
+        self, workspace_id: str, *, email: str, role: Optional[str] = None, idempotency_key: Optional[str] = None
+    ) -> Invitation:
+        """Send an invitation by email. An open invitation of the same address is replaced.
+
+        A repeat with the same idempotency_key within 24 hours sends nothing and returns the first response.
+        """
+        path, body = (_path(workspace_id, "invitations"), body_of(email=email, role=role))
+        call = Call("POST", path, body=body, is_keyed=True, idempotency_key=idempotency_key)
         return read(Invitation, await self._transport.json(call))
 
     def list(

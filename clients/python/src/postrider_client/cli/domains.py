@@ -62,9 +62,9 @@ def find_domain(client: Postrider, name_or_id: str) -> Domain:
     return next((one for one in client.domains.list() if one.name == name), None) or client.domains.get(name_or_id)
 
 
-def missing_records(domain: Domain) -> list[str]:
-    """Return the names of required records that the last check did not find as expected."""
-    return [one.record for one in domain.records if one.required and one.status != "verified"]
+def missing_records(domain: Domain) -> list[DomainRecord]:
+    """Return the required records that the last check did not find as expected."""
+    return [one for one in domain.records if one.required and one.status != "verified"]
 
 
 def _show_record(invocation: Invocation, record: DomainRecord) -> None:

@@ -60,7 +60,7 @@ def import_suppressions(invocation: Invocation, file: IO[str]) -> None:
 
 
 @suppressions.command("export")
-@click.option("--reason", metavar="REASON", help="Only this reason, such as bounced.")
+@click.option("--reason", metavar="REASON", help="Only this reason, such as bounce.")
 @click.option("--search", metavar="TEXT", help="Part of an address.")
 @click.option("--output", "file", type=click.File("w", encoding="utf-8", lazy=True), default="-", metavar="FILE")
 @pass_invocation
