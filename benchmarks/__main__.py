@@ -41,7 +41,7 @@ TIME_LIMITS_MINUTES = {
     "lists": 40,
     "analytics": 40,
     "retention": 60,
-    "growth": 60,
+    "growth": 120,
     "dashboard": 40,
     "pages": 10,
     "load": 60,

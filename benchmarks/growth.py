@@ -1,39 +1,40 @@
-"""Benchmark of a large store: disk per email, plans and times of the hot queries, lists and sending.
+"""Benchmark of a large store: disk per email, plans and times of the hot statements, lists, sending and vacuum.
 
-    .venv/bin/python -m benchmarks.growth [--emails 10000000] [--minutes 15] [--queued 100000]
+    .venv/bin/python -m benchmarks.growth [--emails 10000000] [--minutes 15] [--queued 1000000]
 
 Fills the tables of emails, recipients and events by set-based SQL until the number of emails or the time is reached,
-creates their indexes and foreign keys again, and prints how many emails there are. Then a worker's statements run once
-with EXPLAIN: none may scan a large table. At the end a queue is filled, and the claim and one worker are measured as in
-benchmarks.backlog. Requires DATABASE_URL of a server on which databases may be created, about 2 GB of disk per million
-emails, and Debian's postfix package.
+creates their indexes and foreign keys again, measures disk and lists, and fills a queue. The statements that accept an
+email, claim entries, load and record them run with EXPLAIN (ANALYZE, BUFFERS), first in an empty store and then in the
+full one: none may scan a large table. Claims and one worker are measured as in benchmarks.backlog. At the end, a
+hundredth of the emails is deleted, and each table is vacuumed. Requires DATABASE_URL of a server on which databases may
+be created, about 2 GB of disk per million emails, and Debian's postfix package.
 """
 
 import argparse
 import importlib
-import re
+import itertools
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
 from benchmarks import backlog, lists
 from benchmarks.budget import started_django
+from benchmarks.explained import CLAIM_SIZE, ExplainedStatement, explain_stages
 from benchmarks.figures import record_figure
 from benchmarks.sinks import smtp_sink
 from tests.stack.stack import Stack, running_stack
 
 CHUNK = 100_000
-READ_TIMES = 10
-# Each email has one recipient and comes from a template, as most do; half of them were opened. The addresses and
-# subjects differ, so that the index of the search grows as in production. Ids begin with the time, like those of
-# lib.ids.
+READ_TIMES = 5
+TABLES = ("emails_email", "emails_recipient", "emails_event")
+COUNTERS = "analytics_tally, analytics_tallyday, analytics_tallydelta"
+# Each email has one recipient, as most do; half of them were opened. The addresses and subjects differ, so that the
+# index of the search grows as in production. Ids begin with the time, like those of lib.ids.
 FILL = """
 WITH made AS (
     SELECT n, at, second, (second || substr(md5('e' || n), 1, 24))::uuid AS email,
@@ -59,12 +60,15 @@ SELECT (second || substr(md5(kind || n), 1, 24))::uuid, email, recipient, kind, 
   FROM made CROSS JOIN unnest(ARRAY['queued', 'sent', 'delivered', 'opened']) AS kind
  WHERE kind <> 'opened' OR status = 'opened'
 """
-SIZES = """
-SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
- WHERE relname = ANY('{emails_email,emails_recipient,emails_event}') ORDER BY relname
-"""
 # The indexes and foreign keys of these tables, without which a million emails are inserted in a minute.
-FILLED = "'{emails_email,emails_recipient,emails_event}'::regclass[]"
+FILLED = f"'{{{','.join(TABLES)}}}'::regclass[]"
+TABLE_SIZES = f"""
+SELECT relname, pg_table_size(oid) FROM pg_class WHERE oid = ANY({FILLED}) ORDER BY 2 DESC
+"""  # noqa: S608 - constants
+INDEX_SIZES = f"""
+SELECT relname, pg_relation_size(indexrelid) FROM pg_index JOIN pg_class ON oid = indexrelid
+ WHERE indrelid = ANY({FILLED}) ORDER BY 2 DESC
+"""  # noqa: S608
 INDEXES = f"""
 SELECT format('DROP INDEX %I', indexrelid::regclass::text), pg_get_indexdef(indexrelid) FROM pg_index
  WHERE indrelid = ANY({FILLED}) AND NOT indisprimary
@@ -86,28 +90,36 @@ READS = {
     "analytics": "/analytics?from={month}",
     "queue statistics": "/queue/stats",
 }
-LARGE_TABLES = re.compile(r"Seq Scan on (emails_(?:email|recipient|event|pending))\b")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth")
     parser.add_argument("--emails", type=int, default=10_000_000)
     parser.add_argument("--minutes", type=float, default=15, help="stop the filling after this time")
-    parser.add_argument("--queued", type=int, default=100_000)
+    parser.add_argument("--queued", type=int, default=1_000_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(Path(folder), **transport) as stack:
+            explain_empty_store(stack)
             count = fill(stack, options.emails, minutes=options.minutes)
             measure_vacuum(stack)
             report_sizes(stack, count)
             stack.start("web", WEB_CONCURRENCY="2")
             measure_reads(stack)
+            lists.measure_export(stack)
             backlog.fill(stack, options.queued)
-            with started_django(stack):
-                explain_worker(stack)
+            report_scans(explain_stages(stack, f"{count:,} stored, {options.queued:,} queued"))
             backlog.measure_claims(stack, f"claim of 32 entries, {options.queued:,} ready, {count:,} emails stored")
             measure_worker(stack, count)
+            stack.stop([*stack.processes])
+            measure_retention(stack, count)
+
+
+def explain_empty_store(stack: Stack) -> None:
+    backlog.fill(stack, 10 * CLAIM_SIZE)
+    explain_stages(stack, "empty store")
+    stack.execute(f"TRUNCATE {', '.join(TABLES)}, emails_pending, {COUNTERS} CASCADE")
 
 
 def fill(stack: Stack, count: int, *, minutes: float) -> int:
@@ -152,12 +164,11 @@ def measure_vacuum(stack: Stack) -> None:
 
 
 def report_sizes(stack: Stack, count: int) -> None:
-    whole = 0
-    for name, table, indexes in stack.query(SIZES):
-        whole += table + indexes
-        print(f"{name}: {table / count:.0f} bytes per email, its indexes {indexes / count:.0f}")
-        record_figure(f"disk per email: {name}, with indexes", (table + indexes) / count, "bytes")
-    record_figure("disk per email from a template, 1 recipient, 3.5 events", whole / count, "bytes")
+    sizes = [*stack.query(TABLE_SIZES), *stack.query(INDEX_SIZES)]
+    for name, size in sizes:
+        record_figure(f"disk per email: {name}", size / count, "bytes")
+    whole = sum(size for _, size in sizes)
+    record_figure("disk per email without its content, 1 recipient, 3.5 events", whole / count, "bytes")
 
 
 def measure_reads(stack: Stack) -> None:
@@ -175,45 +186,11 @@ def read_seconds(stack: Stack, path: str) -> float:
     return reply.seconds
 
 
-def explain_worker(stack: Stack) -> None:
-    """Run the statements of a claim and its recording; print the plans of those that use a large table."""
-    queue = importlib.import_module("emails.sending.queue")
-    outcomes = importlib.import_module("emails.sending.outcomes")
-    replies = importlib.import_module("delivery.bounces.replies")
-    cursor = importlib.import_module("lib.worker.lease_queue").Cursor()
-    with recorded_statements() as statements:
-        claims = cursor.claim(32, queue.WorkspaceShares(cap=25, in_flight={}))
-        importlib.import_module("emails.sending.jobs").load_jobs(claims, memory_bytes=1 << 25)
-        sent = replies.DeliveryOutcome(replies.DeliveryStatus.SENT, replies.Reply(250, "OK"))
-        outcomes.record_results([outcomes.SendResult(claim, sent) for claim in claims])
-    scans: dict[str, int] = defaultdict(int)
-    with psycopg.connect(stack.database) as connection:
-        for sql, parameters in statements:
-            rows = connection.execute(f"EXPLAIN {sql}", parameters).fetchall()
-            for table in LARGE_TABLES.findall("\n".join(line for (line,) in rows)):
-                print("\n".join(line for (line,) in rows))
-                scans[table] += 1
-        connection.rollback()
-    print(f"{len(statements)} statements of claiming, loading and recording", flush=True)
-    record_figure("statements of a worker that scan a large table", sum(scans.values()), at_most=0)
-
-
-@contextmanager
-def recorded_statements() -> Iterator[list[tuple[str, Any]]]:
-    """Yield a list to which each statement of this process that reads or changes rows is added."""
-    statements: list[tuple[str, Any]] = []
-    execute = psycopg.Cursor.execute
-
-    def recording(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
-        if isinstance(query, str) and query.lstrip().upper().startswith(("SELECT", "WITH", "UPDATE", "DELETE")):
-            statements.append((query, params))
-        return execute(self, query, params, **options)
-
-    psycopg.Cursor.execute = recording  # type: ignore[method-assign]
-    try:
-        yield statements
-    finally:
-        psycopg.Cursor.execute = execute  # type: ignore[method-assign]
+def report_scans(statements: list[ExplainedStatement]) -> None:
+    scans = [statement for statement in statements if statement.scans_large_table]
+    for statement in scans:
+        print(statement.plan)
+    record_figure("statements of these that scan a large table", len(scans), at_most=0)
 
 
 def measure_worker(stack: Stack, count: int) -> None:
@@ -222,6 +199,23 @@ def measure_worker(stack: Stack, count: int) -> None:
     time.sleep(backlog.WARM_SECONDS)
     rate = (before - backlog.ready_count(stack)) / (time.monotonic() - started)
     record_figure(f"emails sent by one worker, {count:,} emails stored", rate, "/s")
+
+
+def measure_retention(stack: Stack, count: int) -> None:
+    """Delete a hundredth of the emails as retention does, then vacuum each table."""
+    ((workspace,),) = stack.query("SELECT id FROM workspaces_workspace")
+    with started_django(stack):
+        retention = importlib.import_module("emails.upkeep.retention")
+        workspace_id = importlib.import_module("lib.ids").from_uuid(workspace, prefix="ws_")
+        started = time.monotonic()
+        pages = retention.delete_expired_emails(workspace_id, timedelta(hours=1))
+        deleted = retention.BATCH_SIZE * sum(1 for _ in itertools.islice(pages, count // 100 // retention.BATCH_SIZE))
+    record_figure("emails deleted by retention, without pauses", deleted / (time.monotonic() - started), "/s")
+    for table in TABLES:
+        started = time.monotonic()
+        # Otherwise the indexes are left alone until 2 % of the table's blocks have dead rows.
+        stack.execute(f"VACUUM (INDEX_CLEANUP ON) {table}")
+        record_figure(f"VACUUM of {table} after {deleted:,} deleted emails", time.monotonic() - started, "s")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def measure_export(stack: Stack) -> None:
         first = response.readline()
         first_at = time.perf_counter() - started
         lines = sum(1 for _ in response)
-    assert first.startswith(b"id,")
+    assert first.startswith(b'"id",')
     peak = peak_memory_mb(stack)
     record_figure(f"export of {lines:,} rows", time.perf_counter() - started, "s")
     print(f"export: {lines:,} rows in {time.perf_counter() - started:.2f} s, first line after {first_at * 1000:.0f} ms")
