@@ -41,6 +41,21 @@ def test_a_sample_is_read_as_expected(sample):
     assert sample.reason in {"", report.reason}
 
 
+@pytest.mark.parametrize(
+    ("language", "certain"),
+    [
+        ("czech", "Skupina, kterou se pokoušíte kontaktovat, neexistuje."),
+        ("french", "Le groupe que vous avez essayé de contacter n'existe pas."),
+        ("japanese", "連絡しようとしたグループが存在しない。"),
+    ],
+)
+def test_the_doubt_in_a_notice_of_google_groups_is_read_without_the_link(language, certain):
+    head, _, body = SAMPLES_BY_NAME[f"google groups in {language}"].source.decode().partition("\r\n\r\n")
+    (doubtful,) = [line for line in body.splitlines() if "list" in line and "@" not in line]
+    reports = [read_report(f"{head}\r\n\r\n{sentence}\r\n".encode()) for sentence in (certain, doubtful)]
+    assert [(report.reason, report.is_hard) for report in reports] == [("unknown_user", True), ("policy", False)]
+
+
 def test_there_are_enough_samples_of_each_kind():
     assert len(SAMPLES) >= 120
     assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)

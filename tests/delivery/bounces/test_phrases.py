@@ -171,6 +171,14 @@ def test_a_gapped_phrase_matches_whole_words_only():
 
 
 @pytest.mark.parametrize(
+    "uncertain", [phrase for _, phrases in recipient_phrases.UNCERTAIN_PHRASES.rows for phrase in phrases]
+)
+def test_an_uncertain_phrase_outweighs_every_phrase_about_the_recipient(uncertain):
+    assert not blamed(f"{text}, {uncertain}" for _, text in (*CERTAIN, *LIKELY))
+    assert not blamed(f"{uncertain} {text}" for _, text in (*CERTAIN, *LIKELY))
+
+
+@pytest.mark.parametrize(
     ("certain", "uncertain"),
     [
         ("No such user", "No such user: the address may not exist"),
