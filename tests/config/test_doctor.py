@@ -134,6 +134,17 @@ def test_a_sound_installation_has_no_fault(installation, collected):
     assert list(diagnoses) == [check.name for check in CHECKS]
 
 
+def use_old_database(_):
+    """Answer as an old PostgreSQL does when it is asked for its version."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA old")
+        cursor.execute(
+            "CREATE FUNCTION old.current_setting(name text) RETURNS text LANGUAGE sql RETURN CASE name "
+            "WHEN 'server_version_num' THEN '140019' ELSE pg_catalog.current_setting(name) END"
+        )
+        cursor.execute("SET search_path = old, pg_catalog, public")
+
+
 def remove_extension(_):
     with connection.cursor() as cursor:
         cursor.execute("DROP EXTENSION pg_trgm CASCADE")
@@ -304,6 +315,7 @@ FAULTS = [
     (mix_submission_files, "submission_certificate", "cannot be used", "one certificate and its key"),
     (remove_submission_key, "submission_certificate", "cannot be used", "one certificate and its key"),
     (weaken_token, "settings", "METRICS_TOKEN is too easy to guess", "Correct these settings"),
+    (use_old_database, "database_version", "is version 14", "Upgrade the cluster to PostgreSQL 15"),
     (remove_extension, "extension", "lacks the extension pg_trgm", "CREATE EXTENSION pg_trgm"),
     (switch_synchronous_commit_off, "synchronous_commit", "is off", "Set synchronous_commit = on"),
     (forget_migration, "migrations", "1 database migrations", "Run manage.py migrate"),
@@ -342,6 +354,12 @@ FAULTS = [
     (use_relay_without_tls, "relay", "offers no TLS", "the relay's certificate"),
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
+# Checks whose faults have tests below and in test_static_files.
+OTHER_CHECKS = {"database", "submission_plaintext", "static_files", "disk", "backups"}
+
+
+def test_every_check_has_a_planted_fault():
+    assert {check for _, check, _, _ in FAULTS} | OTHER_CHECKS == {check.name for check in CHECKS}
 
 
 @pytest.mark.parametrize(("plant", "check", "message", "remedy"), FAULTS, ids=[fault[0].__name__ for fault in FAULTS])
