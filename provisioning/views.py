@@ -52,7 +52,7 @@ from workspaces.api.throttling import take_from, take_key_request
 from workspaces.api.viewsets import KeyedView
 from workspaces.deletion import delete_workspace, restore_workspace
 from workspaces.members import change_role, remove_member, withdraw_invitation
-from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace
+from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from workspaces.quota import read_quota
 from workspaces.services import issue_key_for, revoke_api_key, usage_history
 
@@ -166,6 +166,10 @@ class ManagedMemberViewSet(ListModelMixin, WithinWorkspaceViewSet[Membership]):
     lookup_field = "user__email"
     lookup_url_kwarg = "email"
     lookup_value_regex = r"[^/\x00]+"
+
+    def get_object(self) -> Membership:
+        self.kwargs["email"] = normalize_identity(self.kwargs["email"])
+        return super().get_object()
 
     def partial_update(self, request: Request, workspace_id: str, email: str) -> Response:
         member = self.get_object()

@@ -91,7 +91,7 @@ def invitation_token(invitation: Invitation) -> str:
 
 
 def find_invitation(token: str) -> Invitation:
-    """Return the open invitation behind a link. Raises InvitationGone."""
+    """Return the open invitation behind a link. Raises InvalidInvitation."""
     try:
         uuid = UUID(bytes=read_token(token, purpose=PURPOSE))
     except (InvalidToken, ValueError) as error:

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from lib.token_bucket import RateLimit
 from provisioning.models import ManagementKey
@@ -155,6 +155,11 @@ class TestKeys:
         assert (key.group, key.expires_at.year) == ("resold", 2099)
         assert printed["key"] not in str(ManagementKey.objects.values())
 
+    @pytest.mark.parametrize("option", ["name", "group"])
+    def test_the_command_explains_a_name_that_is_too_long(self, db, option):
+        with pytest.raises(CommandError, match="no more than 100 characters"):
+            call_command("create_management_key", "--name", "platform", f"--{option}", "x" * 101)
+
 
 class TestMembers:
     def test_members_are_invited_changed_and_removed(self, platform: Api):
@@ -173,6 +178,10 @@ class TestMembers:
         removed = platform.delete(f"{path}/members/ada@example.com").json()
         assert removed == {"email": "ada@example.com", "deleted": True}
         assert Membership.objects.get().user.email == "grace@example.com"
+
+    def test_a_member_is_found_by_the_address_in_any_case(self, platform: Api, alice):
+        path = f"/admin/workspaces/{alice.workspace.id}/members/{alice.owner.email.upper()}"
+        assert platform.patch(path, {"role": "owner"}).json()["email"] == alice.owner.email
 
     def test_the_last_owner_stays(self, platform: Api, alice):
         path = f"/admin/workspaces/{alice.workspace.id}/members/{alice.owner.email}"
@@ -222,7 +231,9 @@ class TestAccess:
 
     def test_a_management_key_works_below_admin_only(self, platform: Api):
         for path in ("/me", "/emails", "/events"):
-            assert code_of(platform.get(path)) == (401, "invalid_api_key")
+            refused = platform.get(path)
+            assert code_of(refused) == (401, "invalid_api_key")
+            assert "works below /v1/admin only" in refused.json()["detail"]
 
     def test_a_revoked_or_expired_key_is_refused_at_once(self, platform: Api):
         key = ManagementKey.objects.get()

@@ -148,6 +148,23 @@ def test_the_command_refuses_an_invalid_expiry(alice, expires):
     assert not ApiKey.objects.exists()
 
 
+def test_the_commands_explain_a_name_that_is_too_long(alice):
+    account = {"email": "new@example.org", "password": "a long password", "plan": "free"}
+    for command, options in (
+        ("create_workspace", account),
+        ("create_api_key", {"workspace": alice.workspace.id, "scope": "read_only"}),
+    ):
+        with pytest.raises(CommandError, match="no more than 100 characters"):
+            call_command(command, name="x" * 101, **options)
+
+
+def test_the_command_explains_that_no_further_key_is_possible(alice):
+    for _ in range(100):
+        issue_api_key(alice.workspace, name="k", scope="read_only")
+    with pytest.raises(CommandError, match=r"at most 100 API keys\. Revoke one first"):
+        call_command("create_api_key", workspace=alice.workspace.id, name="k", scope="read_only")
+
+
 def test_a_key_never_reaches_the_log(alice, caplog, capsys):
     text = make_key(alice.workspace)
     from config.logs import JsonFormatter

@@ -77,8 +77,10 @@ def read_bearer(header: str) -> str:
 def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     """Return an API key by its text. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
     given = parse_key(text)
-    if given is None or given.prefix not in API_KEY_PREFIXES:
+    if given is None:
         raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
+    if given.prefix not in API_KEY_PREFIXES:
+        raise InvalidApiKey("A management key works below /v1/admin only. Use an API key, which begins with pr_.")
     key = cache.get(given.id) or _read_key(given.id)
     # An unknown id takes as long as a wrong secret.
     is_match = secret_matches(given.secret, key.secret_hash if key else hash_secret(""))

@@ -1,7 +1,8 @@
-"""Arguments of the commands that create accounts and keys: address, password and expiry."""
+"""Arguments of the commands that create accounts and keys: address, password, name and expiry."""
 
 import getpass
 import sys
+from argparse import ArgumentTypeError
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.core.validators import validate_email
 from django.utils.dateparse import parse_datetime
+from rest_framework import serializers
 
+from api.fields import NameField
 from lib.datetimes import to_utc
 
 
@@ -32,6 +35,14 @@ def read_account(options: dict[str, Any]) -> tuple[str, str]:
     if not password:
         raise CommandError("The password is empty.")
     return email, password
+
+
+def read_name(text: str) -> str:
+    """Return the name of a workspace, a group or a key, by the rules of the API. Raises ArgumentTypeError."""
+    try:
+        return str(NameField().run_validation(text))
+    except serializers.ValidationError as error:
+        raise ArgumentTypeError(str(error.args[0][0])) from error
 
 
 def read_expiry(text: str) -> datetime:

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from api.errors import InvalidFields
+from api.errors import InvalidFields, Problem
 from workspaces.key_limits import read_limits
-from workspaces.management.accounts import read_expiry
+from workspaces.management.accounts import read_expiry, read_name
 from workspaces.models import ApiKey, Workspace
 from workspaces.services import issue_api_key
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True, help="the workspace's id, ws_…")
-        parser.add_argument("--name", required=True)
+        parser.add_argument("--name", required=True, type=read_name)
         parser.add_argument("--scope", required=True, choices=ApiKey.Scope.values)
         parser.add_argument("--expires", help="an ISO 8601 time such as 2027-01-01T00:00:00Z")
 
@@ -44,6 +44,8 @@ class Command(BaseCommand):
             key, secret = issue_api_key(workspace, limits=limits, **fields)
         except InvalidFields as problem:
             raise CommandError(" ".join(error["detail"] for error in problem.members["errors"])) from problem
+        except Problem as problem:
+            raise CommandError(problem.detail) from problem
         self.stdout.write(json.dumps({"id": key.id, "key": secret.text}))
 
     def workspace(self, workspace_id: str) -> Workspace:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from workspaces.management.accounts import add_account_arguments, read_account
+from workspaces.management.accounts import add_account_arguments, read_account, read_name
 from workspaces.models import User
 from workspaces.plans import PLANS
 from workspaces.services import create_account, create_workspace
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = "Create a workspace, and the owner's account if it does not exist."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--name", required=True)
+        parser.add_argument("--name", required=True, type=read_name)
         add_account_arguments(parser)
         parser.add_argument("--plan", required=True, choices=list(PLANS))
 
