@@ -18,6 +18,7 @@ from domains.check_claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, rec
 from domains.check_processor import DomainCheckQueueWork, domain_checks_processor, expected_records
 from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
+from domains.record_checks import dns_cache
 from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import process_queue
@@ -199,8 +200,12 @@ def test_without_a_worker_the_response_is_the_last_state_and_the_domain_stays_du
 
 
 @committed
-@pytest.mark.usefixtures("_short_dns_timeouts", "worker")
-def test_while_a_domain_is_being_checked_the_response_is_its_last_state(alice: Account, zone, dns: NameServer):
+@pytest.mark.usefixtures("worker")
+def test_while_a_domain_is_being_checked_the_response_is_its_last_state(
+    alice: Account, zone, dns: NameServer, monkeypatch
+):
+    monkeypatch.setattr(dns_cache, "ANSWER_SECONDS", 3)
+    monkeypatch.setattr(dns_cache, "HINT_SECONDS", 3.1)
     owner = Owner(Api(make_key(alice.workspace)), zone, NAME)
     check_due_domains()
     dns.put(NAME, SILENCE)
@@ -209,7 +214,7 @@ def test_while_a_domain_is_being_checked_the_response_is_its_last_state(alice: A
     wait_until(lambda: Domain.objects.get(name=NAME).checking_until)
     started = time.monotonic()
     assert owner.api.post(f"{owner.path}/verify").status_code == 200
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
     first.join()
     assert Domain.objects.get(name=NAME).checks_recorded == before.checks_begun + 2
 
