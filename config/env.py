@@ -211,7 +211,7 @@ def key_ring(name: str) -> list[tuple[str, bytes]]:
     """Read `id:base64,id:base64`, newest first; each key has 32 bytes."""
     _declare(name, "", "a comma-separated list of id:base64")
     ring: list[tuple[str, bytes]] = []
-    for entry in string_list(name):
+    for number, entry in enumerate(string_list(name), 1):
         key_id, _, encoded = entry.partition(":")
         key = _decode(encoded)
         if re.fullmatch(r"[A-Za-z0-9]{1,16}", key_id) and len(key) == 32 and key_id not in dict(ring):
@@ -219,7 +219,7 @@ def key_ring(name: str) -> list[tuple[str, bytes]]:
             continue
         # The entry is a secret: the message contains only its position.
         problems.append(
-            f"{name}: entry {len(ring) + 1} must be id:base64 of 32 random bytes with a unique id, "
+            f"{name}: entry {number} must be id:base64 of 32 random bytes with a unique id, "
             "such as k1:$(openssl rand -base64 32)."
         )
     return ring

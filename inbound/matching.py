@@ -71,14 +71,14 @@ def match_report(candidates: list[str], report: Report, *, recipients: Mapping[s
     """Return the event to record for the first known candidate, or the status of a report without one."""
     recipient_id = next((candidate for candidate in candidates if candidate in recipients), None)
     if not recipient_id:
-        log.info("a report matches no known recipient", extra={"kind": report.kind.value})
+        log.info("a report matches no known recipient", extra={"data": {"kind": report.kind.value}})
         return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if candidates else ReportStatus.MANUAL_REVIEW)
     if report.kind in COMPLAINTS:
         return MatchResult(ReportedEvent(recipient_id, COMPLAINTS[report.kind]))
     recipient = recipients[recipient_id]
     status = select_status(report, recipient.address)
     if status is None:
-        log.info("a report names another recipient", extra={"recipient": recipient_id})
+        log.info("a report names another recipient", extra={"data": {"recipient": recipient_id}})
         return MatchResult(verdict=ReportStatus.OTHER_RECIPIENT)
     return _to_event(_without_sender_faults(status, recipient), recipient_id)
 

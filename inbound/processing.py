@@ -72,7 +72,7 @@ def _process(kind: type[T], matcher: Matcher[T]) -> None:
         failpoint("inbound.after_claim")
         exhausted = {row.number: ReportStatus.POISON for row in rows if row.attempts > queue.MAX_ATTEMPTS}
         if exhausted:
-            log.error("reports failed too often", extra={"numbers": list(exhausted)})
+            log.error("reports failed too often", extra={"data": {"numbers": list(exhausted)}})
             queue.settle(kind, exhausted)
         _settle_isolating_errors(kind, [row for row in rows if row.number not in exhausted], matcher)
 
@@ -85,7 +85,7 @@ def _settle_isolating_errors(kind: type[T], rows: Sequence[T], matcher: Matcher[
         raise
     except Exception:
         if len(rows) == 1:
-            log.exception("a report could not be processed", extra={"number": rows[0].number})
+            log.exception("a report could not be processed", extra={"data": {"number": rows[0].number}})
             return
         for row in rows:
             _settle_isolating_errors(kind, [row], matcher)

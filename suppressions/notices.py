@@ -60,7 +60,8 @@ def _listen(act: Callable[[SuppressionNotice], None]) -> None:
         try:
             _read_notices(act)
         except (redis.RedisError, OSError) as error:
-            log.warning("Redis does not respond; suppressions are checked at claims only", extra={"data": str(error)})
+            details = {"error": str(error)}
+            log.warning("Redis does not respond; suppressions are checked at claims only", extra={"data": details})
         # The thread must survive any error.
         except Exception:
             log.exception("a notice could not be read")

@@ -192,7 +192,7 @@ class LimitedSMTP(SMTP):
 
     async def handle_exception(self, error: Exception) -> str:
         """Reply without details of the error."""
-        log.warning("an SMTP session failed", extra={"error": type(error).__name__})
+        log.warning("an SMTP session failed", extra={"data": {"error": type(error).__name__}})
         return "451 4.3.0 Internal error"
 
     def _open(self, transport: asyncio.BaseTransport) -> bool:

@@ -47,6 +47,7 @@ INVALID = [
     ({"SECRET_KEY": "changeme"}, "SECRET_KEY is too easy to guess"),
     ({"APP_KEYS": None}, "APP_KEYS is missing. Set it"),
     ({"APP_KEYS": "k1:short"}, "APP_KEYS: entry 1 must be id:base64 of 32 random bytes"),
+    ({"APP_KEYS": "k1:short,k2:shorter"}, "APP_KEYS: entry 2 must be id:base64 of 32 random bytes"),
     ({"APP_KEYS": "k1:" + "A" * 43 + "="}, "is not random"),
     ({"PUBLIC_URL": None}, "PUBLIC_URL is missing. Set it"),
     ({"PUBLIC_URL": "http://mail.example.com"}, "PUBLIC_URL must begin with https:// in production"),

@@ -1,7 +1,8 @@
-"""The layout rules: small packages, one class for each name, no import cycle."""
+"""The layout rules: small packages, one class for each name, no import cycle, one form of log details."""
 
 import ast
 import graphlib
+import re
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -55,6 +56,20 @@ def test_every_class_name_is_defined_once(product):
 def test_no_module_imports_itself_through_others(product):
     graph = {name: imports_of(tree, product) - {name} for name, tree in product.items()}
     graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_the_details_of_log_lines_are_in_data(product):
+    """config.logs writes the members of `extra={"data": {…}}`, nothing else."""
+    given = [
+        (name, ast.unparse(keyword.value))
+        for name, tree in product.items()
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "extra"
+    ]
+    assert given
+    assert [(name, text) for name, text in given if not re.fullmatch(r"\{'data': (\{.+\}|data|details)\}", text)] == []
 
 
 def imports_of(tree: ast.Module, product: dict[str, ast.Module]) -> set[str]:

@@ -1,8 +1,15 @@
 """Common mistakes in published records, and the error of each."""
 
+import asyncio
+import time
+from dataclasses import dataclass
+
 import pytest
 
 from domains.models import Domain
+from domains.record_checks.dkim import check_dkim
+from domains.record_checks.record_lookup import RecordLookup
+from domains.record_checks.results import RecordStatus
 from tests.domains.conftest import NAME, Owner
 from tests.lib.nameserver import NameServer
 
@@ -119,6 +126,26 @@ def test_a_test_key_has_a_note(owner: Owner, key):
     owner.zone.set(key["fqdn"], "TXT", key["value"].replace("; p=", "; t=s:y; p="))
     record = owner.verify_record("DKIM")
     assert (record["status"], record["note"][:10]) == ("verified", "Remove t=y")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A DNS answer longer than the test server sends."""
+
+    text: str
+
+    async def look_up_texts(self, name: str) -> tuple[str, ...]:
+        return (self.text,)
+
+
+@pytest.mark.parametrize("flags", [" " * 60_000, " :" * 30_000, f":{' ' * 60_000}"], ids=["spaces", "colons", "both"])
+def test_a_key_record_of_64_kib_does_not_delay_other_work(flags):
+    """All domain checks and deliveries of a worker share one thread."""
+    lookup = RecordLookup(NAME, NAME, Answer(f"v=DKIM1; t={flags}; p=key"))
+    started = time.thread_time()
+    result = asyncio.run(check_dkim(lookup, fqdn=f"x._domainkey.{NAME}", public_key="key"))
+    assert time.thread_time() - started < 1
+    assert (result.status, result.note) == (RecordStatus.VALID, None)
 
 
 def test_two_keys_at_one_name(owner: Owner, key):

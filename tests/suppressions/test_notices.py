@@ -1,11 +1,13 @@
 """Notices of new suppressions, through the real Redis."""
 
+import json
 import queue
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from config.logs import JsonFormatter
 from embedded.servers.redis import start_throw_away
 from suppressions import notices
 from suppressions.notices import SuppressionNotice, publish_notice, start_listening
@@ -40,6 +42,16 @@ def _publish_until_received(found: "queue.Queue[SuppressionNotice]") -> bool:
     while not found.empty():
         found.get()
     return True
+
+
+def test_the_log_gives_the_reason_for_a_lost_redis(settings, monkeypatch, caplog):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    stops = iter([False, True])
+    monkeypatch.setattr(notices, "is_stopping", lambda: next(stops))
+    monkeypatch.setattr(notices, "RECONNECT_SECONDS", 0)
+    notices._listen(print)
+    (record,) = caplog.records
+    assert "refused" in json.loads(JsonFormatter().format(record))["error"]
 
 
 def test_a_new_suppression_reaches_the_workers(api: Api, alice, received, django_capture_on_commit_callbacks):
