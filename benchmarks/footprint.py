@@ -3,8 +3,9 @@
     .venv/bin/python -m benchmarks.footprint [seconds]
 
 Prints a row for each process, then for all, and records the memory of each. Memory is PSS, in which a page shared by
-two processes counts half for each. Requires Linux, and DATABASE_URL of a server on which databases may be created (it
-is not counted).
+two processes counts half for each. Web, worker and beat run with the packages of production (docs/decisions/0147).
+Requires Linux, an index of packages for pip, and DATABASE_URL of a server on which databases may be created (it is not
+counted).
 """
 
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -112,8 +114,8 @@ def running_production() -> Iterator[list[int]]:
     procfile = dict(line.split(": ", 1) for line in (REPOSITORY / "Procfile").read_text().splitlines())
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, ExitStack() as cleanup:
         environment = {name: text for name, text in stack.environment.items() if name != "WEB_CONCURRENCY"}
-        # The programs of the environment, as for a command in a shell that has activated it.
-        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        # As for a command in a shell that has activated the environment.
+        environment["PATH"] = f"{install_production(Path(folder) / 'venv')}:{environment['PATH']}"
         processes = [
             cleanup.enter_context(subprocess.Popen(shlex.split(procfile[name]), cwd=REPOSITORY, env=environment))
             for name in PRODUCTION
@@ -121,6 +123,19 @@ def running_production() -> Iterator[list[int]]:
         for process in processes:
             cleanup.callback(process.terminate)
         yield [process.pid for process in processes]
+
+
+def install_production(folder: Path) -> Path:
+    """Install the packages of production in a new virtual environment; return the directory of its programs.
+
+    Some of these packages load packages of development where they are installed. PSS would also divide the libraries
+    of this environment among other programs that run in it.
+    """
+    venv.create(folder, with_pip=True)
+    requirements = str(REPOSITORY / "requirements.txt")
+    install = [str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "--requirement", requirements]
+    subprocess.run(install, check=True)
+    return folder / "bin"
 
 
 def read_usage(roots: list[int]) -> dict[int, ProcessUsage]:

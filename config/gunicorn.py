@@ -135,14 +135,15 @@ def when_ready(server: Any) -> None:
     gc.collect()
     gc.freeze()
     log.info("web is ready", extra={"data": {"address": bind, "processes": workers}})
-
-
-def post_worker_init(worker: Any) -> None:
     # The application is loaded by now.
-    from api import admission  # noqa: PLC0415
     from config.doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
 
     warn_of_missing_keys()
+
+
+def post_worker_init(worker: Any) -> None:
+    from api import admission  # noqa: PLC0415 - as in when_ready
+
     admission.STARTED = time.monotonic()
 
 

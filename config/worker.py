@@ -18,7 +18,6 @@ from django.db import close_old_connections
 from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start
-from config.doctor.app_keys import warn_of_missing_keys
 from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
 from emails.sending.sending import emails_processor, emails_transport, emails_work
@@ -76,7 +75,6 @@ def queue_processors() -> list[QueueProcessor[Any, Any]]:
 def start(**_: Any) -> None:
     """Start the timers before the broker connects, so that emails are sent while Redis is down."""
     refuse_unsafe_start()
-    warn_of_missing_keys()
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)

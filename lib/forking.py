@@ -36,6 +36,24 @@ def fork_programs(programs: Mapping[str, Program]) -> Program | None:
     return _Parent(programs).run()
 
 
+def fork_once(program: Program) -> None:
+    """Run a program in a forked process that exits afterwards, so that its memory does not remain in this process.
+
+    This process must have no other threads, and wait for all of its children at some time.
+    """
+    parent = os.getpid()
+    if os.fork():
+        return
+    try:
+        _become_child(parent)
+        program()
+    except Exception:
+        log.exception("a forked program failed")
+    finally:
+        # Without the handlers for an exit and without the caller's code, which belong to the parent.
+        os._exit(0)
+
+
 class _Parent:
     """The parent: forks, waits for exits, and forwards the signal to stop."""
 
@@ -68,9 +86,7 @@ class _Parent:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            for number in STOP_SIGNALS:
-                signal.signal(number, signal.SIG_DFL)
-            exit_with_parent(parent)
+            _become_child(parent)
             # A signal may have arrived before its handler was replaced.
             return self._programs[name] if not self._is_stopping else sys.exit
         self._running[pid] = name
@@ -82,6 +98,12 @@ class _Parent:
         self._is_stopping = True
         for pid in list(self._running):
             os.kill(pid, signal.SIGTERM)
+
+
+def _become_child(parent: int) -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    exit_with_parent(parent)
 
 
 def return_large_blocks() -> None:

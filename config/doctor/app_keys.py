@@ -5,7 +5,6 @@ so nothing can be known about them.
 """
 
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from django.db import Error, connection
 from django.db.models import F, Func, QuerySet, TextField, Value
 
 from domains.models import DkimKey
+from lib.forking import fork_once
 from provisioning.models import ManagementKey, ManagementResponse
 from system_mail.models import SystemMail, SystemMailState
 from webhooks.models import WebhookSecret
@@ -58,8 +58,8 @@ def check_app_keys(databases: Sequence[str] | None = None, **_: Any) -> list[che
 
 
 def warn_of_missing_keys() -> None:
-    """Log missing entries, in a thread: a start does not wait for the database."""
-    threading.Thread(target=_log_missing_keys, name="app-keys", daemon=True).start()
+    """Log missing entries, in a process of its own: a start does not wait for the database (docs/decisions/0147)."""
+    fork_once(_log_missing_keys)
 
 
 def missing_keys() -> list[str]:

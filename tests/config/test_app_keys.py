@@ -62,10 +62,11 @@ def test_an_unreachable_database_does_not_prevent_a_start(rotated, monkeypatch):
 
 
 @pytest.mark.stack
-def test_every_process_warns_at_its_start(tmp_path):
+def test_every_program_warns_once_at_its_start(tmp_path):
     with running_stack(tmp_path, INBOUND_PORT=str(free_port())) as stack:
         stack.query("UPDATE workspaces_apikey SET secret_hash = 'lost:x' WHERE true RETURNING id")
-        stack.start("web", "worker", "inbound")
-        for name in ("web", "worker", "inbound"):
+        stack.start("web", "workers", "inbound")
+        for name in ("web", "workers", "inbound"):
             log = tmp_path / f"{name}.log"
             wait_for(lambda log=log: "the entry 'lost'" in log.read_text(), seconds=60, what=f"a warning of {name}")
+            assert log.read_text().count("the entry 'lost'") == 1

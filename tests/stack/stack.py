@@ -32,6 +32,7 @@ WORKER = ["-m", "celery", "-A", "config", "-q", "worker", "--pool", "threads", "
 COMMANDS = {
     "web": ["-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
     "worker": WORKER,
+    "workers": ["manage.py", "worker"],
     "inbox": ["manage.py", "inbox"],
     "inbound": ["manage.py", "inbound"],
     "submission": ["manage.py", "submission"],

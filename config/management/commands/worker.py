@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from config.doctor.app_keys import warn_of_missing_keys
 from config.worker import worker_programs
 from lib.forking import fork_programs
 
@@ -14,5 +15,6 @@ class Command(BaseCommand):
     requires_system_checks = ("postrider",)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        warn_of_missing_keys()
         if program := fork_programs(worker_programs()):
             program()
