@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -46,8 +47,17 @@ PAGE_TITLES = {
     400: gettext_noop("Bad request"),
     403: gettext_noop("Forbidden"),
     404: gettext_noop("Page not found"),
+    405: gettext_noop("This is not a page"),
     413: gettext_noop("Request too large"),
     500: gettext_noop("Internal server error"),
+    503: gettext_noop("Temporarily unavailable"),
+}
+PAGE_ADVICE = {
+    403: gettext_noop("Your account has no permission for this page."),
+    405: gettext_noop("This address only receives forms. If you had to sign in first, send the form again."),
+    413: gettext_noop("A form can have at most 2 MiB."),
+    500: gettext_noop("Try again. If the error remains, contact the operator of this server."),
+    503: gettext_noop("Try again in a minute."),
 }
 # Of one name in a path: names are keys of the body, up to megabytes long.
 MAX_NAME_LENGTH = 100
@@ -107,12 +117,21 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _error_response(request, errors.NotFound(detail), status=404)
 
 
+def method_not_allowed(request: HttpRequest, *, allowed: str) -> HttpResponse:
+    """Return the page for a form's address that was opened as a page, for example after signing in again."""
+    problem = errors.MethodNotAllowed(errors.METHOD_NOT_ALLOWED_DETAIL, headers={"Allow": allowed})
+    return _error_response(request, problem, status=405)
+
+
 def too_large(request: HttpRequest) -> HttpResponse:
     return _error_response(request, errors.PayloadTooLarge("The body is too large."), status=413)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _error_response(request, errors.internal_error(), status=500)
+    """Return the response for the exception being handled: 503 if the database is unavailable, otherwise 500."""
+    is_unavailable = isinstance(sys.exception(), OperationalError | InterfaceError)
+    problem = errors.service_unavailable() if is_unavailable else errors.internal_error()
+    return _error_response(request, problem, status=problem.status)
 
 
 def _error_response(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
@@ -123,7 +142,10 @@ def _error_response(request: HttpRequest, problem: errors.Problem, *, status: in
     if f"{request.path_info}/".startswith("/v1/") or request.content_type == "application/json":
         return problem_http_response(problem)
     with override(getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)):
-        response = error_page(request, title=gettext(PAGE_TITLES[status]), status=status)
+        texts = [gettext(PAGE_ADVICE[status])] if status in PAGE_ADVICE else []
+        response = error_page(request, title=gettext(PAGE_TITLES[status]), texts=texts, status=status)
+    for name, value in problem.headers.items():
+        response.headers[name] = value
     patch_vary_headers(response, ["Accept-Language"])
     return response
 

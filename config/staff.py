@@ -22,6 +22,7 @@ class StaffSite(TwoFactorSite):
     site_title = _("Postrider staff")
     site_header = _("Postrider staff")
     index_title = _("Operations")
+    welcome = _("For the staff of this service.")
     index_template = "dashboard/operations.html"
 
     def has_permission(self, request: HttpRequest) -> bool:

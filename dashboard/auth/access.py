@@ -1,14 +1,16 @@
 """Sign-in, two-factor and account security pages, shared by both admin sites."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from unfold.sites import UnfoldAdminSite
@@ -22,6 +24,7 @@ class TwoFactorSite(UnfoldAdminSite):
     """An admin site whose sign-in supports a second factor."""
 
     login_template = "dashboard/sign_in.html"
+    welcome: ClassVar[str | Promise] = gettext_lazy("Welcome back.")
 
     def account_urls(self) -> list[URLPattern]:
         return [
@@ -39,7 +42,12 @@ class TwoFactorSite(UnfoldAdminSite):
         if request.method == "GET" and self.has_permission(request):
             return redirect(home)
         target = local_path(request.POST.get("next", request.GET.get("next", ""))) or home
-        context = {**self.each_context(request), "title": _("Sign in"), "app_path": request.get_full_path()}
+        context = {
+            **self.each_context(request),
+            "title": _("Sign in"),
+            "app_path": request.get_full_path(),
+            "welcome": self.welcome,
+        }
         view = never_cache(
             sensitive_post_parameters("password")(
                 SignInView.as_view(

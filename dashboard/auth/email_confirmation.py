@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from dashboard.auth.account_emails import send_confirmation
-from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.rendering import PageRenderer, expired_link_page
 from dashboard.auth.throttle import EMAIL_CONFIRMATION, throttle_account, throttled_message
 from workspaces.account_status import (
     InvalidConfirmationLink,
@@ -28,7 +28,8 @@ def confirm_email(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     try:
         account = read_confirmation_token(request.GET.get("token", ""))
     except InvalidConfirmationLink:
-        return _expired(request, page)
+        advice = _("It has expired or is incomplete. Sign in to request a new one.")
+        return expired_link_page(request, page, title=_("This link is no longer valid"), advice=advice)
     if "discard" in request.POST:
         return _discard(request, account)
     if request.method != "POST" or request.user != account:
@@ -38,12 +39,6 @@ def confirm_email(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     confirm_address(account)
     messages.success(request, _("%(address)s is confirmed. Your API keys are now active.") % {"address": account.email})
     return redirect("dashboard:index")
-
-
-def _expired(request: HttpRequest, page: PageRenderer) -> HttpResponse:
-    response = page(request, "dashboard/link_expired.html", title=_("This link is no longer valid"))
-    response.status_code = 410
-    return response
 
 
 def _discard(request: HttpRequest, account: User) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from dashboard.auth.passwords import add_password_errors, new_password_field
-from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.rendering import PageRenderer, expired_link_page
 from dashboard.auth.signin import BACKEND
 from dashboard.auth.throttle import INVITATION, remember_browser, throttle_network, throttled_message
 from dashboard.ui.current_workspace import SESSION_KEY
@@ -37,9 +37,8 @@ def invitation(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         found = find_invitation(request.GET.get("token", ""))
         return _respond(request, page, found)
     except InvalidInvitation:
-        response = page(request, "dashboard/link_expired.html", title=_("This invitation is no longer valid"))
-        response.status_code = 410
-        return response
+        advice = _("It has expired, was already used, or was withdrawn. Ask a member of the workspace for a new one.")
+        return expired_link_page(request, page, title=_("This invitation is no longer valid"), advice=advice)
 
 
 def _respond(request: HttpRequest, page: PageRenderer, found: Invitation) -> HttpResponse:

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from dashboard.auth.account_emails import send_password_reset, send_security_notice
 from dashboard.auth.passwords import add_password_errors, new_password_field
-from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.rendering import PageRenderer, expired_link_page
 from dashboard.auth.throttle import RESET, remember_browser, throttle_account, throttle_network, throttled_message
 from webhooks.models import Webhook
 from webhooks.services import delete_webhook
@@ -78,9 +78,8 @@ def new_password(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         return redirect("dashboard:new_password")
     user = _account(*request.session.get(SESSION_KEY, ("", "")))
     if user is None:
-        response = page(request, "dashboard/link_expired.html", title=_("This link is no longer valid"))
-        response.status_code = 410
-        return response
+        advice = _("A reset link works once and expires after one hour.")
+        return expired_link_page(request, page, title=_("This link is no longer valid"), advice=advice, is_reset=True)
     form = NewPasswordForm(request.POST or None, user=user)
     if not form.is_valid():
         return page(request, "dashboard/new_password.html", title=_("Choose a new password"), form=form)

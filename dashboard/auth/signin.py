@@ -35,18 +35,20 @@ SECOND_STEP_SECONDS = 600
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-class SignInForm(UnfoldAuthenticationForm):
+class StaffSignInForm(UnfoldAuthenticationForm):
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **options: Any) -> None:
+        super().__init__(request, *args, **options)
+        self.fields["username"].label = _("Email address")
+        self.fields["username"].widget.input_type = "email"
+
+
+class SignInForm(StaffSignInForm):
     """Accepts members of a workspace and people invited to one. Staff without a workspace are treated as unknown."""
 
     error_messages = {
         "invalid_login": gettext_lazy("Incorrect email address or password."),
         "inactive": gettext_lazy("Incorrect email address or password."),
     }
-
-    def __init__(self, request: HttpRequest | None = None, *args: Any, **options: Any) -> None:
-        super().__init__(request, *args, **options)
-        self.fields["username"].label = _("Email address")
-        self.fields["username"].widget.input_type = "email"
 
     def confirm_login_allowed(self, user: User) -> None:
         # Skips the parent's check, which requires staff.
@@ -63,9 +65,9 @@ class SignInView(LoginView):
         account = request.POST.get("username", "")
         wait_seconds = throttle_network(request, SIGN_IN) or throttle_account(request, SIGN_IN, account=account)
         if wait_seconds:
-            empty = self.get_form_class()(request)
+            unchecked = self.get_form_class()(request, initial={"username": account})
             return self.render_to_response(
-                self.get_context_data(form=empty, refusal=throttled_message(wait_seconds)),
+                self.get_context_data(form=unchecked, refusal=throttled_message(wait_seconds)),
                 status=429,
                 headers={"Retry-After": str(wait_seconds)},
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from lib.client_address import client_address, client_network
 from lib.token_bucket import RateLimit, take_token
@@ -84,4 +84,9 @@ def _take(key: str, limit: RateLimit) -> int:
 
 
 def throttled_message(seconds: int) -> str:
-    return _("Too many attempts. Try again in %(seconds)s seconds.") % {"seconds": seconds}
+    text = ngettext(
+        "Too many attempts. Try again in %(seconds)s second.",
+        "Too many attempts. Try again in %(seconds)s seconds.",
+        seconds,
+    )
+    return text % {"seconds": seconds}

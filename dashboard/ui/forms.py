@@ -8,7 +8,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import Promise, lazy
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 from rest_framework.serializers import BaseSerializer
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -22,6 +22,8 @@ T = TypeVar("T")
 WIDGET_FORMAT = "%Y-%m-%dT%H:%M"
 SKIPPED = gettext_lazy("%(time)s does not exist in the time zone %(zone)s: the clocks go forward. Choose another time.")
 REPEATED = gettext_lazy("%(time)s happens twice in the time zone %(zone)s: the clocks go back. Choose another time.")
+# Errors of Django for which DRF has informal German texts. Ours take precedence.
+FRAMEWORK_ERRORS = (gettext_noop("Enter a valid URL."), gettext_noop("Enter a valid email address."))
 
 
 class LocalDateTimeField(forms.DateTimeField):

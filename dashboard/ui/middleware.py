@@ -19,7 +19,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import get_language_from_request
 
 from api.admission import API_PREFIXES
-from api.exception_handler import too_large
+from api.exception_handler import method_not_allowed, too_large
 from dashboard.auth.preferences import language_of, time_zone_of
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
@@ -103,11 +103,18 @@ class PagePreferencesMiddleware(_Middleware):
 
 
 class PageHeadersMiddleware(_Middleware):
-    """Sets the Content-Security-Policy of both sites, unless the response already has one."""
+    """Sets the Content-Security-Policy of both sites, unless the response already has one.
+
+    Answers with a page where Django's response for the wrong method is empty.
+    """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.path_info.startswith(SITE_PREFIXES) and "Content-Security-Policy" not in response.headers:
+        if not request.path_info.startswith(SITE_PREFIXES):
+            return response
+        if request.method == "GET" and "Allow" in response.headers:
+            response = method_not_allowed(request, allowed=response.headers["Allow"])
+        if "Content-Security-Policy" not in response.headers:
             response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
             response.headers["X-Frame-Options"] = "DENY"
         return response

@@ -80,6 +80,7 @@ UNFOLD: dict[str, Any] = {
     "LANGUAGES": {"action": staff_preferences_url},
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.staff_sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.staff_account_links"},
+    "LOGIN": {"form": "dashboard.auth.signin.StaffSignInForm"},
 }
 
 DASHBOARD: dict[str, Any] = {

@@ -63,6 +63,13 @@ def test_every_spelling_of_an_account_shares_one_throttle(client, alice, setting
     assert sign_in(client, spelling.format(alice.owner.email), PASSWORD).status_code == 429
 
 
+def test_a_refused_attempt_keeps_the_address(client, alice):
+    for _ in range(20):
+        refused = sign_in(client, alice.owner.email, "wrong")
+    assert refused.status_code == 429
+    assert f'value="{alice.owner.email}"' in refused.content.decode()
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_identifies_the_account(client, alice, spelling):
     assert sign_in(client, spelling.format(alice.owner.email)).status_code == 302

@@ -1,6 +1,8 @@
 import csv
 import io
 
+import pytest
+
 from dashboard.pages.audit import CATEGORIES
 from tests.conftest import PASSWORD, make_key
 from tests.dashboard.conftest import signed_in
@@ -96,3 +98,27 @@ def test_templates_are_recorded(owner, api):
         ("template_deleted", "Receipt"),
     ]
     assert acts(owner, "?category=templates") == ["template_deleted", "template_changed", "template_created"]
+
+
+@pytest.mark.parametrize(
+    ("act", "about", "shown"),
+    [
+        ("key_created", "Shop, a: b (pr_x…y), full_access, limited", "Shop, a: b (pr_x…y), Vollzugriff, eingeschränkt"),
+        ("domain_changed", "shop.example: TLS required", "shop.example: TLS erforderlich"),
+        ("template_changed", "Receipt: html: subject, sample_data", "Receipt: html: Betreff, Beispieldaten"),
+        ("webhook_changed", "https://shop.example/: active", "https://shop.example/: aktiv"),
+        ("suppression_added", "12 addresses", "12 Adressen"),
+        ("suppression_added", "addresses@shop.example", "addresses@shop.example"),
+        ("member_invited", "bo@shop.example as owner", "bo@shop.example als Inhaber"),
+        ("member_role", "bo@shop.example: member", "bo@shop.example: Mitglied"),
+        ("workspace_created", "Bank, of, pro, of bo@shop.example", "Bank, of, pro, von bo@shop.example"),
+        ("address_erased", "1 emails", "1 E-Mails"),
+        ("workspace_suspended", "The endpoint returned 410 Gone.", "Der Endpunkt hat mit 410 Gone geantwortet."),
+        ("template_created", "Receipt: subject", "Receipt: subject"),
+    ],
+)
+def test_details_are_shown_in_the_language_of_the_page(owner, alice, act, about, shown):
+    AuditEntry.objects.create(workspace=alice.workspace, act=act, about=about, actor_kind="service")
+
+    assert f"<bdi>{about}</bdi>" in owner.get(PAGE).content.decode()
+    assert f"<bdi>{shown}</bdi>" in owner.get(PAGE, headers={"accept-language": "de"}).content.decode()
