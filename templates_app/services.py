@@ -154,7 +154,7 @@ def create_template(
 ) -> Template:
     """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000 templates."""
     compile_content(content)
-    Workspace.objects.select_for_update().get(id=workspace.id)
+    workspace.lock()
     if workspace.templates.count() >= MAX_TEMPLATES:
         detail = f"A workspace can have at most {MAX_TEMPLATES} templates. Delete one first."
         raise PlanLimitReached(detail, resource="templates", limit=MAX_TEMPLATES)
