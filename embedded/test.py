@@ -22,6 +22,9 @@ from embedded.servers.server import ManagedServer
 from embedded.servers.server_directories import make_temporary_directory
 
 OPTIONS = {"--full", "--long"}
+# A file runs in one process, which shares its services among the tests. Files keep their order, so that both processes
+# are in the same directory and stop its services after it.
+TWO_PROCESSES = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The exit code of pytest when tests failed.
 TESTS_FAILED = 1
 
@@ -124,13 +127,14 @@ def run_tests(run: Callable[[list[str]], int], options: list[str]) -> int:
 
 
 def pytest_runs(options: set[str]) -> list[list[str]]:
-    """Return the arguments of each pytest run: quick tests in parallel, then those that need the machine to themselves.
+    """Return the arguments of each pytest run; runs of several processes come first (docs/decisions/0146).
 
     Only --long includes the long tests.
     """
     runs = [["-n", str((os.cpu_count() or 1) + 1), "-m", "not full and not long"]]
     if options:
-        runs.append(["-m", "full and not long"])
+        runs.append([*TWO_PROCESSES, "-m", "full and not alone and not long"])
+        runs.append(["-m", "full and alone and not long"])
     if "--long" in options:
         runs.append(["-m", "long"])
     return runs

@@ -42,12 +42,12 @@ FULL_DIRECTORIES = (
     "tests/stack/",
     "tests/standards/",
 )
+IMPLY_FULL = ("alone", "browser", "stack")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        is_in_full_directory = item.nodeid.startswith(FULL_DIRECTORIES)
-        if is_in_full_directory or item.get_closest_marker("stack") or item.get_closest_marker("browser"):
+        if item.nodeid.startswith(FULL_DIRECTORIES) or any(map(item.get_closest_marker, IMPLY_FULL)):
             item.add_marker(pytest.mark.full)
 
 

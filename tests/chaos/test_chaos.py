@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.run import run
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
 
 @pytest.mark.parametrize("seconds", [25, pytest.param(600, marks=pytest.mark.long)])

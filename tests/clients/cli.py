@@ -104,12 +104,17 @@ class CommandLine:
             # Before the program starts, which reads its size once.
             ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
             os.chdir(self.home)
-            os.execve(PROGRAM[0], [*PROGRAM, *arguments], {**self.environment, "TERM": "xterm-256color"})
+            os.execve(PROGRAM[0], [*PROGRAM, *arguments], self._terminal_environment())
         terminal = Terminal(process, master)
         try:
             yield terminal
         finally:
             terminal.close()
+
+    def _terminal_environment(self) -> dict[str, str]:
+        # The size of another terminal: pytest-xdist sets it in its processes.
+        inherited = {name: text for name, text in self.environment.items() if name not in {"COLUMNS", "LINES"}}
+        return {**inherited, "TERM": "xterm-256color"}
 
 
 class Terminal:

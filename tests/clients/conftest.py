@@ -38,7 +38,7 @@ class Service:
         return bytes(rows[0][0]) if rows else None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: Any) -> Any:
     with running_stack(tmp_path_factory.mktemp("clients")) as stack:
         stack.start("inbox", "worker", "beat", "web")

@@ -43,7 +43,7 @@ def send(client):
 def request_for(received, email_id):
     """Return the headers and body of the delivery for this email."""
     about = lambda: next((one for one in list(received) if email_id.encode() in one[1]), None)  # noqa: E731
-    return wait_for(about, seconds=30, what="the delivery")
+    return wait_for(about, seconds=60, what="the delivery")
 
 
 def test_requests_of_the_service_are_verified_before_and_after_the_secret_is_rotated(client, receiver):
@@ -74,14 +74,14 @@ def test_webhooks_are_listed_updated_and_tested_and_their_deliveries_read_and_re
     assert set(client.webhooks.update(webhook.id, events=["bounced", "failed"]).events) == {"bounced", "failed"}
     tested = client.webhooks.test(webhook.id)
     assert tested.test
-    wait_for(lambda: len(received) == 1, seconds=30, what="the test")
+    wait_for(lambda: len(received) == 1, seconds=60, what="the test")
     succeeded = client.webhooks.deliveries(webhook.id, status="succeeded")
-    wait_for(lambda: [one.id for one in succeeded] == [tested.id], seconds=10, what="the log")
+    wait_for(lambda: [one.id for one in succeeded] == [tested.id], seconds=60, what="the log")
     delivery = client.webhooks.delivery(webhook.id, tested.id)
     assert delivery.body.encode() == received[0][1]
     assert len(delivery.attempts) == 1
     client.webhooks.replay(webhook.id, tested.id)
-    wait_for(lambda: len(received) == 2, seconds=30, what="the replay")
+    wait_for(lambda: len(received) == 2, seconds=60, what="the replay")
     assert client.webhooks.update(webhook.id, active=False).active is False
     client.webhooks.delete(webhook.id)
     with pytest.raises(NotFound):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
-from tests.conftest import PASSWORD
+from tests.conftest import IS_FULL_RUN, PASSWORD
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -23,7 +23,7 @@ ARGUMENTS = [
 ]
 # Other tests may load the machine.
 expect.set_options(timeout=30_000)
-# For manual review; ignored by git.
+# For manual review; ignored by git. Not with --full, where they would take a fifth of the time of the page tests.
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 
 
@@ -59,8 +59,9 @@ class Visit:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
     def keep_screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+        if not IS_FULL_RUN:
+            SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 def sign_in(visit: Visit, email: str) -> None:

@@ -31,11 +31,8 @@ def run_sample(language: str, code: str, **variables: str) -> subprocess.Complet
 
 
 def wait_for_the_end_of_requests() -> None:
-    """Wait until this test alone uses the database, which is emptied after it.
-
-    The thread of the last request closes its connection when it notices that the client is gone.
-    """
-    wait_for(lambda: not other_sessions(), seconds=60, what="no other session uses the database")
+    """Wait until no other session is in a transaction, since the database is emptied after the test."""
+    wait_for(lambda: not busy_sessions(), seconds=60, what="no other session is in a transaction")
 
 
 def command(language: str, code: str) -> list[str]:
@@ -50,9 +47,10 @@ def command(language: str, code: str) -> list[str]:
     return [program("bash", package="bash"), "-euc", code]
 
 
-def other_sessions() -> int:
+def busy_sessions() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"
         )
         return int(cursor.fetchone()[0])

@@ -85,7 +85,7 @@ class SampleRunner:
         return done.stdout
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: Any) -> Any:
     # The simulator's deferred address is delivered after two waits.
     with running_stack(tmp_path_factory.mktemp("samples"), DELIVERY_RETRY_SECONDS="1,1,1") as stack:
@@ -106,7 +106,7 @@ def libraries(tmp_path_factory: Any) -> Path:
     return modules
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def runner(stack: Stack, libraries: Path, tmp_path_factory: Any) -> SampleRunner:
     programs: Path = tmp_path_factory.mktemp("programs")
     curl = programs / "curl"

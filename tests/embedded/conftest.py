@@ -24,7 +24,7 @@ TEMPLATE = Path(__file__).parent / "fake_project"
 SET_BY_BIN_TEST = ("DATABASE_URL", "REDIS_URL", "MODE", "SECRET_KEY", "APP_KEYS", "DATA_DIR")
 
 
-def wait_until(is_true: Callable[[], object], *, seconds: float = 20) -> bool:
+def wait_until(is_true: Callable[[], object], *, seconds: float = 60) -> bool:
     """Poll a condition; return whether it became true within the timeout."""
     deadline = time.monotonic() + seconds
     while not is_true():
@@ -101,7 +101,7 @@ class FakeProject:
     def run(self, command: str, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         """Run a command of bin/ to completion."""
         process = self.start(command, *arguments, **settings)
-        output, errors = process.communicate(stdin, timeout=60)
+        output, errors = process.communicate(stdin, timeout=120)
         return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
     def is_ready(self) -> bool:
@@ -125,7 +125,7 @@ class FakeProject:
             with process:  # closes its pipes
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
-                process.wait(timeout=30)
+                process.wait(timeout=60)
         for line in processes_in(self.path, *self.server_directories):
             with suppress(ProcessLookupError):
                 os.kill(int(line.split()[0]), signal.SIGKILL)

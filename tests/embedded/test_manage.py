@@ -44,8 +44,8 @@ def test_a_second_manage_shares_the_servers_of_the_first(fake_project: FakeProje
     assert first.stdin
     first.stdin.close()
     assert not wait_until(lambda: first.poll() is not None, seconds=0.5)
-    assert second.communicate("now", timeout=30)[0] == "1\n"
-    assert first.wait(timeout=30) == 7
+    assert second.communicate("now", timeout=60)[0] == "1\n"
+    assert first.wait(timeout=60) == 7
     assert fake_project.has_stopped()
 
 
@@ -55,7 +55,7 @@ def test_run_waits_for_a_manage_that_uses_the_servers(fake_project: FakeProject)
     run = fake_project.start("run")
     assert run.stderr
     assert run.stderr.readline().startswith("Waiting for another launcher on")
-    manage.communicate("a", timeout=30)
+    manage.communicate("a", timeout=60)
     assert wait_until(fake_project.is_ready)
     run.send_signal(signal.SIGINT)
 

@@ -19,7 +19,7 @@ from tests.embedded.conftest import FakeProject, build_fake_project, processes_i
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
     """Send the signal and return the standard error."""
     process.send_signal(number)
-    return process.communicate(timeout=30)[1]
+    return process.communicate(timeout=60)[1]
 
 
 def kill_with_watchdog(fake_project: FakeProject, process: subprocess.Popen[str]) -> None:
@@ -114,6 +114,7 @@ def test_killing_launcher_and_watchdog_stops_their_children(fake_project: FakePr
     assert all(line.endswith("sleep 1000 ") for line in processes_in(fake_project.path))
 
 
+@pytest.mark.alone
 def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(fake_project: FakeProject) -> None:
     process = fake_project.start_service()
     with socket.create_connection(("127.0.0.1", fake_project.port)) as caller:

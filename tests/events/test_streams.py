@@ -103,6 +103,7 @@ def test_a_stream_continues_at_its_cursor(stack: Stack):
     reader.close()
 
 
+@pytest.mark.alone
 def test_two_hundred_readers_use_little_memory_and_no_thread_of_the_web_server(stack: Stack):
     for _ in range(20):
         assert stack.call("GET", "/me").status == 200

@@ -104,7 +104,7 @@ def run_receiver(limits: SessionLimits | None = None) -> Iterator[ReceiverPort]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        wait_for(lambda: is_open(port), seconds=5, what="the receiver listens")
+        wait_for(lambda: is_open(port), seconds=60, what="the receiver listens")
         yield ReceiverPort(port)
     finally:
         loop.call_soon_threadsafe(task.cancel)

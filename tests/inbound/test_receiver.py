@@ -172,7 +172,7 @@ def test_sessions_per_peer_are_limited_until_one_closes(workspace):
             with port.open_session(greeted=False) as third:
                 assert third.read() == ""
             assert first.exchange(b"QUIT\r\n").startswith("221")
-        wait_for(lambda: _answers(port), seconds=5, what="a session is free")
+        wait_for(lambda: _answers(port), seconds=60, what="a session is free")
 
 
 def test_total_sessions_are_limited_until_one_closes(workspace):
@@ -182,7 +182,7 @@ def test_total_sessions_are_limited_until_one_closes(workspace):
             begin_message(session, recipient)
             assert late.connect("127.0.0.1", port.number)[0] == 421
             assert session.exchange(b"NOOP\r\n").startswith("250")
-        wait_for(lambda: _answers(port), seconds=5, what="a session is free")
+        wait_for(lambda: _answers(port), seconds=60, what="a session is free")
 
 
 def test_silent_sessions_do_not_shut_out_others(workspace):

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.footprint import read_usage
 from tests.stack.stack import Stack
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
 CLIENTS = 20
 MAX_GROWTH_MB = 80
 

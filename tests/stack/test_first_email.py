@@ -28,11 +28,12 @@ def delivered(stack, email_id):
     return stack.call("GET", f"/emails/{email_id}").body["status"] == "delivered"
 
 
+@pytest.mark.alone
 def test_the_first_email_is_delivered_within_a_second_of_readiness(stack):
     stack.start("service", WORKER_CONCURRENCY="1")
     started = time.monotonic()
     email_id = stack.send().body["id"]
-    wait_for(lambda: delivered(stack, email_id), seconds=10, what="the delivery")
+    wait_for(lambda: delivered(stack, email_id), seconds=60, what="the delivery")
     assert time.monotonic() - started < 1
 
 
@@ -40,15 +41,16 @@ def test_the_service_is_not_ready_without_a_worker(stack):
     stack.start("web")
     assert not stack.is_ready()
     stack.start("worker")
-    wait_for(stack.is_ready, seconds=20, what="the worker takes mail")
+    wait_for(stack.is_ready, seconds=60, what="the worker takes mail")
 
 
+@pytest.mark.alone
 def test_an_email_is_delivered_within_two_seconds(full_stack):
     full_stack.send()
-    wait_for(full_stack.all_delivered, seconds=20, what="a warm worker")
+    wait_for(full_stack.all_delivered, seconds=60, what="a warm worker")
     started = time.monotonic()
     email_id = full_stack.send().body["id"]
-    wait_for(lambda: delivered(full_stack, email_id), seconds=5, what="the delivery")
+    wait_for(lambda: delivered(full_stack, email_id), seconds=60, what="the delivery")
     assert time.monotonic() - started < 2
     assert timeline(full_stack, email_id) == ["queued", "sent", "delivered"]
 
@@ -59,7 +61,7 @@ def test_each_recipient_gets_a_separate_message_with_the_common_headers(full_sta
     )
     # The status of the email is delivered as soon as one of its recipients is.
     undelivered = "SELECT count(*) FROM emails_recipient WHERE state <> 'delivered'"
-    wait_for(lambda: full_stack.query(undelivered) == [(0,)], seconds=10, what="the delivery to all recipients")
+    wait_for(lambda: full_stack.query(undelivered) == [(0,)], seconds=60, what="the delivery to all recipients")
     rows = full_stack.query(
         "SELECT c.recipient, c.source FROM inbox_caughtmail c JOIN emails_email e ON e.id = c.email_id "
         "JOIN emails_recipient r ON r.email_id = e.id WHERE r.address = 'd@x.example'"
@@ -85,7 +87,7 @@ def test_realistic_emails_arrive_unchanged(full_stack, real):
         subject=real.subject, html=real.html, to=f"{real.name}@corpus.example", trackOpens=False, trackClicks=False
     )
     assert sent.status == 202
-    wait_for(lambda: delivered(full_stack, sent.body["id"]), seconds=10, what="the delivery")
+    wait_for(lambda: delivered(full_stack, sent.body["id"]), seconds=60, what="the delivery")
     ((source,),) = full_stack.query(
         "SELECT source FROM inbox_caughtmail WHERE recipient = %s", f"{real.name}@corpus.example"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stack.stack import Reply
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
 # Each request occupies the only process for some time.
 RECIPIENTS = [{"to": f"r{number}@example.com"} for number in range(500)]
 MAX_WAIT_SECONDS = 0.2

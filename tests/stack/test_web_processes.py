@@ -16,7 +16,7 @@ import pytest
 from tests.lib.nameserver import SILENCE, NameServer
 from tests.stack.stack import Reply, Stack, running_stack, wait_for
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
 CORES = multiprocessing.cpu_count()
 CALLERS = 20
 # A check takes about four seconds with a silent name server.

@@ -17,7 +17,7 @@ import pytest
 from tests.stack.stack import Stack, free_port, running_stack, wait_for
 from tests.standards.tools import program
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
 # More than the processes accept, so that some connections are in the queue of the kernel.
 CLIENTS = 24
 REFUSED = "refused"

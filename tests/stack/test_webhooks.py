@@ -37,11 +37,12 @@ def ids_of(receiver):
     return {request.header("webhook-id") for request in receiver.received}
 
 
+@pytest.mark.alone
 def test_a_webhook_arrives_within_two_seconds_and_verifies(web_stack, receiver):
     web_stack.start("worker")
     webhook = register(web_stack, receiver, "sent", "email.delivered")
     web_stack.send()
-    wait_for(lambda: len(receiver.received) == 2, seconds=20, what="a warm worker")
+    wait_for(lambda: len(receiver.received) == 2, seconds=60, what="a warm worker")
     sent = web_stack.send(to="grace@example.com")
     wait_for(lambda: len(receiver.received) == 4, seconds=5, what="both events")
     for request in receiver.received[2:]:
@@ -55,7 +56,7 @@ def test_a_webhook_arrives_within_two_seconds_and_verifies(web_stack, receiver):
         events = web_stack.call("GET", f"/emails/{sent.body['id']}/events").body["data"]
         return [(event["eventType"], event["sentToWebhook"]) for event in events]
 
-    wait_for(lambda: timeline() == expected, seconds=5, what="the timeline")
+    wait_for(lambda: timeline() == expected, seconds=60, what="the timeline")
 
 
 def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
@@ -63,14 +64,14 @@ def test_killed_workers_and_a_dead_redis_lose_no_event(stack, receiver):
     register(stack, receiver)
     receiver.answer = silence
     emails = send_many(stack, 60)
-    wait_for(lambda: len(receiver.received) >= 4, seconds=30, what="attempts under way")
+    wait_for(lambda: len(receiver.received) >= 4, seconds=60, what="attempts under way")
     stack.kill("worker-1")
     stack.redis.stop()
-    wait_for(lambda: unfinished(stack) > 0, seconds=5, what="unfinished deliveries")
+    wait_for(lambda: unfinished(stack) > 0, seconds=60, what="unfinished deliveries")
     receiver.answer = status(200)
     expire_leases(stack)
     stack.start("worker-2", "worker-3")
-    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=40, what="every event")
+    wait_for(lambda: stack.all_delivered() and not unfinished(stack), seconds=60, what="every event")
     assert stack.query("SELECT status, count(*) FROM webhooks_webhookdelivery GROUP BY 1") == [("succeeded", 60)]
     bodies = {request.header("webhook-id"): set() for request in receiver.received}
     for request in receiver.received:
@@ -84,7 +85,7 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(web_stack, receiver
     register(web_stack, receiver)
     receiver.answer = status(503)
     send_many(web_stack, 20)
-    wait_for(lambda: len(ids_of(receiver)) == 20, seconds=20, what="the first attempts")
+    wait_for(lambda: len(ids_of(receiver)) == 20, seconds=60, what="the first attempts")
     for round_number in range(2, 5):
         wait_for(
             lambda: count_entries(web_stack, WEBHOOKS, Stage.WAITING) == 20,
@@ -92,10 +93,10 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(web_stack, receiver
             what="all deliveries to wait",
         )
         web_stack.query(NEXT_ATTEMPT)
-        wait_for(lambda n=round_number: len(receiver.received) == 20 * n, seconds=10, what="the next attempts")
+        wait_for(lambda n=round_number: len(receiver.received) == 20 * n, seconds=60, what="the next attempts")
     receiver.answer = status(200)
     web_stack.query("UPDATE webhooks_pending SET due_at = now() RETURNING 1")
-    wait_for(lambda: not unfinished(web_stack), seconds=20, what="every event")
+    wait_for(lambda: not unfinished(web_stack), seconds=60, what="every event")
     assert web_stack.query("SELECT DISTINCT status FROM webhooks_webhookdelivery") == [("succeeded",)]
     assert len(ids_of(receiver)) == 20
     assert len({request.body for request in receiver.received}) == 20
@@ -105,7 +106,7 @@ def test_sigterm_finishes_requests_in_flight_and_starts_no_others(web_stack, rec
     web_stack.start("worker-1", **FAST)
     register(web_stack, receiver)
     send_many(web_stack, 100)
-    wait_for(lambda: len(receiver.received) > 10, seconds=30, what="webhook requests")
+    wait_for(lambda: len(receiver.received) > 10, seconds=60, what="webhook requests")
     web_stack.processes["worker-1"].send_signal(signal.SIGTERM)
     assert web_stack.processes["worker-1"].wait(60) == 0
     assert count_entries(web_stack, WEBHOOKS, Stage.LEASED) == 0

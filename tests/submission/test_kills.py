@@ -56,7 +56,7 @@ def kill_while_accepting(stack, point: str, source: bytes) -> None:
 @pytest.mark.parametrize(("point", "is_committed"), POINTS.items())
 def test_a_repeat_with_a_key_is_one_email(stack, point, is_committed):
     kill_while_accepting(stack, point, KEYED)
-    wait_for(lambda: count(stack) == int(is_committed), seconds=10, what="the transaction ends")
+    wait_for(lambda: count(stack) == int(is_committed), seconds=60, what="the transaction ends")
     code, text = submit(stack, KEYED)
     assert (code, text.endswith("(already accepted)"), count(stack)) == (250, is_committed, 1)
     assert submit(stack, KEYED)[1].endswith("(already accepted)")

@@ -98,6 +98,7 @@ def database_url(port: int) -> str:
     return f"postgres://{user}:{password}@127.0.0.1:{port}/{connection.settings_dict['NAME']}"
 
 
+@pytest.mark.alone
 def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp_path, settings):
     reader = make_reader(make_account("alice").workspace)
     port = free_port()

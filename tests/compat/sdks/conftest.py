@@ -24,7 +24,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 RUN = uuid4().hex[:10]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: Any) -> Any:
     options = {"COMPAT_AT_ROOT": "resend,postmark,sendgrid"}
     with running_stack(tmp_path_factory.mktemp("compat"), **options) as stack:

@@ -29,7 +29,7 @@ def port():
     task = loop.create_task(serve(port))
     thread = threading.Thread(target=run)
     thread.start()
-    wait_for(lambda: is_open(port), seconds=5, what="the inbox listens")
+    wait_for(lambda: is_open(port), seconds=60, what="the inbox listens")
     yield port
     loop.call_soon_threadsafe(task.cancel)
     thread.join()
