@@ -40,7 +40,7 @@ RETURNING number
 ERASE = """
 DELETE FROM inbound_mailreport
  WHERE processed_at IS NOT NULL AND (lower(sender) = lower(%(address)s)
-    OR position(lower(%(address)s) in lower(encode(source, 'escape'))) > 0);
+    OR position(encode(convert_to(lower(%(address)s), 'UTF8'), 'escape') in lower(encode(source, 'escape'))) > 0);
 DELETE FROM inbound_providerreport
  WHERE processed_at IS NOT NULL AND position(lower(%(address)s) in lower(event::text)) > 0
 """

@@ -113,6 +113,14 @@ def test_inbound_reports_and_inbox_messages_are_erased(alice, capsys):
     assert not CaughtMail.objects.exists()
 
 
+def test_reports_about_an_address_beyond_ascii_are_erased(db, capsys):
+    for name in ("jörg", "eve"):
+        source = f"Final-Recipient: utf-8; {name}@example.com".encode()
+        MailReport.objects.create(sender="", peer="", source=source, processed_at=timezone.now())
+    erase("jörg@example.com", capsys)
+    assert bytes(MailReport.objects.get().source).endswith(b"eve@example.com")
+
+
 def test_an_invalid_address_is_refused():
     with pytest.raises(CommandError, match="is not an email address"):
         call_command("erase_address", "ada")
