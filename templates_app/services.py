@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from api.errors import NotFound
 from delivery.message.html_segments import TemplateSegments
 from lib.ids import is_id
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
@@ -190,13 +191,24 @@ def restore_version(template: Template, version: TemplateVersion) -> Template:
     return update_template(template, changes=asdict(version_content(version)))
 
 
+def lock_template(template: Template) -> Template:
+    """Lock a template and return it as it is now. Call it in a transaction. Raises NotFound.
+
+    A join with the version would find no row if the transaction that had the lock created another version.
+    """
+    locked = Template.objects.select_for_update().filter(id=template.id).first()
+    if locked is None:
+        raise NotFound("Not found in this workspace.")
+    return locked
+
+
 @transaction.atomic
 def update_template(template: Template, *, changes: Mapping[str, Any]) -> Template:
     """Update name, alias, strict_variables, sample_data or content. Accepted emails keep the old version.
 
     Raises TemplateSyntaxInvalid, AliasTaken.
     """
-    locked = Template.objects.select_for_update(of=("self",)).select_related("version").get(id=template.id)
+    locked = lock_template(template)
     old = version_content(locked.version)
     new = TemplateContent(**{name: changes.get(name, getattr(old, name)) for name in ("subject", "html", "text")})
     if new != old:

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from django.db import transaction
 from django.db.models import QuerySet
 from rest_framework import status
 from rest_framework.request import Request
@@ -18,6 +19,7 @@ from templates_app.services import (
     create_template,
     delete_template,
     find_template,
+    lock_template,
     update_template,
     version_content,
 )
@@ -86,9 +88,10 @@ class ResendTemplateViewSet(ResendViewSet[Template]):
         return Response(template_resource(self.find(pk)))
 
     def update(self, request: Request, pk: str) -> Response:
-        template = self.find(pk)
-        changes = read_changes(self.body, version=template.version)
-        return Response(self.reference(update_template(template, changes=changes)))
+        with transaction.atomic():
+            template = lock_template(self.find(pk))
+            changes = read_changes(self.body, version=template.version)
+            return Response(self.reference(update_template(template, changes=changes)))
 
     def destroy(self, request: Request, pk: str) -> Response:
         template = self.find(pk)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
+from templates_app.models import Template
 from tests.compat.conftest import Dialect
 from tests.stack.stack import wait_for
 from webhooks.models import Webhook
@@ -66,3 +68,35 @@ def test_two_changes_of_a_postmark_webhook_keep_the_triggers_of_both(key, alice)
 
     assert send_together(alice.workspace, change("Open"), change("Click")) == [200, 200]
     assert set(Webhook.objects.get().events) == {"delivered", "opened", "clicked"}
+
+
+def test_two_changes_of_a_resend_template_with_variables_keep_both(key, alice):
+    content = {"subject": "Hello {{{NAME}}}", "html": "<p>Old</p>"}
+    template = Dialect("resend", key).post("/templates", {"name": "Receipt", **content}).json()["id"]
+
+    def change(**fields: str) -> Callable[[], Any]:
+        body = {**fields, "variables": [{"key": "NAME", "type": "string", "fallback_value": "you"}]}
+        return lambda: Dialect("resend", key).call("PATCH", f"/templates/{template}", body)
+
+    new = {"subject": "Bye {{{NAME}}}", "html": "<p>{{{NAME}}}</p>"}
+    changes = [change(**{name: text}) for name, text in new.items()]
+    assert send_together(alice.workspace, *changes) == [200, 200]
+    version = Template.objects.get().version
+    assert (version.subject, version.html) == ('Bye {{{NAME|"you"}}}', '<p>{{{NAME|"you"}}}</p>')
+
+
+def test_two_changes_of_a_template_keep_both(api, alice):
+    template = api.post("/templates", {"name": "Receipt", "subject": "Old", "htmlContent": "<p>Old</p>"}).json()["id"]
+    changes = [
+        partial(api.patch, f"/templates/{template}", change) for change in ({"subject": "New"}, {"htmlContent": "new"})
+    ]
+    assert send_together(alice.workspace, *changes) == [200, 200]
+    version = Template.objects.get().version
+    assert (version.subject, version.html) == ("New", "new")
+
+
+def test_a_change_of_a_template_that_is_deleted_meanwhile_is_404(api, alice):
+    template = api.post("/templates", {"name": "Receipt", "subject": "Old", "htmlContent": "<p>Old</p>"}).json()["id"]
+    path = f"/templates/{template}"
+    statuses = send_together(alice.workspace, lambda: api.delete(path), lambda: api.patch(path, {"subject": "New"}))
+    assert statuses in ([200, 404], [200, 200])
