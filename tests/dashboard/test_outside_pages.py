@@ -1,0 +1,68 @@
+"""Pages outside of the dashboard's lists: steps of signing in, links of emails, errors, and pages for recipients."""
+
+import pytest
+
+from tests.conftest import make_account
+from tests.dashboard.axe import violations
+from tests.dashboard.browser import Visit
+from tests.dashboard.conftest import signed_in
+from tests.dashboard.guests import PAGES, Guest
+from tests.stack.stack import free_port
+from tests.tracking.conftest import make_reader
+from tests.tracking.test_without_database import database_url, web
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# Browsers log a line for each error response.
+STATUS_MESSAGE = "the server responded with a status of"
+LOOKS = {
+    "desktop": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light", "locale": "en-GB"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "de-DE"},
+}
+
+
+def problems_of(visit: Visit, name: str, *, status: int) -> list[str]:
+    """Keep a screenshot of the page; return its violations, errors in the console, and an unexpected status."""
+    visit.keep_screenshot(f"outside-{name}")
+    problems = [*violations(visit.page), *(text for text in visit.complaints if STATUS_MESSAGE not in text)]
+    if visit.is_wider_than_window():
+        problems.append("wider than the window")
+    found = visit.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
+    if found != status:
+        problems.append(f"status {found} instead of {status}")
+    return [f"{name}: {problem}" for problem in problems]
+
+
+# Axe needs scripts, which the pages for recipients forbid.
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_are_accessible(browser, live_server, look):
+    """Half of the pages on a desktop, the others on a phone."""
+    problems = []
+    for name, (open_page, status) in list(PAGES.items())[list(LOOKS).index(look) :: len(LOOKS)]:
+        context = browser.new_context(**LOOKS[look], bypass_csp=True)
+        visit = Visit(context, live_server.url)
+        open_page(Guest(visit, make_account(name)))
+        problems += problems_of(visit, name, status=status)
+        context.close()
+
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_without_a_database_are_accessible(browser, tmp_path, look):
+    account = make_account("alice")
+    reader, session = make_reader(account.workspace), signed_in(account.owner).cookies["session"].value
+    context = browser.new_context(**LOOKS[look], bypass_csp=True)
+    with web(tmp_path, database_url(free_port())) as url:
+        visit = Visit(context, url)
+        visit.go(reader.unsubscribe_path)
+        with visit.page.expect_navigation():
+            visit.page.get_by_role("button").click()
+        problems = problems_of(visit, f"unsubscribe-later-{look}", status=503)
+        context.add_cookies([{"name": "session", "value": session, "url": url}])
+        visit.go("/dashboard/")
+        problems += problems_of(visit, f"503-{look}", status=503)
+        context.close()
+
+    assert not problems, "\n".join(problems)
