@@ -58,7 +58,7 @@ def check_app_keys(databases: Sequence[str] | None = None, **_: Any) -> list[che
 
 
 def warn_of_missing_keys() -> None:
-    """Log missing entries, in a process of its own: a start does not wait for the database (docs/decisions/0147)."""
+    """Log missing entries, in a forked process: a start does not wait for the database (docs/decisions/0147)."""
     fork_once(_log_missing_keys)
 
 

@@ -159,7 +159,7 @@ def recovery_codes(guest: Guest) -> None:
 
 def enabled_second_factor(guest: Guest) -> None:
     turn_on_second_factor(guest.account.owner)
-    opened_signed_in("/dashboard/security/")(guest)
+    opened("/dashboard/security/", is_signed_in=True)(guest)
 
 
 def refused_change_of_password(guest: Guest) -> None:
@@ -230,16 +230,10 @@ def link_of_a_suspended_sender(guest: Guest) -> None:
     guest.visit.go(reader.click_path(f"https://shop.example/{'offers/' * 20}"))
 
 
-def opened(path: str) -> Callable[[Guest], None]:
+def opened(path: str, *, is_signed_in: bool = False) -> Callable[[Guest], None]:
     def open_page(guest: Guest) -> None:
-        guest.visit.go(path)
-
-    return open_page
-
-
-def opened_signed_in(path: str) -> Callable[[Guest], None]:
-    def open_page(guest: Guest) -> None:
-        guest.sign_in()
+        if is_signed_in:
+            guest.sign_in()
         guest.visit.go(path)
 
     return open_page
@@ -259,7 +253,7 @@ PAGES: dict[str, tuple[Callable[[Guest], None], int]] = {
     "sign-in-throttled": (throttled_sign_in, 429),
     "sign-in-of-staff": (opened("/admin/login/"), 200),
     "sign-in-without-access": (sign_in_without_access, 200),
-    "page-of-staff": (opened_signed_in("/admin/"), 200),
+    "page-of-staff": (opened("/admin/", is_signed_in=True), 200),
     "code": (code, 200),
     "code-throttled": (throttled_code, 429),
     "sign-up": (refused_sign_up, 200),
@@ -286,10 +280,10 @@ PAGES: dict[str, tuple[Callable[[Guest], None], int]] = {
     "suspended": (suspended_workspace, 200),
     "403": (page_of_owners, 403),
     "403-form": (refused_form, 403),
-    "404": (opened_signed_in("/dashboard/nothing/"), 404),
+    "404": (opened("/dashboard/nothing/", is_signed_in=True), 404),
     "404-signed-out": (opened("/nothing"), 404),
     "404-docs": (opened("/docs/nothing"), 404),
-    "405": (opened_signed_in("/dashboard/test-email/"), 405),
+    "405": (opened("/dashboard/test-email/", is_signed_in=True), 405),
     "413": (large_form, 413),
     "500": (internal_error, 500),
     "unsubscribe": (unsubscribe, 200),
