@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
 
-from analytics import counters
+from counters import counters
 from workspaces.models import Workspace
 
 # Each counted email has one outcome. Cancelled emails are never sent, scheduled ones not yet.

@@ -5,9 +5,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from analytics import counters
 from analytics.services import DailyVolume
 from api.fields import INVALID_RANGE, DateTimeBoundField, UtcDateTimeField, is_reversed
+from counters import counters
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 14

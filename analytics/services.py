@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from analytics import counters
+from counters import counters
+from counters.counters import COMPLAINED_KEY, COUNTED_EVENTS
 from workspaces.models import Workspace
 
-COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
-# The counter of spam complaints (emails.upkeep.reputation_counters), by the hour of sending.
-COMPLAINED_KEY = "rated.complained"
 # Cancelled emails are never sent, scheduled ones not yet.
 EXCLUDED_STATUSES = ("status.cancelled", "status.scheduled")
 

@@ -59,7 +59,7 @@ QUEUE_STAGES = {
     "record: recipients": "emails.sending.outcomes:_update_rows",
     "record: events": "emails.sending.outcomes:add_events",
     "record: status of emails": "emails.sending.outcomes:roll_up",
-    "record: counters": "analytics.counters:add",
+    "record: counters": "counters.counters:add",
     "record: rest": "emails.sending.sending:record_results",
     "database driver": "psycopg:Cursor.execute",
 }

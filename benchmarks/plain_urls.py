@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.models import CounterDelta
 from config import health
+from counters.models import CounterDelta
 from domains.models import Domain
 from emails.models import Content, Email, Event, QueueEntry, Recipient
 from lib.worker.stages import Stage

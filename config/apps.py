@@ -16,7 +16,7 @@ class ProjectConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        from config.doctor.app_keys import check_app_keys  # noqa: PLC0415 - reads models
+        from doctor.app_keys import check_app_keys  # noqa: PLC0415 - reads models
 
         checks.register_checks()
         register(check_app_keys, "app_keys")

@@ -136,7 +136,7 @@ def when_ready(server: Any) -> None:
     gc.freeze()
     log.info("web is ready", extra={"data": {"address": bind, "processes": workers}})
     # The application is loaded by now.
-    from config.doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
+    from doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
 
     warn_of_missing_keys()
 

@@ -14,10 +14,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from analytics import counters
 from api.latency import observed
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
+from counters import counters
 from emails.sending import delivery_health
 from submission.metrics import read_reply_counts
 from webhooks.sending.queue import lag

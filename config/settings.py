@@ -153,6 +153,7 @@ INSTALLED_APPS = [
     "templates_app",
     "suppressions",
     "webhooks",
+    "counters",
     "analytics",
     "emails",
     "events",

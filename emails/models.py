@@ -82,7 +82,7 @@ class Entrance(models.TextChoices):
 
 
 class EmailBatch(models.Model):
-    """Scheduled emails that are paused or cancelled together (emails.batches), or that one request accepted."""
+    """Scheduled emails that are paused or cancelled together (emails.accept.batches), or that one request accepted."""
 
     class State(models.TextChoices):
         OPEN = "open"

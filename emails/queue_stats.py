@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from analytics import counters
-from analytics.counters import CounterChange
+from counters import counters
+from counters.counters import CounterChange
 from emails.states import EmailStatus, RecipientCounter
 from lib.ids import to_uuid
 from lib.ttl_cache import TTLCache

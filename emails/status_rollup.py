@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from analytics import counters
-from analytics.counters import CounterChange
-from analytics.services import COUNTED_EVENTS
-from analytics.slices import slices_sql
+from counters import counters
+from counters.counters import COUNTED_EVENTS, CounterChange
+from counters.slices import slices_sql
 from emails.states import TRANSITIONS
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned

@@ -15,8 +15,8 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
 from delivery.message import dkim
 from domains.models import DkimKey
-from emails.events.opens_and_clicks import Hit
-from emails.events.reports import ReportedEvent
+from emails.feedback.opens_and_clicks import Hit
+from emails.feedback.reports import ReportedEvent
 from emails.models import Email, Event, Recipient
 from emails.sending.return_path import read_return_path
 from inbound.models import InboundReport, MailReport

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from emails.events.opens_and_clicks import Hit, record_hits
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.opens_and_clicks import Hit, record_hits
+from emails.feedback.reports import ReportedEvent, record_reports
 from inbound import matching, providers, queue
 from inbound.matching import MatchResult, ReportStatus
 from inbound.models import InboundReport, MailReport, ProviderReport

@@ -13,8 +13,8 @@ from anymail.signals import AnymailTrackingEvent, EventType, RejectReason
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
-from emails.events.opens_and_clicks import Hit
-from emails.events.reports import ReportedEvent
+from emails.feedback.opens_and_clicks import Hit
+from emails.feedback.reports import ReportedEvent
 from emails.models import Event, Recipient
 from inbound.models import ProviderReport
 from inbound.reports.classification import BounceClassification, classify_bounce

@@ -12,7 +12,7 @@ from functools import partial
 
 from django.db import Error
 
-from analytics import counters
+from counters import counters
 
 log = logging.getLogger("postrider.submission")
 

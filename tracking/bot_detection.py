@@ -1,7 +1,7 @@
 """Bot detection: a table of request headers that scanners, preview bots and prefetchers send.
 
 For information only: a marked hit counts like any other. Bots that look like ordinary browsers (Safe Links and many
-gateways) are detected only by their speed (emails.events.opens_and_clicks). See docs/decisions/0027.
+gateways) are detected only by their speed (emails.feedback.opens_and_clicks). See docs/decisions/0027.
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,7 @@ from collections import deque
 
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from emails.events.opens_and_clicks import Hit, record_hits
+from emails.feedback.opens_and_clicks import Hit, record_hits
 
 CAPACITY = 10_000
 BATCH_SIZE = 100

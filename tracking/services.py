@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
-from emails.events.opens_and_clicks import Hit
-from emails.events.unsubscribe import unsubscribe
+from emails.feedback.opens_and_clicks import Hit
+from emails.feedback.unsubscribe import unsubscribe
 from emails.models import Email
 from emails.sending.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
 from lib.tokens import InvalidToken

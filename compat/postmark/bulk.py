@@ -15,11 +15,11 @@ from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.views import OPERATION, PostmarkViewSet, Reader
 from compat.views import AcceptingMixin
+from emails.accept.batches import create_batch
 from emails.accept.drafts import Draft
 from emails.accept.idempotency import find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
-from emails.batches import create_batch
 from emails.models import Email, EmailBatch
 from emails.rendered_content import render_compiled
 from lib.datetimes import format_datetime

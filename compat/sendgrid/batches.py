@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
-from emails.batches import cancel_batch, create_batch, pause_batch, resume_batch
+from emails.accept.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.models import EmailBatch
 from workspaces.key_limits import KeyLimits
 

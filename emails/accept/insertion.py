@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from analytics.counters import counter_key, email_deltas
-from analytics.slices import email_slices
+from counters.counters import counter_key, email_deltas
+from counters.slices import email_slices
 from delivery.message.compose import File
 from emails import queue_stats
 from emails.models import Entrance

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from api.errors import NotFound, Problem, problem_members
 from domains.services import check_sending_domain
+from emails.accept.batches import join_batches
 from emails.accept.checks import CheckedEmail, check_batch, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
 from emails.accept.drafts import BatchDraft, Draft, FieldAddress
@@ -23,7 +24,6 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
-from emails.batches import join_batches
 from emails.limits import refuse_email
 from emails.models import Email, Entrance
 from emails.states import EmailStatus

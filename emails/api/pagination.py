@@ -7,8 +7,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from rest_framework.request import Request
 
-from analytics import counters
 from api.pagination import PagePagination
+from counters import counters
 from emails.models import Email
 from emails.states import EmailStatus
 from workspaces.models import Workspace

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from analytics import counters
+from counters import counters
 from delivery.bounces.replies import DeliveryStatus
 from emails.sending.queue import QUEUE
 from lib.sql import run

@@ -13,10 +13,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from analytics import counters
+from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
@@ -24,9 +24,9 @@ from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
-from emails.upkeep import reputation_counters
 from lib.sql import run_replanned
 from lib.worker.stages import Stage
+from reputation import counting
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 from workspaces.events import EventKind, record_events
@@ -183,8 +183,8 @@ def _reputation_changes(
         recipient = recipients[result.claim.recipient_id]
         if recipient.email_id not in slices:
             continue
-        for counter in reputation_counters.classify_outcome(result.outcome):
-            yield from reputation_counters.reputation_change(
+        for counter in counting.classify_outcome(result.outcome):
+            yield from counting.reputation_change(
                 counter,
                 workspace_id=result.claim.workspace_id,
                 address=recipient.address,

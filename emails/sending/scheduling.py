@@ -12,12 +12,12 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from analytics import counters
 from api.errors import NotFound
+from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.limits import refuse_email
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients

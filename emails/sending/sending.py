@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import transaction
 
-from analytics import counters
+from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 from emails import queue_stats
-from emails.events.simulator_effects import apply_simulator_effects
+from emails.feedback.simulator_effects import apply_simulator_effects
 from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results

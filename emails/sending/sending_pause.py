@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from django.db import transaction
 
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event, PastSendingPause, SendingPause
 from emails.sending.jobs import SendJob
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from analytics import counters
-from analytics.reconcile import CURRENT_COUNTS
-from analytics.services import COUNTED_EVENTS
-from analytics.slices import slices_sql
+from counters import counters
+from counters.counters import COUNTED_EVENTS
+from counters.reconcile import CURRENT_COUNTS
+from counters.slices import slices_sql
 from emails.states import FINISHED_COUNTERS
 from lib.ids import to_uuid
 from lib.worker.stages import Stage

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from analytics import counters
-from analytics.slices import slices_sql
+from counters import counters
+from counters.slices import slices_sql
 from emails.states import FINISHED_COUNTERS, RecipientCounter
 from emails.upkeep.reconcile import COUNTER_KEYS
 from lib.ids import to_uuid

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from analytics import counters
-from analytics.models import CounterDelta
 from analytics.services import DAILY_VOLUME, RANGE_VOLUME, read_range
+from counters import counters
+from counters.models import CounterDelta
 from lib.datetimes import format_datetime
 from lib.ids import new_id
 from workspaces.api import authentication

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Event, Recipient
 from lib.ids import from_any_spelling
 from tests.compat.conftest import Dialect

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Attachment, Email, Event, Recipient
 from suppressions.services import suppress_addresses
 from templates_app.services import TemplateContent, create_template

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, Recipient
 from emails.states import EmailStatus
 from lib.ids import id_number

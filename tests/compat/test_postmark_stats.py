@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Event, Recipient
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail

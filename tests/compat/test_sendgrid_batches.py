@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from emails.batches import create_batch
+from emails.accept.batches import create_batch
 from emails.models import Email, EmailBatch, Event, QueueEntry
 from emails.sending.scheduling import promote_due
 from emails.upkeep.retention import delete_empty_batches
@@ -94,7 +94,7 @@ def test_a_closed_batch_takes_no_more_emails(sendgrid, batch_id):
 
 
 def test_a_batch_has_a_limit(sendgrid, batch_id, monkeypatch):
-    monkeypatch.setattr("emails.batches.MAX_EMAILS", 3)
+    monkeypatch.setattr("emails.accept.batches.MAX_EMAILS", 3)
     assert sendgrid.post("/v3/mail/send", mail(batch_id=batch_id)).status_code == 202
     assert error(sendgrid.post("/v3/mail/send", mail(batch_id=batch_id))) == (400, "batch_id")
     assert Email.objects.count() == 3

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics import counters
+from counters import counters
 from domains.models import Domain
 from domains.services import new_selector
 from emails.models import Attachment, Content, Email, Event

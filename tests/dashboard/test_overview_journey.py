@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from analytics import counters
-from analytics.slices import Dimension, slice_id
+from counters import counters
+from counters.slices import Dimension, slice_id
 from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in

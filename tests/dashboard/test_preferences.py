@@ -9,10 +9,10 @@ from django.utils import timezone, translation
 
 from dashboard.auth.preferences import REGIONS
 from dashboard.templatetags.local_time import local_time
+from reputation.rates import ReputationRates
+from reputation.thresholds import rate_thresholds
+from system_mail import reputation_warnings as warning_emails
 from system_mail.models import SystemMail
-from system_mail.reputation import warning_emails
-from system_mail.reputation.rates import ReputationRates
-from system_mail.reputation.thresholds import rate_thresholds
 from tests.conftest import PASSWORD
 from tests.dashboard.conftest import make_email, shown_text, signed_in
 from workspaces.models import ApiKey, User

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analytics import counters
-from analytics.models import CounterDelta, HourlyCounter
+from counters import counters
+from counters.models import CounterDelta, HourlyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.accept.services import Draft, send_email
 from emails.models import Acceptance, Attachment, Content, Email, Event, QueueEntry, Recipient

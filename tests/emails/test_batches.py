@@ -7,9 +7,9 @@ import pytest
 from django.db import connection, transaction
 
 from api.errors import InvalidFields
+from emails.accept.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.accept.drafts import Draft
 from emails.accept.services import accept_emails
-from emails.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.models import Email, EmailBatch, QueueEntry
 from lib.email_addresses import parse_recipient
 from tests.conftest import make_domain

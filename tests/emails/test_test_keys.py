@@ -2,10 +2,10 @@
 
 import pytest
 
-from analytics.models import CounterDelta
-from emails.batches import create_batch
-from emails.events.reports import ReportedEvent, record_reports
-from emails.events.unsubscribe import unsubscribe
+from counters.models import CounterDelta
+from emails.accept.batches import create_batch
+from emails.feedback.reports import ReportedEvent, record_reports
+from emails.feedback.unsubscribe import unsubscribe
 from emails.models import Email, EmailBatch, Event, Recipient
 from emails.sending.links import UnsubscribeLink
 from emails.upkeep.reconcile import count_slice_differences, find_differences

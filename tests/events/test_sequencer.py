@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.db import connection, connections, transaction
 
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event, Recipient
 from events import sequencer
 from events.feed import read_feed

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from django.db import connection
 
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id
@@ -180,7 +180,7 @@ def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max
 
 
 def test_the_queries_use_their_indexes(workspace):
-    from emails.events import reports
+    from emails.feedback import reports
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

@@ -10,7 +10,7 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from analytics.counters import fold
+from counters.counters import fold
 from emails.models import Attachment, Content, Email, EmailBatch, Event, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from events.sequencer import sequence_events

@@ -2,10 +2,10 @@ import pytest
 
 from dashboard.auth import account_emails
 from inbound.inbox.html_check import check_html
+from system_mail import reputation_warnings as warning_emails
 from system_mail.html import LABELS, render_html
 from system_mail.invitations import INVITATION
 from system_mail.models import SystemMailKind
-from system_mail.reputation import warning_emails
 
 URL = "https://mail.example.com/dashboard/invitation/?token=abc&next=%2F"
 TEXTS = [

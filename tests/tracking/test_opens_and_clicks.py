@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import Error, connection, connections, transaction
 
-from analytics import counters
+from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.events.opens_and_clicks import EVENTS_PER_LINK, Hit, record_hits
+from emails.feedback.opens_and_clicks import EVENTS_PER_LINK, Hit, record_hits
 from emails.models import Email, Event, HitCount, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import new_id

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from django.db import DataError, OperationalError, connection
 
-from emails.events.opens_and_clicks import Hit
+from emails.feedback.opens_and_clicks import Hit
 from lib.ids import new_id
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module

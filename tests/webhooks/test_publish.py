@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Email, Event
 from emails.sending.outcomes import SendResult, record_results
 from tests.conftest import Api

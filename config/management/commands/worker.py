@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config.doctor.app_keys import warn_of_missing_keys
 from config.worker import worker_programs
+from doctor.app_keys import warn_of_missing_keys
 from lib.forking import fork_programs
 
 

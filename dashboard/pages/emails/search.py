@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 from psycopg.errors import QueryCanceled
 from rest_framework import serializers
 
-from analytics import counters
 from api.filters import FieldFilter
+from counters import counters
 from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, query_without_page
 from emails.api.filters import EmailFilters
 from emails.models import Email

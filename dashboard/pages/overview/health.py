@@ -14,7 +14,7 @@ from analytics.outcomes import read_outcomes
 from domains.models import Domain
 from domains.record_checks.results import RecordStatus, from_json
 from domains.services import is_dns_optional
-from system_mail.reputation.rates import PERIOD_DAYS
+from reputation.rates import PERIOD_DAYS
 from workspaces.models import Workspace
 
 # The limits of large mailbox providers, unless the operator has set others.

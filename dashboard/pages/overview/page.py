@@ -19,7 +19,7 @@ from dashboard.ui.refresh import Refresh, refresh_of
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
-from system_mail.reputation.rates import PERIOD_DAYS
+from reputation.rates import PERIOD_DAYS
 from workspaces.quota import read_quota
 
 RECENT_EMAILS = 6

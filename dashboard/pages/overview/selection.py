@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from analytics.slices import Dimension, slice_id
+from counters.slices import Dimension, slice_id
 from dashboard.pages.emails.search import suggest_tags
 from emails.models import Email
 from templates_app.models import Template

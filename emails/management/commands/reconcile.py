@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analytics.reconcile import find_wrong_days, repair_days
+from counters.reconcile import find_wrong_days, repair_days
 from emails.upkeep.reconcile import count_slice_differences, find_differences, repair_counters, repair_slices
 from lib.datetimes import format_datetime
 from lib.ids import to_uuid

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from analytics import counters
+from counters import counters
 from dashboard.pages.emails import search
 from emails.models import Email, Event, Recipient
 from tests.dashboard.conftest import make_email

@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from analytics import counters
+from counters import counters
 from dashboard.pages.emails import search as email_search
 from dashboard.texts import reasons
 from dashboard.ui import listing

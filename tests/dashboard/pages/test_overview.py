@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from analytics import counters
-from analytics.slices import Dimension, slice_id
+from counters import counters
+from counters.slices import Dimension, slice_id
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from tests.dashboard.conftest import make_email

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from analytics import counters
+from counters import counters
 from emails.models import Event
 from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace

@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics import counters
+from counters import counters
 from emails.accept.insertion import search_text
 from emails.api.filters import EmailFilters
 from emails.models import RARE_EVENTS, Email, Event

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytics import counters
+from counters import counters
 from delivery.transports.relay import inbox_transport
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult

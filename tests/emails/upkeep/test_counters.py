@@ -20,16 +20,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from analytics import counters
-from analytics.reconcile import find_wrong_days
 from analytics.services import read_days, read_range
 from api.errors import NotFound
+from counters import counters
+from counters.reconcile import find_wrong_days
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
 from emails.accept.services import resend_email, send_batch, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
-from emails.events.opens_and_clicks import Hit, record_hits
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.opens_and_clicks import Hit, record_hits
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Email, Event, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats, stats_cache
 from emails.sending import queue

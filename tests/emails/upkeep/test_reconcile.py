@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from analytics import counters
-from analytics.models import DailyCounter
+from counters import counters
+from counters.models import DailyCounter
 from tests.emails.builders import BOUNCED, LATER, OK, deliver, send
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,6 @@
 """Events reported about recipients after sending: bounces, complaints, late deliveries.
 
-For opens and clicks see emails.events.opens_and_clicks.
+For opens and clicks see emails.feedback.opens_and_clicks.
 A repeated report is one event. A report proves that a host accepted the message, so a report that arrives before the
 worker records the 250 has the same result as the other order: it deletes the queue entry, and the worker finds its
 claim gone (docs/decisions/0031). Lock order: QueueEntry → Recipient → Email by id → sorted inserts.
@@ -16,19 +16,19 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from analytics import counters
-from analytics.slices import slices_sql
+from counters import counters
+from counters.slices import slices_sql
 from delivery.bounces.replies import SuppressOn
 from emails import queue_stats
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import FINISHED_COUNTERS, TRANSITIONS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up_and_count
-from emails.upkeep import reputation_counters
-from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid, to_uuid
 from lib.worker.stages import Stage
+from reputation import counting
+from reputation.counting import ReputationCounter
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 
@@ -223,7 +223,7 @@ def _reputation_counters(
     if (
         EmailStatus.BOUNCED in passed
         and is_bad_address
-        and reputation_counters.is_address_refusal(report.details.get("reason", ""))
+        and counting.is_address_refusal(report.details.get("reason", ""))
     ):
         yield ReputationCounter.BOUNCED
     if report.kind is Event.EventKind.COMPLAINED:
@@ -231,7 +231,7 @@ def _reputation_counters(
 
 
 def _reputation_change(counter: ReputationCounter, recipient: _ReportedRecipient) -> Iterator[counters.CounterChange]:
-    return reputation_counters.reputation_change(
+    return counting.reputation_change(
         counter,
         workspace_id=recipient.workspace_id,
         address=recipient.address,

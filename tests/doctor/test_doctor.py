@@ -27,9 +27,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 from redis import Redis
 
-from config.doctor.diagnosis import DoctorOptions, Verdict
-from config.doctor.table import CHECKS, run_checks
 from config.heartbeats import PREFIX, send_heartbeat
+from doctor.diagnosis import DoctorOptions, Verdict
+from doctor.table import CHECKS, run_checks
 from emails.models import QueueEntry
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from django.conf import settings
 
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from config.doctor.diagnosis import skipped as skip
 from delivery.transports.smtp.mx import NoRoute, Routes
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
+from doctor.diagnosis import skipped as skip
 from lib.address_guard import Address, Guard, TargetRefused
 from lib.resolver import DnsError, Resolver
 from submission.tls import Certificate

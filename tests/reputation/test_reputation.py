@@ -10,15 +10,15 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from analytics import counters
+from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Event, Recipient
-from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import new_id
+from reputation import services
+from reputation.counting import ReputationCounter
+from reputation.rates import PERIOD_DAYS, READ_RATES, rates_parameters, read_rates
 from system_mail.models import SystemMail
-from system_mail.reputation import services
-from system_mail.reputation.rates import PERIOD_DAYS, READ_RATES, rates_parameters, read_rates
 from system_mail.tasks import check_workspaces
 from tests.conftest import Api, mail, make_account
 from tests.dashboard.conftest import signed_in
@@ -217,7 +217,7 @@ class TestSuspension:
         old = read_rates()
         check_workspaces()
         lift_suspension(alice.workspace)
-        monkeypatch.setattr("system_mail.reputation.services.read_rates", lambda: old)
+        monkeypatch.setattr("reputation.services.read_rates", lambda: old)
         check_workspaces()
         assert not is_suspended(alice.workspace)
 
@@ -226,10 +226,10 @@ class TestSuspension:
             count(account.workspace, sent=100, complained=20)
         locked = read_rates()[0].workspace_id
 
-        def suspend(rates, threshold, real=services._suspend):
+        def suspend(rates, *arguments, real=services._suspend):
             if rates.workspace_id == locked:
                 raise OperationalError("canceling statement due to lock timeout")
-            real(rates, threshold)
+            real(rates, *arguments)
 
         monkeypatch.setattr(services, "_suspend", suspend)
         check_workspaces()

@@ -7,11 +7,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analytics import counters
-from analytics.models import CounterDelta, SliceCounter
 from analytics.outcomes import BY_DAY, SLICE_COUNTS, read_outcomes, sum_outcomes
-from analytics.slices import MAX_TAGS, Dimension, email_slices, slice_id, slices_sql
-from emails.events.reports import ReportedEvent, record_reports
+from counters import counters
+from counters.models import CounterDelta, SliceCounter
+from counters.slices import MAX_TAGS, Dimension, email_slices, slice_id, slices_sql
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Email, Event
 from emails.upkeep.retention import delete_emails
 from lib.ids import to_uuid

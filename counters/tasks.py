@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from analytics import counters
+from counters import counters
 
 
 @shared_task(name="analytics.tasks.fold", ignore_result=True)

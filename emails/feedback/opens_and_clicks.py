@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import EmailStatus

@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from emails.events.timeline import NewEvent, add_events
+from emails.feedback.timeline import NewEvent, add_events
 from emails.models import Event
 from emails.sending.links import UnsubscribeLink
 from lib.ids import from_uuid, to_uuid

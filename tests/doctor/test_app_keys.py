@@ -4,8 +4,8 @@ import pytest
 from django.core.checks import run_checks
 from django.db import OperationalError
 
-from config.doctor import app_keys
-from config.doctor.app_keys import missing_keys
+from doctor import app_keys
+from doctor.app_keys import missing_keys
 from domains.models import DkimKey
 from lib import keyring
 from tests.conftest import make_domain, make_key

@@ -108,13 +108,17 @@ DELETED = "gone."
 # Of the counters of test emails, which analytics do not read.
 TEST = "test."
 HOUR = timedelta(hours=1)
+# An email counts once under `reached.` and each of these events.
+COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
+# The counter of spam complaints (reputation.counting), by the hour of sending.
+COMPLAINED_KEY = "rated.complained"
 
 
 @dataclass(frozen=True)
 class CounterKey:
     """A counter: workspace, key, and the UTC hour of the email's created_at.
 
-    slices: of the email (analytics.slices), which are counted as well.
+    slices: of the email (counters.slices), which are counted as well.
     """
 
     workspace_id: str

@@ -1,4 +1,4 @@
-"""Bounce and complaint rates of workspaces, read from the counters of emails.upkeep.reputation_counters."""
+"""Bounce and complaint rates of workspaces, read from the counters of reputation.counting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from emails.upkeep.reputation_counters import ReputationCounter
 from lib.ids import from_uuid
+from reputation.counting import ReputationCounter
 
 # Today, in UTC, and the six days before.
 PERIOD_DAYS = 7

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from analytics import counters
-from analytics.models import CounterDelta, HourlyCounter
+from counters import counters
+from counters.models import CounterDelta, HourlyCounter
 from lib.ids import new_id
 
 pytestmark = pytest.mark.django_db

@@ -1,47 +1,54 @@
 """Reputation checks: warn and suspend workspaces with high bounce or complaint rates (docs/decisions/0065)."""
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from system_mail.reputation.rates import PERIOD_DAYS, ReputationRates, read_rates
-from system_mail.reputation.thresholds import RateThreshold, rate_thresholds
-from system_mail.reputation.warning_emails import send_suspension, send_warning
+from reputation.rates import PERIOD_DAYS, ReputationRates, read_rates
+from reputation.thresholds import RateThreshold, rate_thresholds
 from workspaces.account_status import suspend_workspace
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
 log = logging.getLogger("postrider.reputation")
 
+# Notifies the owners of a workspace of its summary.
+Notify = Callable[..., Any]
+
 ADVICE = "Clean your lists, then contact the operator of this service."
 
 
-def check_reputations() -> None:
-    """Check every workspace that may send. Concurrent runs are safe."""
+def check_reputations(*, send_warning: Notify, send_suspension: Notify) -> None:
+    """Check every workspace that may send. Concurrent runs are safe.
+
+    send_warning, send_suspension: send an email about a workspace, with a summary, in the caller's transaction.
+    """
     if any(threshold.warn_percent or threshold.suspend_percent for threshold in rate_thresholds()):
         for rates in read_rates():
             try:
-                _check(rates)
+                _check(rates, send_warning, send_suspension)
             except DatabaseError:
                 # A lock timeout: the next run checks this workspace again, and the others continue.
                 log.exception("a workspace could not be checked", extra={"data": {"workspace": rates.workspace_id}})
 
 
-def _check(rates: ReputationRates) -> None:
+def _check(rates: ReputationRates, send_warning: Notify, send_suspension: Notify) -> None:
     for threshold in rate_thresholds():
         if threshold.should_suspend(rates):
-            _suspend(rates, threshold)
+            _suspend(rates, threshold, send_suspension)
             return
     for threshold in rate_thresholds():
         if threshold.should_warn(rates):
-            _warn(rates, threshold)
+            _warn(rates, threshold, send_warning)
 
 
 @transaction.atomic
-def _suspend(rates: ReputationRates, threshold: RateThreshold) -> None:
+def _suspend(rates: ReputationRates, threshold: RateThreshold, send_suspension: Notify) -> None:
     # Skip a workspace that was suspended in the meantime, or whose suspension was lifted: judged_from then changed.
     unchanged = Workspace.objects.filter(id=rates.workspace_id, suspended_at=None, judged_from=rates.judged_from)
     workspace = unchanged.select_for_update(no_key=True).first()
@@ -54,7 +61,7 @@ def _suspend(rates: ReputationRates, threshold: RateThreshold) -> None:
 
 
 @transaction.atomic
-def _warn(rates: ReputationRates, threshold: RateThreshold) -> None:
+def _warn(rates: ReputationRates, threshold: RateThreshold, send_warning: Notify) -> None:
     """Warn the owners, at most once in PERIOD_DAYS days."""
     is_due = Q(**{threshold.warned_at: None}) | Q(**{f"{threshold.warned_at}__lt": Now() - timedelta(days=PERIOD_DAYS)})
     unchanged = Workspace.objects.filter(

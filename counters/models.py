@@ -56,7 +56,7 @@ class DailyCounter(models.Model):
 
 
 class SliceCounter(models.Model):
-    """The count of one key in a UTC day for the emails of a slice (analytics.slices)."""
+    """The count of one key in a UTC day for the emails of a slice (counters.slices)."""
 
     slice = models.UUIDField()
     day = models.DateField()

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from aiohttp import ClientConnectorCertificateError, ClientError, ClientTimeout
 from django.conf import settings
 
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok
-from config.doctor.web_probe import HEADER, sign_probe
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok
+from doctor.web_probe import HEADER, sign_probe
 from lib.address_guard import Guard, TargetRefused
 from lib.guarded_http import GuardedSession, NoAddress, UrlRules
 from lib.resolver import DnsError, Resolver

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from django.conf import settings
 
-from emails.events.opens_and_clicks import Hit, record_hits
-from emails.events.reports import ReportedEvent, record_reports
+from emails.feedback.opens_and_clicks import Hit, record_hits
+from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Event
 from emails.sending.outcomes import SendResult
 

@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from analytics.counters import DELETED
+from counters.counters import DELETED
 from lib.ids import to_uuid
 
 # Current counts of a workspace: folded and unfolded, minus rows deleted by retention.

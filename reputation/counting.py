@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from analytics import counters
-from analytics.services import COMPLAINED_KEY
+from counters import counters
+from counters.counters import COMPLAINED_KEY
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 

@@ -13,11 +13,11 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config.checks import setting_errors
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from config.doctor.diagnosis import skipped as skip
 from config.health import check_sending
 from config.heartbeats import live_workers
 from dashboard.static_files import HashedFilesStorage
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
+from doctor.diagnosis import skipped as skip
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import dns.reversename
 from django.conf import settings
 
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from config.doctor.diagnosis import skipped as skip
 from delivery.transports.smtp.errors import SmtpError
 from delivery.transports.smtp.mail_host import MailHost, Timeouts
 from delivery.transports.smtp.mx import NoRoute, Routes
 from delivery.transports.smtp.session import Session
 from delivery.transports.smtp.smtp_url import parse_smtp_url
 from delivery.transports.smtp.tls import TlsMode
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
+from doctor.diagnosis import skipped as skip
 from domains.names import organizational_domain
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.record_lookup import RecordLookup

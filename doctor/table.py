@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from config.doctor import installation, mail, submission, web
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed
-from config.doctor.diagnosis import skipped as skip
+from doctor import installation, mail, submission, web
+from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed
+from doctor.diagnosis import skipped as skip
 
 
 @dataclass(frozen=True)

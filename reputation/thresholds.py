@@ -11,8 +11,8 @@ from django.utils.functional import Promise, lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from emails.upkeep.reputation_counters import ReputationCounter
-from system_mail.reputation.rates import MINIMUM_COUNTS, PERIOD_DAYS, ReputationRates
+from reputation.counting import ReputationCounter
+from reputation.rates import MINIMUM_COUNTS, PERIOD_DAYS, ReputationRates
 
 
 def _number(value: float | Decimal | None, decimals: int | None = None) -> str:

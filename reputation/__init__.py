@@ -1,0 +1,1 @@
+"""Reputation: bounce and complaint rates of workspaces and their thresholds (docs/decisions/0065)."""
