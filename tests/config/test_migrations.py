@@ -1,9 +1,11 @@
-"""Migrations only add: old code keeps running on the new schema during a deployment."""
+"""Migrations only add, and lock no table for long: old code keeps running on the new schema during a deployment."""
 
 import re
 
 import pytest
 from django.apps import apps
+from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
+from django.db import connection
 from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import NOT_PROVIDED
@@ -14,6 +16,12 @@ DESTRUCTIVE_OPERATIONS = (
     operations.AlterModelTable,
 )  # fmt: skip
 DESTRUCTIVE_SQL = re.compile(r"\bDROP\s+(TABLE|COLUMN)\b|\bRENAME\s+(TO|COLUMN)\b|\bSET\s+NOT\s+NULL\b", re.IGNORECASE)
+# Statements that block writers of an existing table until every row is read.
+LOCKING_SQL = re.compile(r"\bCREATE\s+(UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY)\w+", re.IGNORECASE)
+# Of the first months, when no installation had rows yet.
+BEFORE_THE_RULE = {
+    "domains.0002_verification", "emails.0003_search", "emails.0006_provider_message_id", "emails.0007_finished",
+}  # fmt: skip
 PROJECT_APPS = {config.label for config in apps.get_app_configs() if not config.name.startswith(("django.", "unfold"))}
 
 
@@ -35,6 +43,36 @@ def destructive_changes(migration):
             yield f"{op.model_name}.{op.name} is required, but unknown to the previous version"
         if isinstance(op, operations.RunSQL):
             yield from (match[0] for match in DESTRUCTIVE_SQL.finditer(str(op.sql)))
+
+
+def locking_changes(migration, state):
+    """Yield the changes that block writers of a table while PostgreSQL reads or rewrites it.
+
+    state: the models before the migration.
+    """
+    created = {op.name.lower() for op in migration.operations if isinstance(op, operations.CreateModel)}
+    for op in migration.operations:
+        if isinstance(op, operations.RunSQL):
+            yield from (match[0] for match in LOCKING_SQL.finditer(str(op.sql)))
+        if getattr(op, "model_name_lower", "") in created:
+            continue
+        if isinstance(op, operations.AddIndex) and not isinstance(op, AddIndexConcurrently):
+            yield f"the index {op.index.name} is not built concurrently"
+        if isinstance(op, operations.AddConstraint) and not isinstance(op, AddConstraintNotValid):
+            yield f"the constraint {op.constraint.name} is validated under a lock"
+        if isinstance(op, operations.AlterField):
+            before = state.models[migration.app_label, op.model_name_lower].fields[op.name]
+            yield from rewritten_column(before, op.field, name=f"{op.model_name}.{op.name}")
+
+
+def rewritten_column(before, after, *, name):
+    """Yield a description if PostgreSQL has to read all rows; a longer varchar changes the catalogue only."""
+    if before.null and not after.null:
+        yield f"{name} becomes NOT NULL"
+    # The key of another model keeps its type.
+    types = () if after.is_relation else (before.db_type(connection), after.db_type(connection))
+    if types and types[0] != types[1] and not all((text or "").startswith("varchar") for text in types):
+        yield f"{name} changes its type from {types[0]} to {types[1]}"
 
 
 def is_optional(field):
@@ -59,3 +97,36 @@ def test_destructive_changes_are_detected():
         operations.RunSQL("ALTER TABLE emails_email DROP COLUMN subject"),
     ]
     assert len(list(destructive_changes(migration))) == 3
+
+
+@pytest.mark.django_db
+def test_no_migration_blocks_writers_of_an_existing_table():
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    changes = {}
+    for migration in migrations_after_the_first():
+        state = loader.project_state((migration.app_label, migration.name), at_end=False)
+        changes[str(migration)] = list(locking_changes(migration, state))
+    blocking = {name: details for name, details in changes.items() if details}
+    assert blocking.keys() == BEFORE_THE_RULE, blocking
+
+
+def test_blocking_changes_are_detected():
+    from django.db import migrations, models
+    from django.db.migrations.state import ModelState, ProjectState
+
+    subject = models.CharField(max_length=10, null=True)
+    state = ProjectState()
+    state.add_model(ModelState("emails", "Email", [("id", models.AutoField(primary_key=True)), ("subject", subject)]))
+    index = models.Index(fields=["subject"], name="email_subject")
+    migration = migrations.Migration("x", "emails")
+    migration.operations = [
+        operations.AddIndex("email", index),
+        operations.AddConstraint("email", models.UniqueConstraint(fields=["subject"], name="one_subject")),
+        operations.AlterField("email", "subject", models.CharField(max_length=20)),
+        operations.AlterField("email", "subject", models.IntegerField(null=True)),
+        operations.RunSQL("CREATE INDEX email_subject ON emails_email (subject)"),
+        AddIndexConcurrently("email", index),
+        operations.AlterField("email", "subject", models.CharField(max_length=20, null=True)),
+        operations.RunSQL("CREATE INDEX CONCURRENTLY email_subject ON emails_email (subject)"),
+    ]
+    assert len(list(locking_changes(migration, state))) == 5
