@@ -17,7 +17,8 @@ from rest_framework.views import APIView
 from config import health
 from counters.models import CounterDelta
 from domains.models import Domain
-from emails.models import Content, Email, Event, QueueEntry, Recipient
+from emails.models import Content, Email, QueueEntry, Recipient
+from events.models import Event
 from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from workspaces.api_key_secrets import parse_key, secret_matches

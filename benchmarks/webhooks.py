@@ -121,21 +121,23 @@ def prepare_queue(url: str) -> Callable[[], PostRate]:
     django.setup()
     from django.utils import timezone  # noqa: PLC0415
 
+    from events.rendering import RenderedEvent  # noqa: PLC0415
     from lib.ids import new_id  # noqa: PLC0415
     from webhooks.models import WebhookDelivery  # noqa: PLC0415
-    from webhooks.publish import NewWebhookEvent, publish_events  # noqa: PLC0415
+    from webhooks.publishing import insert_deliveries  # noqa: PLC0415
     from webhooks.sending.sending import webhooks_processor  # noqa: PLC0415
     from webhooks.services import create_webhook  # noqa: PLC0415
     from workspaces.models import Workspace  # noqa: PLC0415
 
     workspace = Workspace.objects.get()
-    create_webhook(workspace, url=url, events=["delivered"])
+    webhook, _ = create_webhook(workspace, url=url, events=["delivered"])
 
     def run() -> PostRate:
         data = {"subject": "Hello " * 100}
         for _ in range(POSTS // 100):
             now = timezone.now()
-            publish_events(NewWebhookEvent(workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(100))
+            events = [RenderedEvent(new_id("evt_"), workspace.id, "delivered", now, data) for _ in range(100)]
+            insert_deliveries([(event, webhook.id) for event in events])
         rate = measure(webhooks_processor().run)
         assert not WebhookDelivery.objects.exclude(status="succeeded").exists()
         return rate

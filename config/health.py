@@ -1,8 +1,8 @@
 """Health checks `/healthz`, `/servingz` and `/readyz`. Details are shown only to internal access.
 
-The service is not ready if the database is unavailable, recipients are overdue or a transport is paused; in embedded
-mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready (0091). Redis does
-not matter: emails are accepted and sent without it.
+The service is not ready if the database is unavailable, recipients or events are overdue or a transport is paused; in
+embedded mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready (0091).
+Redis does not matter: emails are accepted and sent without it.
 
 A load balancer asks `/servingz`, which fails only if this process cannot serve requests (0124).
 """
@@ -21,7 +21,9 @@ from config.web_stop import is_stopping
 from doctor.web_probe import describe_arrival
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
 from emails.sending.sending_pause import is_sending_paused
+from events import sequencer
 from lib.redis_client import ask_redis
+from webhooks import publishing
 
 
 def check_sending() -> str | None:
@@ -32,6 +34,14 @@ def check_sending() -> str | None:
     if is_sending_paused():
         return f"Sending is paused and a recipient has been due for {seconds:.0f} seconds. Run manage.py release."
     return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
+
+
+def check_events() -> str | None:
+    """Return a complaint if events wait for their place in the feed, or for their webhook deliveries."""
+    for subject, seconds in (("the event feed", sequencer.delay_seconds()), ("webhooks", publishing.delay_seconds())):
+        if seconds > settings.READY_MAX_DELAY:
+            return f"An event has been waiting for {subject} for {seconds:.0f} seconds. No worker is sequencing events."
+    return None
 
 
 def check_transport() -> str | None:
@@ -48,7 +58,7 @@ def check_worker() -> str | None:
 
 ANY_HOST_PATHS = frozenset({"/healthz", "/servingz"})
 # Each returns a complaint that makes the service not ready, or None.
-READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_transport, check_worker)
+READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_events, check_transport, check_worker)
 
 
 class HostMiddleware(CommonMiddleware):

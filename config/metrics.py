@@ -19,7 +19,9 @@ from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from counters import counters
 from emails.sending import delivery_health
+from events import sequencer
 from submission.metrics import read_reply_counts
+from webhooks import publishing
 from webhooks.sending.queue import lag
 
 log = logging.getLogger("postrider.metrics")
@@ -61,6 +63,14 @@ def webhook_lag() -> Metric:
     return GaugeMetricFamily("postrider_webhook_lag_seconds", description, value=age.total_seconds() if age else 0.0)
 
 
+def event_delay() -> Metric:
+    description = "Seconds since the oldest event that is not in the feed, or has no webhook deliveries yet."
+    family = GaugeMetricFamily("postrider_event_delay_seconds", description, labels=["reader"])
+    family.add_metric(["feed"], sequencer.delay_seconds())
+    family.add_metric(["webhooks"], publishing.delay_seconds())
+    return family
+
+
 def unfolded_deltas() -> Metric:
     description = "Counter deltas not yet folded into counters."
     return GaugeMetricFamily("postrider_tally_deltas_unfolded", description, value=counters.count_unfolded())
@@ -73,6 +83,7 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     outcomes,
     submission_replies,
     webhook_lag,
+    event_delay,
     unfolded_deltas,
 )
 

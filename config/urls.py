@@ -18,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("webhooks.urls")),
-    path("v1/", include("events.urls")),
+    path("v1/", include("events.api.urls")),
     path("v1/admin/", include("provisioning.urls")),
     path("compat/", include("compat.urls")),
     path("", include("tracking.urls")),

@@ -28,6 +28,7 @@ from lib.worker.processor import QueueProcessor
 from lib.worker.timer import start_timer
 from suppressions.notices import start_listening
 from system_mail.sending import system_mail_processor
+from webhooks.publishing import publish_events
 from webhooks.sending.sending import webhooks_processor
 
 log = logging.getLogger("postrider.processes")
@@ -78,7 +79,7 @@ def start(**_: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor)
-    start_sequencer()
+    start_sequencer(publish_events)
     start_listening(emails_work().stop_suppressed)
     # Objects loaded so far are permanent, and each garbage collection over them delays sending.
     gc.collect()

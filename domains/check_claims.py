@@ -15,12 +15,13 @@ from api.errors import RateLimitExceeded
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
 from domains.models import SENDING_STATUSES, Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.ids import from_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import LeaseQueue
 from workspaces.audit import AuditAction, record_action
-from workspaces.events import EventKind, record_events
 from workspaces.models import Workspace
 
 # Limits the DNS queries that one workspace can cause at once.
@@ -108,9 +109,9 @@ def _record_transition(domain: Domain, status: str) -> None:
     """Add an event if the domain can send again, or has failed."""
     payload = {"domainId": domain.id, "name": domain.name, "status": status}
     if status == Domain.DomainStatus.VERIFIED and domain.status not in SENDING_STATUSES:
-        record_events(domain.workspace, EventKind.DOMAIN_VERIFIED, [payload])
+        record_events([NewEvent(EventKind.DOMAIN_VERIFIED, workspace_id=domain.workspace_id, details=payload)])
     if status == Domain.DomainStatus.FAILED and domain.status != Domain.DomainStatus.FAILED:
-        record_events(domain.workspace, EventKind.DOMAIN_FAILED, [payload])
+        record_events([NewEvent(EventKind.DOMAIN_FAILED, workspace_id=domain.workspace_id, details=payload)])
 
 
 def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:

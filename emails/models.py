@@ -5,7 +5,7 @@ emails.sending.queue moves queue entries.
 """
 
 from datetime import datetime
-from typing import Self
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -15,10 +15,9 @@ from django.db.models.functions import Now
 
 from delivery.message.compose import Placement
 from emails.states import EmailStatus
-from lib.model_fields import IdField, IdNumber
+from lib.model_fields import IdField
 from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
-from webhooks.models import WebhookDelivery
 from workspaces.models import Workspace
 
 
@@ -171,6 +170,19 @@ class Email(models.Model):
     def __str__(self) -> str:
         return self.subject
 
+    def event_fields(self, status: str | None) -> dict[str, Any]:
+        """Return the members of an event's data that describe the email. status: at the time of the event."""
+        return {
+            "emailId": self.id,
+            "to": self.addressees,
+            "from": self.sender,
+            "subject": self.subject,
+            **({"status": status} if status else {}),
+            "tags": self.tags,
+            "metadata": self.metadata,
+            **({"test": True} if self.is_test else {}),
+        }
+
     @property
     def addressees(self) -> str:
         """The To addresses as one string (docs/specification.md, Sending an email)."""
@@ -266,57 +278,6 @@ class QueueEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipient_id} ({self.get_stage_display()})"
-
-
-RARE_EVENTS = ("bounced", "failed", "deferred", "unsubscribed", "complained", "cancelled")
-
-
-class EventQuerySet(models.QuerySet["Event"]):
-    def with_webhooks(self) -> Self:
-        """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
-        accepted = WebhookDelivery.objects.filter(event=models.OuterRef("id"), succeeded_at__isnull=False)
-        return self.annotate(sent_to_webhook=models.Exists(accepted))
-
-
-class Event(models.Model):
-    """An event of the append-only timeline, ordered by number. The API shows the id."""
-
-    class EventKind(models.TextChoices):
-        QUEUED = "queued"
-        SCHEDULED = "scheduled"
-        SENT = "sent"
-        DELIVERED = "delivered"
-        BOUNCED = "bounced"
-        FAILED = "failed"
-        DEFERRED = "deferred"
-        OPENED = "opened"
-        CLICKED = "clicked"
-        UNSUBSCRIBED = "unsubscribed"
-        COMPLAINED = "complained"
-        CANCELLED = "cancelled"
-
-    number = models.BigAutoField(primary_key=True)
-    id = IdField("evt_")
-    email = models.ForeignKey(Email, on_delete=models.CASCADE, related_name="events", db_index=False)
-    recipient = models.ForeignKey(Recipient, on_delete=models.CASCADE, null=True, db_index=False, db_constraint=False)
-    kind = models.CharField(max_length=16, choices=EventKind.choices)
-    payload = models.JSONField()
-    created_at = models.DateTimeField()
-
-    objects = EventQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["email", "number"], name="event_timeline"),
-            # For the filter of the email list. The other kinds are so frequent that an index would not help.
-            models.Index(fields=["kind", "email"], condition=Q(kind__in=RARE_EVENTS), name="event_rare"),
-            # For the numbers of bounces (compat.postmark.bounces).
-            models.Index(IdNumber("id"), condition=Q(kind__in=RARE_EVENTS), name="event_bounce_number"),
-        ]
-        ordering = ["number"]
-
-    def __str__(self) -> str:
-        return self.kind
 
 
 class HitCount(models.Model):

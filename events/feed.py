@@ -4,21 +4,22 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from emails.models import Event
-from events.models import FeedEntry, FeedSource
-from events.publishing import SourceEvent, read_events
+from django.db.models import Case, F, QuerySet, When
+
+from events.models import Event, FeedEntry
+from events.rendering import RenderedEvent, render_events
 from lib.ids import to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
-from workspaces.events import EventKind
-from workspaces.models import WorkspaceEvent
 
-EVENT_KINDS = (*Event.EventKind.values, *EventKind.values)
 PURPOSE = "event-cursor"
 # A workspace and a position.
 PAYLOAD = struct.Struct(">16sQ")
 # Entries that one page may read to find events of the wanted kinds.
 MAX_SCANNED = 2000
-MODELS = {FeedSource.EMAILS: Event, FeedSource.WORKSPACES: WorkspaceEvent}
+# The number of an entry's event in the log.
+LOG_NUMBER = Case(
+    When(source="workspaces", then=-F("number")), default=F("number"), output_field=FeedEntry._meta.get_field("number")
+)
 
 
 class InvalidCursor(ValueError):
@@ -27,7 +28,7 @@ class InvalidCursor(ValueError):
 
 @dataclass(frozen=True)
 class PositionedEvent:
-    event: SourceEvent
+    event: RenderedEvent
     position: int
 
 
@@ -69,36 +70,35 @@ def read_feed(workspace_id: str, *, after: int, kinds: Collection[str], limit: i
     kinds or deleted.
     """
     wanted = MAX_SCANNED if kinds else limit
-    later = FeedEntry.objects.filter(workspace_id=workspace_id, position__gt=after).order_by("position")
-    entries = list(later.values_list("position", "source", "number")[: wanted + 1])
+    later = read_entries(FeedEntry.objects.filter(workspace_id=workspace_id, position__gt=after))
+    entries = list(later[: wanted + 1])
     scanned = entries[:wanted]
     chosen = _with_kinds(scanned, kinds)[: limit + 1] if kinds else scanned
     if len(chosen) > limit:
         chosen = chosen[:limit]
-        return FeedPage(list(_load(chosen)), chosen[-1][0], has_more=True)
+        return FeedPage(list(load_entries(chosen)), chosen[-1][0], has_more=True)
     position = scanned[-1][0] if scanned else after
-    return FeedPage(list(_load(chosen)), position, has_more=len(entries) > wanted)
+    return FeedPage(list(load_entries(chosen)), position, has_more=len(entries) > wanted)
 
 
-Entry = tuple[int, str, int]
+# A position and the number of its event.
+Entry = tuple[int, int]
+
+
+def read_entries(entries: QuerySet[FeedEntry]) -> "QuerySet[FeedEntry, Entry]":
+    """Return the entries in order, as positions with the numbers of their events."""
+    return entries.order_by("position").values_list("position", LOG_NUMBER)
+
+
+def load_entries(entries: Sequence[Entry], *, kinds: Collection[str] = ()) -> Iterator[PositionedEvent]:
+    """Yield the events of entries in order, without deleted ones. kinds: only these; all if empty."""
+    events = render_events([number for _, number in entries], kinds=kinds)
+    for position, number in entries:
+        if event := events.get(number):
+            yield PositionedEvent(event, position)
 
 
 def _with_kinds(entries: Sequence[Entry], kinds: Collection[str]) -> list[Entry]:
-    matching: set[tuple[str, int]] = set()
-    for source, model in MODELS.items():
-        numbers = [number for _, name, number in entries if name == source]
-        found = model._default_manager.filter(number__in=numbers, kind__in=kinds)  # noqa: SLF001 - Django's own name
-        matching |= {(source.value, number) for number in found.values_list("number", flat=True)}
-    return [entry for entry in entries if entry[1:] in matching]
-
-
-def _load(entries: Sequence[Entry]) -> Iterator[PositionedEvent]:
-    """Yield the events of entries in order, without deleted ones."""
-    events = {
-        (source.value, event.number): event
-        for source in FeedSource
-        for event in read_events(source, [number for _, name, number in entries if name == source])
-    }
-    for position, source, number in entries:
-        if event := events.get((source, number)):
-            yield PositionedEvent(event, position)
+    numbers = [number for _, number in entries]
+    matching = set(Event.objects.filter(number__in=numbers, kind__in=kinds).values_list("number", flat=True))
+    return [entry for entry in entries if entry[1] in matching]

@@ -1,32 +1,78 @@
-"""The event feed: references to the events of a workspace, in the order of `/v1/events`.
+"""The log of events, its order in the feed, and the progress of the sequencer (docs/decisions/0142).
 
-Only events.sequencer writes these tables (docs/decisions/0142).
+Only events.recording and the statement that accepts emails write the log, and only events.sequencer the feed.
 """
+
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 
-from lib.model_fields import IdField
+from events.kinds import RARE_KINDS, kind_choices
+from lib.model_fields import IdField, IdNumber
 
 
-class FeedSource(models.TextChoices):
-    EMAILS = "emails"
-    WORKSPACES = "workspaces"
+class Event(models.Model):
+    """An event of the append-only log, ordered by number. The API shows the id.
+
+    email: None for events of the workspace. workspace_id: None in rows of versions before 1.0, whose email has it.
+    status: of the recipient, else of the email, after the change; None in such rows and for events of the workspace.
+    """
+
+    number = models.BigAutoField(primary_key=True)
+    id = IdField("evt_")
+    workspace_id: "str | None" = IdField("ws_", null=True)  # type: ignore[misc,assignment]
+    email = models.ForeignKey(
+        "emails.Email", on_delete=models.CASCADE, null=True, related_name="events", db_index=False
+    )
+    recipient = models.ForeignKey(
+        "emails.Recipient", on_delete=models.CASCADE, null=True, db_index=False, db_constraint=False
+    )
+    kind = models.CharField(max_length=32, choices=kind_choices)
+    payload = models.JSONField()
+    status = models.CharField(max_length=10, null=True)  # noqa: DJ001 - unknown in rows of versions before 1.0
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "emails_event"
+        indexes = [
+            models.Index(fields=["email", "number"], name="event_timeline"),
+            # For the filter of the email list. The other kinds are so frequent that an index would not help.
+            models.Index(fields=["kind", "email"], condition=Q(kind__in=RARE_KINDS), name="event_rare"),
+            # For lookups by the number of an id (lib.ids.id_number), the only one that some clients can store.
+            models.Index(IdNumber("id"), condition=Q(kind__in=RARE_KINDS), name="event_bounce_number"),
+            models.Index(fields=["workspace_id", "created_at"], condition=Q(email=None), name="event_workspace_age"),
+        ]
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return self.kind
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The event's data in the feed and in webhooks: its email, then its payload."""
+        email: Any = self.email
+        return {**(email.event_fields(self.status) if email else {}), **self.payload}
 
 
 class FeedEntry(models.Model):
-    """The position of one event, by its number in the source: emails.Event or workspaces.WorkspaceEvent.
+    """The position of one event in the feed of its workspace.
 
     Positions increase in the order in which the entries become visible, so a reader never misses a late one. The entry
-    of a deleted event stays until retention deletes it.
+    of a deleted event stays until retention deletes it. number: of the event; the negated one if the source is
+    `workspaces`, the table in which versions before 1.0 kept events of workspaces (migration 0003).
     """
 
     pk = models.CompositePrimaryKey("workspace_id", "position")
     workspace_id = IdField("ws_")
     position = models.BigIntegerField()
-    source = models.CharField(max_length=10, choices=FeedSource.choices)
+    source = models.CharField(max_length=10)
     number = models.BigIntegerField()
     recorded_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["position"], name="feed_position")]
 
     def __str__(self) -> str:
         return f"{self.source} {self.number}"
@@ -43,13 +89,13 @@ class FeedHead(models.Model):
 
 
 class FeedProgress(models.Model):
-    """The numbers of a source that are not in the feed yet: those above `last`, and two multiranges of gaps.
+    """The numbers of the log that are not in the feed yet: those above `last`, and two multiranges of gaps.
 
     A gap is a number that an uncommitted transaction may use. gaps: those whose possible writers were `writers`, as
-    virtual transaction ids. new_gaps: found since.
+    virtual transaction ids. new_gaps: found since. source: `log`; `former` for the table of versions before 1.0.
     """
 
-    source = models.CharField(max_length=10, choices=FeedSource.choices, primary_key=True)
+    source = models.CharField(max_length=10, primary_key=True)
     last = models.BigIntegerField(default=0)
     gaps = models.TextField(default="{}")
     new_gaps = models.TextField(default="{}")

@@ -22,9 +22,9 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.http import StreamingHttpResponse
 
 from api.errors import RateLimitExceeded
+from events.api.serializers import DEFAULT_LIMIT, render_page
 from events.feed import make_cursor, read_feed
 from events.models import FeedHead
-from events.serializers import DEFAULT_LIMIT, render_page
 from lib.worker.once import once
 from workspaces.api.authentication import is_active_key
 

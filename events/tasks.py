@@ -16,22 +16,30 @@ DELETE FROM events_feedentry WHERE workspace_id = %(workspace)s AND recorded_at 
     SELECT position FROM events_feedentry WHERE workspace_id = %(workspace)s ORDER BY position LIMIT %(batch)s)
 """
 DELETE_EVENTS = """
-DELETE FROM workspaces_workspaceevent WHERE number IN (
-    SELECT number FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s AND created_at < now() - %(age)s
+DELETE FROM emails_event WHERE number IN (
+    SELECT number FROM emails_event
+     WHERE workspace_id = %(workspace)s AND email_id IS NULL AND created_at < now() - %(age)s
      ORDER BY created_at LIMIT %(batch)s)
+"""
+# Rows that migration 0003 copied to the log: a version before 1.0 may read them during the upgrade.
+DELETE_FORMER = """
+DELETE FROM workspaces_workspaceevent WHERE number IN (
+    SELECT number FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s
+       AND created_at < now() - interval '1 day'
+       AND number <= (SELECT last FROM events_feedprogress WHERE source = 'former') LIMIT %(batch)s)
 """
 
 
 @shared_task(name="events.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete the feed entries and workspace events that are past the retention of their plan."""
+    """Delete the feed entries and events of the workspace that are past the retention of their plan."""
     sweep("events", delete_expired)
 
 
 def delete_expired(workspace_id: str, age: timedelta) -> Iterator[None]:
     """Delete a workspace's expired rows; yield after each batch."""
     values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "batch": EXPIRE_BATCH}
-    for statement in (DELETE_ENTRIES, DELETE_EVENTS):
+    for statement in (DELETE_ENTRIES, DELETE_EVENTS, DELETE_FORMER):
         deleted = EXPIRE_BATCH
         while deleted == EXPIRE_BATCH:
             with connection.cursor() as cursor:

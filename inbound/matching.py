@@ -17,8 +17,9 @@ from delivery.message import dkim
 from domains.models import DkimKey
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.reports import ReportedEvent
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
 from emails.sending.return_path import read_return_path
+from events.kinds import EventKind
 from inbound.models import InboundReport, MailReport
 from inbound.reports.mime import read_message
 from inbound.reports.reading import read_report
@@ -30,7 +31,7 @@ log = logging.getLogger("postrider.inbound")
 
 ReportStatus = InboundReport.ReportStatus
 
-COMPLAINTS = {ReportKind.COMPLAINT: Event.EventKind.COMPLAINED, ReportKind.OPT_OUT: Event.EventKind.UNSUBSCRIBED}
+COMPLAINTS = {ReportKind.COMPLAINT: EventKind.COMPLAINED, ReportKind.OPT_OUT: EventKind.UNSUBSCRIBED}
 MAX_REFERENCES = 10
 MAX_ENCLOSED = 3
 
@@ -109,16 +110,14 @@ def _to_event(status: RecipientStatus, recipient_id: str) -> MatchResult:
     kind = _event_kind(status)
     if kind is None:
         return MatchResult(verdict=ReportStatus.NO_DELIVERY_STATUS)
-    details = {} if kind is Event.EventKind.DELIVERED else _details(status)
+    details = {} if kind is EventKind.DELIVERED else _details(status)
     return MatchResult(ReportedEvent(recipient_id, kind, details, is_recipient_fault=status.is_hard))
 
 
-def _event_kind(status: RecipientStatus) -> Event.EventKind | None:
+def _event_kind(status: RecipientStatus) -> EventKind | None:
     if status.kind is ReportKind.BOUNCE:
-        return Event.EventKind.BOUNCED if status.is_permanent else Event.EventKind.FAILED
-    return {ReportKind.DELAY: Event.EventKind.DEFERRED, ReportKind.DELIVERED: Event.EventKind.DELIVERED}.get(
-        status.kind
-    )
+        return EventKind.BOUNCED if status.is_permanent else EventKind.FAILED
+    return {ReportKind.DELAY: EventKind.DEFERRED, ReportKind.DELIVERED: EventKind.DELIVERED}.get(status.kind)
 
 
 def _details(status: RecipientStatus) -> dict[str, object]:

@@ -15,23 +15,24 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.reports import ReportedEvent
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.kinds import EventKind
 from inbound.models import ProviderReport
 from inbound.reports.classification import BounceClassification, classify_bounce
 from inbound.reports.dsn import reply_code, status_code
 
 KINDS = {
-    EventType.DELIVERED: Event.EventKind.DELIVERED,
-    EventType.BOUNCED: Event.EventKind.BOUNCED,
-    EventType.REJECTED: Event.EventKind.FAILED,
-    EventType.FAILED: Event.EventKind.FAILED,
-    EventType.DEFERRED: Event.EventKind.DEFERRED,
-    EventType.COMPLAINED: Event.EventKind.COMPLAINED,
-    EventType.UNSUBSCRIBED: Event.EventKind.UNSUBSCRIBED,
-    EventType.OPENED: Event.EventKind.OPENED,
-    EventType.CLICKED: Event.EventKind.CLICKED,
+    EventType.DELIVERED: EventKind.DELIVERED,
+    EventType.BOUNCED: EventKind.BOUNCED,
+    EventType.REJECTED: EventKind.FAILED,
+    EventType.FAILED: EventKind.FAILED,
+    EventType.DEFERRED: EventKind.DEFERRED,
+    EventType.COMPLAINED: EventKind.COMPLAINED,
+    EventType.UNSUBSCRIBED: EventKind.UNSUBSCRIBED,
+    EventType.OPENED: EventKind.OPENED,
+    EventType.CLICKED: EventKind.CLICKED,
 }
-FAILURES = frozenset({Event.EventKind.BOUNCED, Event.EventKind.FAILED, Event.EventKind.DEFERRED})
+FAILURES = frozenset({EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED})
 # A provider that rejects an address as invalid or previously bounced reports a bounce.
 BOUNCE_REJECTIONS = frozenset({RejectReason.INVALID, RejectReason.BOUNCED})
 MAX_URL = 2_000
@@ -61,8 +62,8 @@ def interpret_event(row: ProviderReport, recipient_id: str) -> ReportedEvent | H
     """Return the event to record for a recipient."""
     fields = row.event
     kind = _kind(fields)
-    if kind in {Event.EventKind.OPENED, Event.EventKind.CLICKED}:
-        return Hit(recipient_id, fields["url"] if kind is Event.EventKind.CLICKED else None)
+    if kind in {EventKind.OPENED, EventKind.CLICKED}:
+        return Hit(recipient_id, fields["url"] if kind is EventKind.CLICKED else None)
     if kind in FAILURES:
         classification = _classify(fields)
         return ReportedEvent(
@@ -81,9 +82,9 @@ def _event_fields(event: AnymailTrackingEvent) -> dict[str, Any]:
     }
 
 
-def _kind(fields: dict[str, Any]) -> Event.EventKind:
+def _kind(fields: dict[str, Any]) -> EventKind:
     if fields["kind"] == EventType.REJECTED and fields["refusal"] in BOUNCE_REJECTIONS:
-        return Event.EventKind.BOUNCED
+        return EventKind.BOUNCED
     return KINDS[fields["kind"]]
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from domains.models import Domain
 from emails.models import Email
 from emails.upkeep.retention import delete_all_emails
+from events.tasks import delete_expired as delete_expired_events
 from inbound.inbox.retention import delete_expired_mail
 from lib.ids import to_uuid
 from templates_app.models import Template, TemplateVersion
@@ -28,7 +29,6 @@ DELETE_ROWS = "DELETE FROM {0} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {0} WHERE
 TABLES = (
     "emails_acceptance",
     "emails_emailbatch",
-    "events_feedentry",
     "workspaces_workspaceevent",
     "suppressions_suppression",
     "analytics_tallydelta",
@@ -55,6 +55,7 @@ def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
         return
     yield from _delete_webhook_events(workspace_id)
     yield from delete_expired_mail(workspace_id, -LATER)
+    yield from delete_expired_events(workspace_id, -LATER)
     for table in TABLES:
         yield from _delete_rows(table, workspace_id)
     yield from _delete_templates(workspace_id)

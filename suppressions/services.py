@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from api.errors import NotFound
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.email_addresses import normalize_address
 from lib.ids import from_uuid, new_id, to_uuid
 from lib.sql import Fragment, run_replanned
 from suppressions.models import Suppression
 from suppressions.notices import publish_notice
 from workspaces.audit import AuditAction, record_action
-from workspaces.events import EventKind, record_events
 from workspaces.models import Workspace
 
 # Existing rows are read, not rewritten: an importer may post the same thousand addresses every night. Concurrent
@@ -92,7 +93,7 @@ def suppress_addresses(
 def _record_added(workspace: Workspace, added: Sequence[Suppression], *, reason: str) -> None:
     if not added:
         return
-    record_events(workspace, EventKind.SUPPRESSION_ADDED, map(_event_payload, added))
+    record_events([_new_event(EventKind.SUPPRESSION_ADDED, row) for row in added])
     addresses = [row.email for row in added]
     # Only suppressions added by users and API keys are audited: bounces are numerous and have events.
     if reason == Suppression.Reason.MANUAL:
@@ -101,8 +102,9 @@ def _record_added(workspace: Workspace, added: Sequence[Suppression], *, reason:
     transaction.on_commit(functools.partial(publish_notice, workspace.id, addresses))
 
 
-def _event_payload(suppression: Suppression) -> dict[str, Any]:
-    return {"suppressionId": suppression.id, "email": suppression.email, "reason": suppression.reason}
+def _new_event(kind: EventKind, suppression: Suppression) -> NewEvent:
+    details = {"suppressionId": suppression.id, "email": suppression.email, "reason": suppression.reason}
+    return NewEvent(kind, workspace_id=suppression.workspace_id, details=details)
 
 
 def suppress_in_workspaces(suppressions: Iterable[tuple[str, str, str]]) -> None:
@@ -120,7 +122,7 @@ def delete_suppression(suppression: Suppression) -> None:
     removed, _ = Suppression.objects.filter(id=suppression.id).delete()
     if not removed:
         raise NotFound("Not found in this workspace.")
-    record_events(suppression.workspace, EventKind.SUPPRESSION_REMOVED, [_event_payload(suppression)])
+    record_events([_new_event(EventKind.SUPPRESSION_REMOVED, suppression)])
     record_action(suppression.workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 
 
@@ -130,7 +132,7 @@ def delete_suppressions(workspace: Workspace, *, addresses: Sequence[str]) -> No
     rows = workspace.suppressions.filter(address_key__in=[normalize_address(address) for address in addresses])
     removed = list(rows.select_for_update())
     rows.filter(id__in=[suppression.id for suppression in removed]).delete()
-    record_events(workspace, EventKind.SUPPRESSION_REMOVED, map(_event_payload, removed))
+    record_events([_new_event(EventKind.SUPPRESSION_REMOVED, suppression) for suppression in removed])
     for suppression in removed:
         record_action(workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 

@@ -14,15 +14,20 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from events.kinds import WEBHOOK_KINDS, wire_type
 from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
 from lib.worker.stages import Stage
-from webhooks.event_types import EVENT_TYPES, wire_type
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "webhook-secret"
-EVENT_TYPE_CHOICES = [(kind, kind) for kind in EVENT_TYPES]
+
+
+def webhook_kind_choices() -> list[tuple[str, str]]:
+    """Return the choices of a subscription: a function, so that a new kind needs no migration."""
+    return [(kind, kind) for kind in WEBHOOK_KINDS]
+
 
 DELETE_OLDER_EVENTS = """
 WITH old AS (
@@ -60,7 +65,7 @@ class Webhook(models.Model):
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
-    events = ArrayField(models.CharField(max_length=32, choices=EVENT_TYPE_CHOICES))
+    events = ArrayField(models.CharField(max_length=32, choices=webhook_kind_choices))
     format = models.CharField(
         max_length=16, choices=Format.choices, default=Format.STANDARD, db_default=Format.STANDARD
     )
@@ -116,6 +121,19 @@ class WebhookSecret(models.Model):
         return unseal(self.sealed_secret, purpose=SEAL_PURPOSE, row=self.id).decode()
 
 
+class FeedCursor(models.Model):
+    """The position in the feed of all workspaces up to which deliveries have been made (webhooks.publishing).
+
+    The only row; its lock lets one process publish at a time.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    position = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return str(self.position)
+
+
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def delete_older(self, workspace_id: str, *, before: datetime, limit: int) -> int:
         """Delete a workspace's events created before a time, oldest first, with their deliveries.
@@ -133,7 +151,7 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
 
 
 class WebhookEvent(models.Model):
-    """The body of an event, rendered once when the event is recorded, for all endpoints and attempts."""
+    """The body of an event, rendered once when it is published, for all endpoints and attempts."""
 
     id = IdField("evt_", primary_key=True)
     workspace_id = IdField("ws_")
@@ -163,7 +181,7 @@ class WebhookDelivery(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
     event = models.ForeignKey(WebhookEvent, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = models.CharField(max_length=32, choices=EVENT_TYPE_CHOICES)
+    kind = models.CharField(max_length=32, choices=webhook_kind_choices)
     is_test = models.BooleanField(default=False)
     status = models.CharField(max_length=16, choices=WebhookDeliveryStatus.choices)
     attempt_count = models.PositiveIntegerField(default=0)

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from events.kinds import FORMATTED_KINDS
+from events.rendering import RenderedEvent
 from lib.ids import new_id
-from webhooks.event_types import RECIPIENT_EVENTS
 from webhooks.models import Webhook
-from webhooks.publish import NewWebhookEvent
 
 EMAIL = {
     "emailId": "0Uf7m2kQ9VxHc3NwZrTb4L",
@@ -44,14 +44,14 @@ OTHER_SAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
-def sample_for(webhook: Webhook) -> NewWebhookEvent:
+def sample_for(webhook: Webhook) -> RenderedEvent:
     """Return a test event of the first event type that the endpoint subscribed to and has a format for."""
     is_standard = webhook.format == Webhook.Format.STANDARD
-    kind = next((one for one in webhook.events if is_standard or one in RECIPIENT_EVENTS), "delivered")
-    return NewWebhookEvent(
+    kind = next((kind for kind in webhook.events if is_standard or kind in FORMATTED_KINDS), "delivered")
+    return RenderedEvent(
         workspace_id=webhook.workspace_id,
         kind=kind,
-        event_id=new_id("evt_"),
+        id=new_id("evt_"),
         created_at=timezone.now(),
         data=OTHER_SAMPLES.get(kind) or {**EMAIL, **SAMPLES[kind]},
         is_test=True,

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter
 from api.errors import InvalidFields, NotFound
 from api.fields import DeletedSerializer
 from api.schema import ID, Operation, response
-from webhooks.event_types import TYPE_PREFIX
+from events.kinds import TYPE_PREFIX
 from webhooks.serializers import (
     DeliveryItemSerializer,
     DeliverySerializer,

@@ -7,15 +7,15 @@ from rest_framework import serializers
 
 from api.fields import EntriesField, OptionField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
+from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
-from webhooks.event_types import EVENT_TYPES, TYPE_PREFIX
 from webhooks.formats.sendgrid import verification_key
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
-EVENT_TYPE = {"type": "string", "enum": [*EVENT_TYPES, *(TYPE_PREFIX + kind for kind in EVENT_TYPES)]}
+EVENT_TYPE = {"type": "string", "enum": [*WEBHOOK_KINDS, *(TYPE_PREFIX + kind for kind in WEBHOOK_KINDS)]}
 
 
 @extend_schema_field({"type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp]", "maxLength": MAX_URL_LENGTH})
@@ -36,13 +36,13 @@ class EventTypeField(TextField):
     """An event type, with or without the prefix `email.`."""
 
     default_error_messages = {
-        "invalid_choice": f"Unknown event type {{name!r}}.{{hint}} Use one of {', '.join(EVENT_TYPES)}."
+        "invalid_choice": f"Unknown event type {{name!r}}.{{hint}} Use one of {', '.join(WEBHOOK_KINDS)}."
     }
 
     def to_internal_value(self, data: Any) -> str:
         kind = super().to_internal_value(data).removeprefix(TYPE_PREFIX)
-        if kind not in EVENT_TYPES:
-            self.fail("invalid_choice", name=kind[:MAX_NAME_LENGTH], hint=suggest_event(kind, EVENT_TYPES))
+        if kind not in WEBHOOK_KINDS:
+            self.fail("invalid_choice", name=kind[:MAX_NAME_LENGTH], hint=suggest_event(kind, WEBHOOK_KINDS))
         return kind
 
 
@@ -73,7 +73,7 @@ class WebhookChanges(StrictSerializer):
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    events = serializers.ListField(child=serializers.ChoiceField(choices=EVENT_TYPES))
+    events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS))
     disabledReason = serializers.SerializerMethodField()  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
 
@@ -109,7 +109,7 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 
     webhookId = serializers.CharField(source="webhook_id")  # noqa: N815
     eventId = serializers.CharField(source="event_id")  # noqa: N815
-    event = serializers.ChoiceField(choices=EVENT_TYPES, source="kind")
+    event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind")
     test = serializers.BooleanField(source="is_test")
     status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices)
     attemptCount = serializers.IntegerField(source="attempt_count")  # noqa: N815

@@ -6,15 +6,17 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from api.errors import NotFound
+from events.models import Event
 from lib.ids import to_uuid
 from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
-from webhooks.publish import NewWebhookEvent, insert_deliveries, publish_events
+from webhooks.publishing import insert_deliveries
 from webhooks.samples import sample_for
 from webhooks.sending.queue import discard_pending
 from webhooks.sending.retries import WINDOW
@@ -23,8 +25,6 @@ from webhooks.sending.targets import check_target
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
-
-__all__ = ["NewWebhookEvent", "publish_events"]
 
 MAX_WEBHOOKS = 20
 SECRET_OVERLAP = timedelta(hours=24)
@@ -173,6 +173,12 @@ def replay_failed(webhook: Webhook) -> int:
     replayed = len(run(REPLAY_FAILED, values))
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return replayed
+
+
+def with_webhook_status(events: QuerySet[Event]) -> QuerySet[Event]:
+    """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
+    accepted = WebhookDelivery.objects.filter(event=OuterRef("id"), succeeded_at__isnull=False)
+    return events.annotate(sent_to_webhook=Exists(accepted))
 
 
 def _not_found() -> NotFound:

@@ -308,28 +308,3 @@ class Usage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.month:%Y-%m}: {self.used}"
-
-
-class WorkspaceEvent(models.Model):
-    """An event of a workspace that belongs to no timeline, ordered by number (workspaces.events)."""
-
-    class Kind(models.TextChoices):
-        SUPPRESSED = "suppressed"
-        DOMAIN_VERIFIED = "domain.verified"
-        DOMAIN_FAILED = "domain.failed"
-        SUPPRESSION_ADDED = "suppression.added"
-        SUPPRESSION_REMOVED = "suppression.removed"
-
-    number = models.BigAutoField(primary_key=True)
-    id = IdField("evt_")
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="events", db_index=False)
-    kind = models.CharField(max_length=32, choices=Kind.choices)
-    payload = models.JSONField()
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-
-    class Meta:
-        indexes = [models.Index(fields=["workspace", "created_at"], name="workspace_event_age")]
-        ordering = ["number"]
-
-    def __str__(self) -> str:
-        return self.kind

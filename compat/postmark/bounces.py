@@ -12,8 +12,10 @@ from compat.postmark import requests, resources
 from compat.postmark.views import PostmarkViewSet
 from compat.views import bounded_count
 from emails.api.pagination import count_by_status
-from emails.models import Email, Event
+from emails.models import Email
 from emails.states import EmailStatus
+from events.kinds import EventKind
+from events.models import Event
 from lib.model_fields import IdNumber
 from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, find_suppressed
@@ -21,10 +23,10 @@ from workspaces.models import Workspace
 
 # The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
 BOUNCE_EVENTS = (
-    Event.EventKind.BOUNCED,
-    Event.EventKind.FAILED,
-    Event.EventKind.DEFERRED,
-    Event.EventKind.COMPLAINED,
+    EventKind.BOUNCED,
+    EventKind.FAILED,
+    EventKind.DEFERRED,
+    EventKind.COMPLAINED,
 )
 # The newest bounced emails, whose tags are listed.
 MAX_TAGGED = 1000
@@ -39,7 +41,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         page, query = requests.read_slice(request), requests.read_filters(request)
         emails = requests.filter_emails(self._bounced(), query)
         ids = list(emails.values_list("id", flat=True)[page])
-        events = self._events().filter(kind=Event.EventKind.BOUNCED, email__in=ids)
+        events = self._events().filter(kind=EventKind.BOUNCED, email__in=ids)
         total = bounded_count(emails) if query else self._count()
         return Response({"TotalCount": total, "Bounces": _resources(self.workspace, events.order_by("-number"))})
 
@@ -53,7 +55,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
 
     def activate(self, request: Request, number: str) -> Response:
         event = self._find(number)
-        if event.kind == Event.EventKind.COMPLAINED:
+        if event.kind == EventKind.COMPLAINED:
             raise invalid_field("ID", "A recipient that complained cannot be activated.")
         delete_suppressions(self.workspace, addresses=[event.payload["to"]])
         return Response({"Message": "OK", "Bounce": self._resource(event)})

@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
-from emails.models import Email, Event
+from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
+from events.kinds import EventKind
+from events.models import Event
 from lib.datetimes import format_datetime
 from lib.email_addresses import normalize_address, parse_recipient
 from lib.ids import id_number, uuid_text
@@ -18,12 +20,12 @@ from workspaces.models import Workspace
 Resource = dict[str, Any]
 STATUSES = {EmailStatus.QUEUED: "Queued", EmailStatus.SCHEDULED: "Queued"}
 EVENT_TYPES = {
-    Event.EventKind.DELIVERED: "Delivered",
-    Event.EventKind.DEFERRED: "Transient",
-    Event.EventKind.BOUNCED: "Bounced",
-    Event.EventKind.OPENED: "Opened",
-    Event.EventKind.CLICKED: "LinkClicked",
-    Event.EventKind.UNSUBSCRIBED: "SubscriptionChanged",
+    EventKind.DELIVERED: "Delivered",
+    EventKind.DEFERRED: "Transient",
+    EventKind.BOUNCED: "Bounced",
+    EventKind.OPENED: "Opened",
+    EventKind.CLICKED: "LinkClicked",
+    EventKind.UNSUBSCRIBED: "SubscriptionChanged",
 }
 # Reason and origin of a suppression.
 SUPPRESSION_REASONS = {
@@ -85,6 +87,7 @@ def details_resource(email: Email) -> Resource:
 def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
     """Return a bounce. suppressed: normalized addresses."""
     email, payload = event.email, event.payload
+    assert email is not None
     name, code = event_bounce_type(event.kind, payload.get("reason") or "")
     message = payload.get("message") or ""
     return {
@@ -112,7 +115,7 @@ def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
 def tracking_resource(event: Event, email: Email) -> Resource:
     """Return an open or a click; the program and the place of a recipient are not recorded."""
     unknown = {"Name": "", "Company": "", "Family": ""}
-    is_click = event.kind == Event.EventKind.CLICKED
+    is_click = event.kind == EventKind.CLICKED
     return {
         "RecordType": "Click" if is_click else "Open",
         "Client": unknown,
@@ -198,7 +201,7 @@ def _event_resource(event: Event) -> Resource:
     }
     return {
         "Recipient": payload.get("to", ""),
-        "Type": EVENT_TYPES[Event.EventKind(event.kind)],
+        "Type": EVENT_TYPES[EventKind(event.kind)],
         "ReceivedAt": format_datetime(event.created_at),
         "Details": {name: value for name, value in details.items() if value},
     }

@@ -18,8 +18,9 @@ from emails.accept.idempotency import StoredResponse, find_response, read_header
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.api.pagination import count_by_status
-from emails.models import Email, Event
+from emails.models import Email
 from emails.states import EmailStatus
+from events.kinds import EventKind
 
 OPERATION = "postmark"
 Reader = Callable[[Any], Draft]
@@ -97,12 +98,12 @@ class PostmarkMessageViewSet(PostmarkViewSet[Email]):
         return Response(resources.details_resource(self.find(pk)))
 
     def opens(self, request: Request, pk: str) -> Response:
-        return self._events(pk, kind=Event.EventKind.OPENED, name="Opens")
+        return self._events(pk, kind=EventKind.OPENED, name="Opens")
 
     def clicks(self, request: Request, pk: str) -> Response:
-        return self._events(pk, kind=Event.EventKind.CLICKED, name="Clicks")
+        return self._events(pk, kind=EventKind.CLICKED, name="Clicks")
 
-    def _events(self, pk: str, *, kind: Event.EventKind, name: str) -> Response:
+    def _events(self, pk: str, *, kind: EventKind, name: str) -> Response:
         email, page = self.find(pk), requests.read_slice(self.request)
         events = email.events.filter(kind=kind)
         found = [resources.tracking_resource(event, email) for event in events[page]]

@@ -10,8 +10,8 @@ from compat.drafts import as_object
 from compat.errors import invalid_field
 from compat.postmark.resources import Resource
 from compat.postmark.views import PostmarkViewSet
+from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
-from webhooks.event_types import EVENT_TYPES
 from webhooks.formats.postmark import STREAM
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
@@ -73,7 +73,7 @@ def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
             events.update if as_object(given, f"Triggers.{name}").get("Enabled") is True else events.difference_update
         )
         change(TRIGGERS.get(name, frozenset()))
-    return [event for event in EVENT_TYPES if event in events]
+    return [event for event in WEBHOOK_KINDS if event in events]
 
 
 def webhook_resource(webhook: Webhook) -> Resource:

@@ -21,7 +21,7 @@ from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from documentation.page_samples import read_samples
-from webhooks.event_types import EVENT_TYPES
+from events.kinds import WEBHOOK_KINDS
 from webhooks.health import read_health
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
@@ -68,7 +68,7 @@ class WebhookForm(ApiForm):
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
-        choices=[(kind, EVENT_LABELS[kind]) for kind in EVENT_TYPES],
+        choices=[(kind, EVENT_LABELS[kind]) for kind in WEBHOOK_KINDS],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     format = forms.ChoiceField(

@@ -20,9 +20,10 @@ from delivery.message.compose import File
 from emails import queue_stats
 from emails.models import Entrance
 from emails.states import EmailStatus
+from events.recording import INSERT_INTO
 from lib.email_addresses import normalize_address
 from lib.ids import new_id, new_uuid, to_uuid
-from lib.sql import compose, run_prepared
+from lib.sql import Fragment, compose, run_prepared
 from lib.worker.stages import Stage
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from workspaces.models import Workspace
@@ -73,8 +74,8 @@ WITH blocked AS (
            coalesce(scheduled_for, now()), 0, 0
       FROM shared JOIN new_recipient USING (number)
 ), event AS (
-    INSERT INTO emails_event (id, email_id, kind, payload, created_at)
-    SELECT event_id, id, %(status)s, json_build_object('emailId', public_id), now()
+    {insert_event}
+    SELECT event_id, %(workspace)s, id, NULL, %(status)s, json_build_object('emailId', public_id), %(status)s, now()
       FROM shared JOIN new_email USING (number)
 )
 SELECT now(), EXISTS (SELECT FROM quota), (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
@@ -167,6 +168,7 @@ def insert_emails(
     statement = compose(
         ACCEPT,
         _insert_values(workspace, contents, emails),
+        insert_event=Fragment(INSERT_INTO),
         blocked=suppressed_fragment(workspace.id, addresses),
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
         deltas=email_deltas(

@@ -12,10 +12,11 @@ from api.fields import DateTimeBoundField, OptionField
 from api.filters import FieldFilter, RangeForm
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from emails.api.search import filter_by_text
-from emails.models import Email, Event
+from emails.models import Email
 from emails.states import EmailStatus
+from events.kinds import TYPE_PREFIX, EventKind
+from events.models import Event
 from lib.email_addresses import normalize_search
-from webhooks.event_types import TYPE_PREFIX
 
 MAX_SEARCH_LENGTH = 200
 
@@ -40,9 +41,9 @@ class StatusesField(NamesField):
     known = EmailStatus.values
 
 
-@extend_schema_field({"enum": Event.EventKind.values})
+@extend_schema_field({"enum": EventKind.values})
 class EventsField(NamesField):
-    known = Event.EventKind.values
+    known = EventKind.values
 
 
 class InclusiveEndField(DateTimeBoundField):

@@ -10,9 +10,11 @@ from rest_framework import serializers
 
 from api.fields import ObjectField, UtcDateTimeField
 from emails.accept.checks import CheckedEmail
-from emails.models import Attachment, Email, Event, Recipient
+from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
+from events.kinds import EventKind
+from events.models import Event
 from suppressions.errors import RecipientSuppressed
 
 
@@ -93,7 +95,7 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
-    eventType = serializers.ChoiceField(Event.EventKind.choices, source="kind")  # noqa: N815
+    eventType = serializers.ChoiceField(EventKind.choices, source="kind")  # noqa: N815
     createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
     sentToWebhook = serializers.BooleanField(  # noqa: N815
         source="sent_to_webhook", help_text="Whether a webhook endpoint accepted the event."

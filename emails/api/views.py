@@ -36,6 +36,7 @@ from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
 from lib.worker.failpoints import failpoint
+from webhooks.services import with_webhook_status
 from workspaces.account_status import refuse_suspended
 from workspaces.api.authentication import workspace_of
 from workspaces.api.scopes import HasScope
@@ -127,7 +128,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     @action(detail=True)
     def events(self, request: Request, pk: str) -> Response:
         email = self.get_object()
-        return Response(TimelineSerializer({"data": email.events.with_webhooks()}).data)
+        return Response(TimelineSerializer({"data": with_webhook_status(email.events.all())}).data)
 
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()

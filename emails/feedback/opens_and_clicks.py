@@ -15,11 +15,11 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import EmailStatus
 from emails.status_rollup import roll_up_and_count
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.ids import from_uuid, to_uuid
 from lib.sql import Fragment, run_together
 from lib.worker.stages import Stage
@@ -77,7 +77,7 @@ def record_hits(hits: Sequence[Hit]) -> None:
     if not known:
         return
     email_ids = _move_recipients(known)
-    add_events([_event(hit, recipients[hit.recipient_id]) for hit in _count_hits(known)])
+    record_events([_event(hit, recipients[hit.recipient_id]) for hit in _count_hits(known)])
     roll_up_and_count(email_ids)
 
 
@@ -120,7 +120,7 @@ def _count_hits(hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _event(hit: Hit, recipient: _HitRecipient) -> NewEvent:
-    kind = Event.EventKind.CLICKED if hit.url else Event.EventKind.OPENED
+    kind = EventKind.CLICKED if hit.url else EventKind.OPENED
     details = {"url": hit.url} if hit.url else {}
     return NewEvent(
         kind,

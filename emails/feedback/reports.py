@@ -20,11 +20,11 @@ from counters import counters
 from counters.slices import slices_sql
 from delivery.bounces.replies import SuppressOn
 from emails import queue_stats
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import FINISHED_COUNTERS, TRANSITIONS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up_and_count
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.ids import from_uuid, to_uuid
 from lib.worker.stages import Stage
 from reputation import counting
@@ -44,19 +44,19 @@ RECORDED_EVENTS = (
     "SELECT recipient_id, kind, payload FROM emails_event WHERE email_id = ANY(%s) AND recipient_id = ANY(%s)"
 )
 # The states on the way to a reported one; each is entered if emails.states allows it.
-STATUS_PATHS: dict[Event.EventKind, tuple[EmailStatus, ...]] = {
-    Event.EventKind.SENT: (EmailStatus.SENT,),
-    Event.EventKind.DELIVERED: (EmailStatus.SENT, EmailStatus.DELIVERED),
-    Event.EventKind.BOUNCED: (EmailStatus.SENT, EmailStatus.BOUNCED),
-    Event.EventKind.FAILED: (EmailStatus.SENT, EmailStatus.FAILED),
+STATUS_PATHS: dict[EventKind, tuple[EmailStatus, ...]] = {
+    EventKind.SENT: (EmailStatus.SENT,),
+    EventKind.DELIVERED: (EmailStatus.SENT, EmailStatus.DELIVERED),
+    EventKind.BOUNCED: (EmailStatus.SENT, EmailStatus.BOUNCED),
+    EventKind.FAILED: (EmailStatus.SENT, EmailStatus.FAILED),
 }
 # Recorded once per recipient, regardless of source and details.
 RECORDED_ONCE = frozenset(
-    {Event.EventKind.SENT, Event.EventKind.DELIVERED, Event.EventKind.COMPLAINED, Event.EventKind.UNSUBSCRIBED},
+    {EventKind.SENT, EventKind.DELIVERED, EventKind.COMPLAINED, EventKind.UNSUBSCRIBED},
 )
 SUPPRESSIONS = {
-    Event.EventKind.COMPLAINED: Suppression.Reason.COMPLAINT,
-    Event.EventKind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
+    EventKind.COMPLAINED: Suppression.Reason.COMPLAINT,
+    EventKind.UNSUBSCRIBED: Suppression.Reason.UNSUBSCRIBE,
 }
 
 
@@ -69,7 +69,7 @@ class ReportedEvent:
     """
 
     recipient_id: str
-    kind: Event.EventKind
+    kind: EventKind
     details: dict[str, Any] = field(default_factory=dict)
     is_recipient_fault: bool = False
     never_suppresses: bool = False
@@ -163,9 +163,9 @@ def _apply_report(report: ReportedEvent, recipient: _ReportedRecipient) -> Itera
     if key in recipient.recorded:
         return
     moves = [state for state in STATUS_PATHS.get(report.kind, ()) if _try_move(recipient, state)]
-    if EmailStatus.SENT in moves and report.kind is not Event.EventKind.SENT:
-        recipient.recorded.append((Event.EventKind.SENT.value, ""))
-        yield NewEvent(Event.EventKind.SENT, recipient.email_id, recipient.id, recipient.address)
+    if EmailStatus.SENT in moves and report.kind is not EventKind.SENT:
+        recipient.recorded.append((EventKind.SENT.value, ""))
+        yield NewEvent(EventKind.SENT, recipient.email_id, recipient.id, recipient.address)
     if moves and "message" in report.details:
         recipient.failure = report.details
     recipient.recorded.append(key)
@@ -185,7 +185,7 @@ def _write(recipients: Sequence[_ReportedRecipient], events: Sequence[NewEvent])
         move_recipients(
             [RecipientMove(recipient.id, path=recipient.passed, failure=recipient.failure) for recipient in moved]
         )
-    add_events(events)
+    record_events(events)
     if moved:
         roll_up_and_count(sorted({recipient.email_id for recipient in moved}))
         counters.add(change for recipient in moved for change in _queue_changes(recipient))
@@ -226,7 +226,7 @@ def _reputation_counters(
         and counting.is_address_refusal(report.details.get("reason", ""))
     ):
         yield ReputationCounter.BOUNCED
-    if report.kind is Event.EventKind.COMPLAINED:
+    if report.kind is EventKind.COMPLAINED:
         yield ReputationCounter.COMPLAINED
 
 
@@ -252,7 +252,7 @@ def _suppress(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedR
 def _suppression_reason(report: ReportedEvent, recipient: _ReportedRecipient) -> str | None:
     if report.never_suppresses or recipient.is_test:
         return None
-    if report.kind is Event.EventKind.BOUNCED:
+    if report.kind is EventKind.BOUNCED:
         # A bounce after an open, or of a finished recipient, changes no state and is only an event.
         is_due = report.is_recipient_fault or SuppressOn(settings.SUPPRESS_ON) is SuppressOn.EVERY_BOUNCE
         return Suppression.Reason.BOUNCE.value if is_due and EmailStatus.BOUNCED in recipient.passed else None

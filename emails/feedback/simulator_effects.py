@@ -6,8 +6,8 @@ from django.conf import settings
 
 from emails.feedback.opens_and_clicks import Hit, record_hits
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Event
 from emails.sending.outcomes import SendResult
+from events.kinds import EventKind
 
 HITS = ("opened", "clicked")
 
@@ -35,6 +35,6 @@ def _reports(results: Sequence[SendResult]) -> Iterator[ReportedEvent]:
             if name not in HITS:
                 yield ReportedEvent(
                     result.claim.recipient_id,
-                    Event.EventKind(name),
+                    EventKind(name),
                     never_suppresses=result.outcome.never_suppresses,
                 )

@@ -2,9 +2,10 @@
 
 from django.db import connection, transaction
 
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event
 from emails.sending.links import UnsubscribeLink
+from events.kinds import EventKind
+from events.models import Event
+from events.recording import NewEvent, record_events
 from lib.ids import from_uuid, to_uuid
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
@@ -39,7 +40,7 @@ def _record_once(link: UnsubscribeLink) -> bool:
     if row is None:
         return True
     email_id, is_test = from_uuid(row[0]), row[1]
-    earlier = Event.objects.filter(email=email_id, recipient=link.recipient_id, kind=Event.EventKind.UNSUBSCRIBED)
+    earlier = Event.objects.filter(email=email_id, recipient=link.recipient_id, kind=EventKind.UNSUBSCRIBED)
     if not earlier.exists():
-        add_events([NewEvent(Event.EventKind.UNSUBSCRIBED, email_id, link.recipient_id, link.address)])
+        record_events([NewEvent(EventKind.UNSUBSCRIBED, email_id, link.recipient_id, link.address)])
     return not is_test

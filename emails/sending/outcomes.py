@@ -16,21 +16,19 @@ from django.db import transaction
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
 from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.sql import run_replanned
 from lib.worker.stages import Stage
 from reputation import counting
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
-from workspaces.events import EventKind, record_events
-from workspaces.models import Workspace
 
 DEFER = f"""
 UPDATE emails_pending p
@@ -78,14 +76,13 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     if not attempted:
         return current
     recipients = _update_rows(attempted)
-    add_events([event for result in attempted for event in _events(result, recipients[result.claim.recipient_id])])
+    record_events([*_events(attempted, recipients)])
     rolled_up = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
     # The database's time, the same for every result.
     _, now = locked[0]
     reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
     counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients), *reputation_changes])
     _suppress(attempted, recipients)
-    _record_suppressed(attempted, recipients)
     return current
 
 
@@ -149,15 +146,16 @@ def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
     }
 
 
-def _events(result: SendResult, recipient: MovedRecipient) -> Iterator[NewEvent]:
-    for name in PATHS[result.outcome.status] or ("deferred",):
-        yield NewEvent(
-            Event.EventKind(name),
-            recipient.email_id,
-            result.claim.recipient_id,
-            recipient.address,
-            _failure(result.outcome),
-        )
+def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:
+    """Yield the events of each recipient, and one of the workspace if its address is suppressed."""
+    for result in results:
+        recipient = recipients[result.claim.recipient_id]
+        ids = recipient.email_id, result.claim.recipient_id, recipient.address
+        for name in PATHS[result.outcome.status] or ("deferred",):
+            yield NewEvent(EventKind(name), *ids, _failure(result.outcome))
+        if result.outcome.reason == "recipient_suppressed":
+            details = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
+            yield NewEvent(EventKind.SUPPRESSED, workspace_id=result.claim.workspace_id, details=details)
 
 
 def _queue_changes(
@@ -201,15 +199,6 @@ def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecip
         for result in results
         if result.outcome.suppresses(policy)
     )
-
-
-def _record_suppressed(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:
-    """Add an event for each recipient that failed because its address is suppressed."""
-    for result in results:
-        if result.outcome.reason == "recipient_suppressed":
-            recipient = recipients[result.claim.recipient_id]
-            payload = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
-            record_events(Workspace(id=result.claim.workspace_id), EventKind.SUPPRESSED, [payload])
 
 
 def _is_final(status: DeliveryStatus) -> bool:

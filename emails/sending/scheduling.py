@@ -17,15 +17,16 @@ from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
-from emails.feedback.timeline import NewEvent, add_events
 from emails.limits import refuse_email
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.sending_pause import is_sending_paused
 from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from lib.datetimes import format_datetime
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
@@ -102,7 +103,7 @@ def record_cancelled(workspace_id: str, email_ids: Collection[str], *, entries: 
     """
     move_all_recipients(email_ids, target=EmailStatus.CANCELLED)
     counters.add(queue_stats.cancelled_changes(workspace_id, entries, delayed=delayed))
-    add_events([NewEvent(Event.EventKind.CANCELLED, email_id) for email_id in email_ids])
+    record_events([NewEvent(EventKind.CANCELLED, email_id) for email_id in email_ids])
     roll_up_and_count(email_ids)
 
 
@@ -154,9 +155,9 @@ def promote_due() -> None:
 
 def _record_lost_leases(recipient_ids: Collection[str]) -> None:
     lost = Recipient.objects.filter(id__in=recipient_ids)
-    add_events(
+    record_events(
         [
-            NewEvent(Event.EventKind.DEFERRED, recipient.email_id, recipient.id, recipient.address, WORKER_LOST)
+            NewEvent(EventKind.DEFERRED, recipient.email_id, recipient.id, recipient.address, WORKER_LOST)
             for recipient in lost
         ]
     )
@@ -185,7 +186,7 @@ def _reschedule(email: Email, scheduled_for: datetime) -> bool:
         _execute(RESCHEDULE_ALL, [scheduled_for, to_uuid(email.id)])
         Email.objects.filter(id=email.id).update(scheduled_for=scheduled_for)
         details = {"scheduledFor": format_datetime(scheduled_for)}
-        add_events([NewEvent(Event.EventKind.SCHEDULED, email.id, details=details)])
+        record_events([NewEvent(EventKind.SCHEDULED, email.id, details=details)])
     return moved
 
 
@@ -203,7 +204,7 @@ def _queue_emails(email_ids: Collection[str]) -> None:
     """Move whole emails from scheduled to queued. Their leads are already ready."""
     _queue_followers(email_ids)
     move_all_recipients(email_ids, target=EmailStatus.QUEUED)
-    add_events([NewEvent(Event.EventKind.QUEUED, email_id) for email_id in email_ids])
+    record_events([NewEvent(EventKind.QUEUED, email_id) for email_id in email_ids])
     roll_up_and_count(email_ids)
 
 

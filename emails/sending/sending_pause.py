@@ -8,9 +8,10 @@ from collections.abc import Collection
 
 from django.db import transaction
 
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event, PastSendingPause, SendingPause
+from emails.models import PastSendingPause, SendingPause
 from emails.sending.jobs import SendJob
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 
 MAY_BE_SECOND_COPY = {
     "code": None,
@@ -44,9 +45,9 @@ def is_sending_paused() -> bool:
 @transaction.atomic
 def note_second_copies(jobs: Collection[SendJob]) -> None:
     """Add an event for each message that may have been sent before the database was restored."""
-    add_events(
+    record_events(
         [
-            NewEvent(Event.EventKind.DEFERRED, job.email_id, job.key, job.address, MAY_BE_SECOND_COPY)
+            NewEvent(EventKind.DEFERRED, job.email_id, job.key, job.address, MAY_BE_SECOND_COPY)
             for job in jobs
             if job.may_be_second_copy
         ]

@@ -14,8 +14,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from emails.models import Acceptance, Event
+from emails.models import Acceptance
 from emails.upkeep.retention import BATCH_SIZE, delete_emails
+from events.models import Event
 from lib.ids import from_uuid
 from lib.sql import run
 from webhooks.models import WebhookEvent
@@ -30,9 +31,13 @@ SELECT DISTINCT e.workspace_id, e.id FROM emails_recipient r JOIN emails_email e
 """
 FIND_ANSWERS = "SELECT id FROM emails_acceptance WHERE position(lower(%s) in lower(answer::text)) > 0"
 
-# Suppressions, and recipients that were suppressed.
+# Suppressions, and recipients that were suppressed; also in the table of versions before 1.0.
 DELETE_EVENTS = """
-DELETE FROM workspaces_workspaceevent WHERE lower(%s) IN (lower(payload->>'email'), lower(payload->>'to')) RETURNING id
+WITH former AS (
+    DELETE FROM workspaces_workspaceevent WHERE lower(%(address)s) IN (lower(payload->>'email'), lower(payload->>'to'))
+)
+DELETE FROM emails_event
+ WHERE email_id IS NULL AND lower(%(address)s) IN (lower(payload->>'email'), lower(payload->>'to')) RETURNING id
 """
 DELETE_KEYS = "DELETE FROM emails_acceptance WHERE position(lower(%s) in lower(key)) > 0"
 
@@ -80,7 +85,7 @@ def _erase_batch(workspace_id: str, email_ids: Sequence[UUID]) -> int:
 def _erase_events(address: str) -> None:
     """Delete the events of a workspace about the address, with their webhook deliveries."""
     with transaction.atomic():
-        deleted = run(DELETE_EVENTS, [address])
+        deleted = run(DELETE_EVENTS, {"address": address})
         WebhookEvent.objects.delete_events([from_uuid(event_id, prefix="evt_") for (event_id,) in deleted])
 
 

@@ -35,6 +35,8 @@ POINTS = {
     "emails.before_record": ("worker", "a batch of outcomes is collected"),
     "emails.before_record_commit": ("worker", "outcomes are written, nothing is committed"),
     "emails.after_record": ("worker", "outcomes are committed"),
+    "events.before_sequence_commit": ("worker", "events have positions in the feed, nothing is committed"),
+    "webhooks.before_publish_commit": ("worker", "deliveries are inserted, nothing is committed"),
     "webhooks.after_claim": ("worker", "leased and committed, nothing is loaded"),
     "webhooks.before_post": ("worker", "the request is built; the endpoint is not contacted"),
     "webhooks.after_post": ("worker", "the endpoint has responded"),

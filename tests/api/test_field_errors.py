@@ -16,8 +16,8 @@ from api.exception_handler import field_errors
 from api.fields import StrictSerializer
 from api.suggestions import suggest_event, suggest_field
 from emails.api.inputs import BatchInput, BatchRecipientInput, SendInput
+from events.kinds import WEBHOOK_KINDS
 from tests.conftest import Api, examples, mail
-from webhooks.event_types import EVENT_TYPES
 
 VALID_SEND = mail()
 VALID_BATCH = {"from": "hi@alice.example", "templateId": "welcome", "recipients": [{"to": "ada@example.com"}]}
@@ -247,7 +247,7 @@ class TestSuggestions:
         assert f" Did you mean {event!r}? Use one of sent, delivered" in error["detail"]
 
     def test_an_event_that_resembles_none_has_no_suggestion(self):
-        assert suggest_event("xyz", EVENT_TYPES) == ""
+        assert suggest_event("xyz", WEBHOOK_KINDS) == ""
 
     @pytest.mark.parametrize(
         ("given", "advice"),

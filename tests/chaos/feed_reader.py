@@ -13,10 +13,9 @@ from tests.audit.auditor import wire_id
 from tests.stack.scenario import Scenario, Tenant
 
 EVENTS = """
-SELECT v.id, v.recipient_id FROM emails_event v JOIN emails_email e ON e.id = v.email_id
- WHERE e.workspace_id = %s::uuid ORDER BY v.number
+SELECT id, recipient_id FROM emails_event WHERE workspace_id = %s::uuid ORDER BY number
 """
-OTHERS = "SELECT id, NULL::uuid FROM workspaces_workspaceevent WHERE workspace_id = %s::uuid ORDER BY number"
+BODIES = "SELECT id, body FROM webhooks_webhookevent WHERE workspace_id = %s::uuid"
 WORKSPACE = "SELECT workspace_id FROM domains_domain WHERE name = %s"
 SETTLE_SECONDS = 300
 
@@ -31,6 +30,8 @@ class FeedReader:
     scenario: Scenario
     random: random.Random
     stored: list[str] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+    bodies: dict[str, Any] = field(default_factory=dict)
     cursor: str = ""
     deaths: int = 0
     error: str = ""
@@ -55,6 +56,7 @@ class FeedReader:
             self.deaths += 1
         else:
             self.stored += [event["id"] for event in page["data"]]
+            self.data |= {event["id"]: event["data"] for event in page["data"]}
             self.cursor = page["cursor"]
         return page
 
@@ -71,14 +73,25 @@ class FeedReader:
             found.append(f"the feed lacks {len(missing)} events of the database, such as {min(missing)}")
         if self.deaths == 0:
             found.append("the feed reader never died")
-        return found + self._find_disorder(expected)
+        return found + self._find_disorder(expected) + self._find_differences()
 
     def _expected(self) -> dict[str, Any]:
         """Return the recipients of the events of the database by event id, in the order of the timelines."""
         with psycopg.connect(self.scenario.stack.database) as connection:
             ((workspace,),) = connection.execute(WORKSPACE, [self.tenant.domain]).fetchall()
-            rows = [*connection.execute(EVENTS, [workspace]), *connection.execute(OTHERS, [workspace])]
+            rows = [*connection.execute(EVENTS, [workspace])]
+            self.bodies = {
+                wire_id(id_, "evt_"): json.loads(body) for id_, body in connection.execute(BODIES, [workspace])
+            }
         return {wire_id(event_id, "evt_"): recipient for event_id, recipient in rows}
+
+    def _find_differences(self) -> list[str]:
+        """Compare the data of the feed with that of the webhooks; test events are in webhooks only."""
+        return [
+            f"event {event_id} has other data in the feed than in its webhook"
+            for event_id, body in self.bodies.items()
+            if not body.get("test") and body["data"] != self.data.get(event_id)
+        ]
 
     def _find_disorder(self, expected: dict[str, Any]) -> list[str]:
         """Compare the order of the events of each recipient."""

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.kinds import EventKind
 from lib.ids import from_any_spelling
 from tests.compat.conftest import Dialect
 from tests.compat.test_tables import PLACEHOLDER, table
@@ -214,7 +215,7 @@ class Objects(dict[str, str]):
         return response.json()
 
 
-def reported(own: Objects, kind: Event.EventKind) -> str:
+def reported(own: Objects, kind: EventKind) -> str:
     """Send an email, record an event of its recipient, and return the address."""
     address = f"{kind}@example.com"
     own.made("postmark", "POST /email", POSTMARK_MAIL | {"To": address})
@@ -238,9 +239,9 @@ MAKERS: dict[str, Callable[[Objects], Any]] = {
     "event": webhook_event,
     "postmark_webhook": lambda own: own.made("postmark", "POST /webhooks", POSTMARK_WEBHOOK)["ID"],
     "api_key": lambda own: own.made("resend", "POST /api-keys", {"name": "Old"})["id"],
-    "bounced": lambda own: reported(own, Event.EventKind.BOUNCED),
+    "bounced": lambda own: reported(own, EventKind.BOUNCED),
     "bounce": lambda own: own.made("postmark", "GET /bounces?emailFilter=:bounced")["Bounces"][0]["ID"],
-    "complained": lambda own: reported(own, Event.EventKind.COMPLAINED),
+    "complained": lambda own: reported(own, EventKind.COMPLAINED),
     "unsubscribed": lambda own: own.made("sendgrid", f"POST {GLOBAL}", UNSUBSCRIBE)["recipient_emails"][0],
     "bulk_request": lambda own: own.made("postmark", "POST /email/bulk", BULK)["Id"],
     "stream": lambda _: "outbound",

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Attachment, Email, Event, Recipient
+from emails.models import Attachment, Email, Recipient
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
 from suppressions.services import suppress_addresses
 from templates_app.services import TemplateContent, create_template
 from tests.api.test_rate_limit import calls_until_refused, some_client
@@ -284,8 +285,8 @@ class TestReading:
         sent = postmark.post("/email", mail(Tag="a")).json()
         recipient = Recipient.objects.get()
         details = {"url": "https://alice.example/"}
-        for kind in (Event.EventKind.OPENED, Event.EventKind.CLICKED):
-            add_events([NewEvent(kind, recipient.email_id, recipient.id, recipient.address, details)])
+        for kind in (EventKind.OPENED, EventKind.CLICKED):
+            record_events([NewEvent(kind, recipient.email_id, recipient.id, recipient.address, details)])
         page = "?count=10&offset=0"
         opens = postmark.get(f"/messages/outbound/opens/{sent['MessageID']}{page}").json()
         assert (opens["TotalCount"], opens["Opens"][0]["Recipient"]) == (1, "ada@example.com")

@@ -3,8 +3,10 @@
 import pytest
 
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
 from emails.states import EmailStatus
+from events.kinds import EventKind
+from events.models import Event
 from lib.ids import id_number
 from suppressions.models import Suppression
 from tests.compat.conftest import Dialect
@@ -18,7 +20,7 @@ PAGE = "count=10&offset=0"
 DETAILS = {"code": 550, "enhancedCode": "5.1.1", "message": "550 no such user", "reason": "unknown_user"}
 
 
-def report(kind: Event.EventKind, **options) -> Event:
+def report(kind: EventKind, **options) -> Event:
     """Record an event of the only recipient, as a report of its mail host."""
     recipient = Recipient.objects.get()
     record_reports([ReportedEvent(recipient.id, kind, **options)])
@@ -28,7 +30,7 @@ def report(kind: Event.EventKind, **options) -> Event:
 @pytest.fixture
 def bounced(postmark) -> Event:
     postmark.post("/email", mail(Tag="welcome"))
-    return report(Event.EventKind.BOUNCED, details=DETAILS, is_recipient_fault=True)
+    return report(EventKind.BOUNCED, details=DETAILS, is_recipient_fault=True)
 
 
 def test_bounces_are_listed_and_counted(postmark, bounced):
@@ -72,7 +74,7 @@ def test_activating_a_bounce_deletes_the_suppression(postmark, bounced):
 
 def test_a_complaint_is_a_bounce_that_cannot_be_activated(postmark):
     postmark.post("/email", mail())
-    complaint = id_number(report(Event.EventKind.COMPLAINED).id, prefix="evt_")
+    complaint = id_number(report(EventKind.COMPLAINED).id, prefix="evt_")
     assert postmark.get(f"/bounces/{complaint}").json()["Type"] == "SpamComplaint"
     assert error(postmark.call("PUT", f"/bounces/{complaint}/activate")) == (422, 300)
     assert Suppression.objects.exists()

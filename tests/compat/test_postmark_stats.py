@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.kinds import EventKind
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail
 from tests.conftest import make_key
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.django_db
 def reported(postmark) -> date:
     """Send four emails, of which one is delivered, one bounces and one complains; return the day."""
     postmark.post("/email/batch", [mail()] * 4)
-    kinds = (Event.EventKind.DELIVERED, Event.EventKind.BOUNCED, Event.EventKind.COMPLAINED)
+    kinds = (EventKind.DELIVERED, EventKind.BOUNCED, EventKind.COMPLAINED)
     for recipient, kind in zip(Recipient.objects.order_by("id"), kinds, strict=False):
         record_reports([ReportedEvent(recipient.id, kind, is_recipient_fault=True)])
     return datetime.now(UTC).date()

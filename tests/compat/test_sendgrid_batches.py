@@ -6,9 +6,10 @@ import uuid
 import pytest
 
 from emails.accept.batches import create_batch
-from emails.models import Email, EmailBatch, Event, QueueEntry
+from emails.models import Email, EmailBatch, QueueEntry
 from emails.sending.scheduling import promote_due
 from emails.upkeep.retention import delete_empty_batches
+from events.models import Event
 from tests.compat.conftest import Dialect
 from tests.compat.test_sendgrid import error, mail
 from tests.conftest import make_key

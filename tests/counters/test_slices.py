@@ -12,8 +12,9 @@ from counters import counters
 from counters.models import CounterDelta, SliceCounter
 from counters.slices import MAX_TAGS, Dimension, email_slices, slice_id, slices_sql
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Email, Event
+from emails.models import Email
 from emails.upkeep.retention import delete_emails
+from events.kinds import EventKind
 from lib.ids import to_uuid
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import make_template
@@ -84,7 +85,7 @@ def test_slices_of_a_batch_are_those_of_its_template_and_tags(api, alice):
 def test_complaints_count_in_the_slices_of_their_email(api, alice):
     email = Email.objects.get(id=send(api, tags=["news"]))
     deliver_all(OK)
-    record_reports([ReportedEvent(email.recipients.get().id, Event.EventKind.COMPLAINED)])
+    record_reports([ReportedEvent(email.recipients.get().id, EventKind.COMPLAINED)])
 
     news = counts(alice.workspace, Dimension.TAG, "news")
     assert (news["rated sent"], news["rated complained"]) == (1, 1)

@@ -9,7 +9,8 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from dashboard.auth import throttle
-from emails.models import Content, Email, Event, Recipient
+from emails.models import Content, Email, Recipient
+from events.models import Event
 from inbound.inbox.models import CaughtMail
 from tests.conftest import Account
 from tests.dashboard.browser import CHROMIUM, Visit, chromium

@@ -6,7 +6,8 @@ from typing import Any
 from counters import counters
 from domains.models import Domain
 from domains.services import new_selector
-from emails.models import Attachment, Content, Email, Event
+from emails.models import Attachment, Content, Email
+from events.models import Event
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app import services as templates

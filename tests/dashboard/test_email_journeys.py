@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from emails.models import Attachment, Email, Event, Recipient
+from emails.models import Attachment, Email, Recipient
+from events.models import Event
 from inbound.inbox.models import CaughtMail
 from suppressions.models import Suppression
 from suppressions.services import suppress_address

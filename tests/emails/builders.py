@@ -7,9 +7,10 @@ from counters import counters
 from counters.models import CounterDelta, HourlyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.accept.services import Draft, send_email
-from emails.models import Acceptance, Attachment, Content, Email, Event, QueueEntry, Recipient
+from emails.models import Acceptance, Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EmailClaim, WorkspaceShares
+from events.models import Event
 from lib.email_addresses import parse_address
 from lib.worker.lease_queue import Cursor
 from lib.worker.stages import Stage

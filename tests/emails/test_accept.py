@@ -13,7 +13,8 @@ from emails.accept.idempotency import IdempotencyKey
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.errors import IdempotencyKeyReuse
-from emails.models import Acceptance, Content, Email, Event, QueueEntry, Recipient
+from emails.models import Acceptance, Content, Email, QueueEntry, Recipient
+from events.models import Event
 from lib.email_addresses import parse_address
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import suppress_addresses

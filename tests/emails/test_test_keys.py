@@ -6,10 +6,12 @@ from counters.models import CounterDelta
 from emails.accept.batches import create_batch
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.feedback.unsubscribe import unsubscribe
-from emails.models import Email, EmailBatch, Event, Recipient
+from emails.models import Email, EmailBatch, Recipient
 from emails.sending.links import UnsubscribeLink
 from emails.upkeep.reconcile import count_slice_differences, find_differences
 from emails.upkeep.retention import delete_emails
+from events.kinds import EventKind
+from events.models import Event
 from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
@@ -164,8 +166,8 @@ class TestSuppressions:
         with relay_to_mail_host(settings):
             send_everything()
         recipient = Recipient.objects.get()
-        record_reports([ReportedEvent(recipient.id, Event.EventKind.COMPLAINED)])
-        record_reports([ReportedEvent(recipient.id, Event.EventKind.BOUNCED, is_recipient_fault=True)])
+        record_reports([ReportedEvent(recipient.id, EventKind.COMPLAINED)])
+        record_reports([ReportedEvent(recipient.id, EventKind.BOUNCED, is_recipient_fault=True)])
         unsubscribe(UnsubscribeLink(recipient_id=recipient.id, workspace_id=account.workspace.id, address=TO))
         assert {"complained", "bounced", "unsubscribed"} <= {*kinds_of(email_id)}
         assert not Suppression.objects.exists()

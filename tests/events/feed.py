@@ -4,6 +4,7 @@ from typing import Any
 
 from events.sequencer import sequence_events
 from tests.conftest import Api
+from webhooks.publishing import publish_events
 
 
 def read_all(api: Api, *, after: str = "", limit: int = 100, **query: str) -> tuple[list[dict[str, Any]], str]:
@@ -17,6 +18,12 @@ def read_all(api: Api, *, after: str = "", limit: int = 100, **query: str) -> tu
         page = response.json()
         events, after, has_more = events + page["data"], page["cursor"], page["hasMore"]
     return events, after
+
+
+def publish_committed() -> None:
+    """Sequence all events and make their deliveries, as the sequencer of a worker does."""
+    sequence_events()
+    publish_events()
 
 
 def kinds_of(events: list[dict[str, Any]]) -> list[str]:

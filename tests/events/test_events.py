@@ -10,12 +10,11 @@ from rest_framework.test import APIRequestFactory
 from domains.check_claims import claim_due_checks, record_check
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
-from emails.models import Event
 from emails.sending.sending import EmailQueueWork
 from emails.upkeep.erasure import erase_emails
-from events.models import FeedEntry
+from events.api.views import EventStreamView
+from events.models import Event, FeedEntry
 from events.tasks import delete_expired
-from events.views import EventStreamView
 from suppressions.services import suppress_address
 from tests.conftest import Api, field_codes, make_key
 from tests.emails.builders import BOUNCED, deliver_all, send
@@ -23,7 +22,6 @@ from tests.events.feed import kinds_of, read_all
 from tests.webhooks.conftest import make_endpoint
 from tests.webhooks.receiver import Receiver
 from webhooks.models import WebhookDelivery, WebhookEvent
-from workspaces.models import WorkspaceEvent
 
 pytestmark = pytest.mark.django_db
 
@@ -151,7 +149,7 @@ def test_suppressions_are_events(api: Api, alice):
 def test_a_bounce_adds_an_event_of_its_suppression(api: Api):
     send(api, to="gone@example.com")
     deliver_all(replace(BOUNCED, is_recipient_fault=True))
-    assert WorkspaceEvent.objects.get().payload["reason"] == "bounce"
+    assert Event.objects.get(kind="suppression.added").payload["reason"] == "bounce"
 
 
 def test_a_recipient_that_is_suppressed_before_the_delivery_is_an_event(api: Api, alice):
@@ -207,11 +205,11 @@ def test_retention_deletes_entries_and_workspace_events(api: Api, alice):
         pass
     assert FeedEntry.objects.count() == 2
     FeedEntry.objects.update(recorded_at=Now() - timedelta(hours=2))
-    WorkspaceEvent.objects.update(created_at=Now() - timedelta(hours=2))
+    Event.objects.filter(email=None).update(created_at=Now() - timedelta(hours=2))
     for _ in delete_expired(alice.workspace.id, timedelta(hours=1)):
         pass
     assert not FeedEntry.objects.exists()
-    assert not WorkspaceEvent.objects.exists()
+    assert not Event.objects.filter(email=None).exists()
     assert read_all(api, after=cursor) == ([], cursor)
 
 

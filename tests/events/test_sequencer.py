@@ -11,15 +11,15 @@ import psycopg
 import pytest
 from django.db import connection, connections, transaction
 
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Event, Recipient
+from emails.models import Recipient
 from events import sequencer
 from events.feed import read_feed
-from events.models import FeedEntry, FeedProgress
+from events.kinds import EventKind
+from events.models import Event, FeedEntry, FeedProgress
+from events.recording import NewEvent, record_events
 from events.sequencer import sequence_events
 from tests.conftest import Account, make_domain
 from tests.emails.builders import accept
-from workspaces.events import EventKind, record_events
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,14 +48,14 @@ def feed_numbers(workspace_id: str) -> list[int]:
 
 
 def gaps() -> str:
-    progress = FeedProgress.objects.get(source="emails")
+    progress = FeedProgress.objects.get(source="log")
     return progress.gaps + progress.new_gaps
 
 
 def test_an_event_that_commits_late_follows_those_that_committed_before(alice, email):
     with other_connection() as other:
         late = other.execute(EVENT).fetchone()[0]
-        add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+        record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
         for _ in range(3):
             sequence_events()
         before = feed_numbers(alice.workspace.id)
@@ -69,7 +69,7 @@ def test_an_event_that_commits_late_follows_those_that_committed_before(alice, e
 def test_a_number_that_was_rolled_back_is_given_up(email):
     with other_connection() as other:
         other.execute(EVENT)
-        add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+        record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
         for _ in range(3):
             sequence_events()
         assert gaps() != "{}{}"
@@ -83,7 +83,7 @@ def test_a_gap_is_kept_while_any_of_its_possible_writers_runs(alice, email):
     with other_connection() as first, other_connection() as second:
         first.execute(EVENT)
         second_number = second.execute(EVENT).fetchone()[0]
-        add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+        record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
         sequence_events()
         first.rollback()
         for _ in range(3):
@@ -101,7 +101,7 @@ def test_without_new_events_the_sequencer_asks_one_question(email, django_assert
 
 
 def test_two_sequencers_do_not_wait_for_each_other(alice, email):
-    add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+    record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
     with other_connection() as other:
         other.execute("SELECT FROM events_feedhead FOR UPDATE")
         sequence_events()
@@ -157,8 +157,8 @@ def write(choices: random.Random) -> None:
             Recipient.objects.filter(id=chosen[0].id).update(attempts=1)
             for recipient in chosen:
                 Recipient.objects.filter(id=recipient.id).update(attempts=1)
-                add_events([NewEvent(Event.EventKind.DEFERRED, recipient.email_id, recipient.id, recipient.address)])
-            record_events(recipient.email.workspace, EventKind.SUPPRESSED, [{}])
+                record_events([NewEvent(EventKind.DEFERRED, recipient.email_id, recipient.id, recipient.address)])
+            record_events([NewEvent(EventKind.SUPPRESSED, workspace_id=recipient.email.workspace_id)])
             transaction.set_rollback(choices.random() < 0.2)
 
 
@@ -176,7 +176,7 @@ def follow(workspace_id: str, seen: list[int], is_done: threading.Event) -> None
 
 def test_a_lost_connection_is_a_warning_and_the_next_batch_opens_another(alice, email, monkeypatch, caplog):
     monkeypatch.setattr(sequencer, "is_stopping", iter([False, False, True]).__next__)
-    add_events([NewEvent(Event.EventKind.DEFERRED, email.email_id)])
+    record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
     with other_connection() as other:
         other.execute("SELECT pg_terminate_backend(%s, 30000)", [connection.connection.info.backend_pid])
     sequencer._run()
@@ -187,7 +187,7 @@ def test_a_lost_connection_is_a_warning_and_the_next_batch_opens_another(alice, 
 def test_entries_have_increasing_positions_without_holes(alice, email):
     for _ in range(3):
         accept(alice.workspace)
-        record_events(alice.workspace, EventKind.DOMAIN_FAILED, [{}])
+        record_events([NewEvent(EventKind.DOMAIN_FAILED, workspace_id=alice.workspace.id)])
         sequence_events()
     positions = list(FeedEntry.objects.order_by("position").values_list("position", flat=True))
     assert positions == list(range(positions[0], positions[0] + 7))

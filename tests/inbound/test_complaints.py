@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from delivery.message import dkim
 from domains.models import DkimKey
-from emails.models import Event
+from events.models import Event
 from inbound.models import MailReport
 from inbound.processing import process_reports
 from suppressions.models import Suppression

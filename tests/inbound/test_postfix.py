@@ -5,7 +5,8 @@ import smtplib
 import pytest
 from aiosmtpd.controller import Controller
 
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
+from events.models import Event
 from inbound.models import MailReport
 from suppressions.models import Suppression
 from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient

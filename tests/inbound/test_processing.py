@@ -7,7 +7,8 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
+from events.models import Event
 from inbound import matching, processing, queue
 from inbound.models import MailReport, ProviderReport
 from inbound.processing import process_reports, purge_reports

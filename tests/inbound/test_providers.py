@@ -9,7 +9,8 @@ from anymail.signals import AnymailTrackingEvent, EventType, RejectReason, track
 from django.test import Client
 from django.utils import timezone
 
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.models import Event
 from inbound import processing
 from inbound.models import ProviderReport
 from inbound.processing import process_reports

@@ -6,8 +6,9 @@ import ssl
 import pytest
 import trustme
 
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
 from emails.sending.return_path import return_path
+from events.models import Event
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
 from lib.ids import new_id

@@ -6,8 +6,10 @@ import pytest
 from django.db import connection
 
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
+from events.kinds import EventKind
+from events.models import Event
 from lib.ids import new_id
 from lib.worker.stages import Stage
 from suppressions.models import Suppression
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.django_db
 HARD = {"code": 550, "enhancedCode": "5.1.1", "message": "No such user", "reason": "unknown_user"}
 SPAM = {"code": 554, "enhancedCode": "5.7.1", "message": "Looks like spam", "reason": "spam"}
 GIVEN_UP = {"code": 451, "enhancedCode": "4.4.1", "message": "No answer", "reason": "network"}
-Kind = Event.EventKind
+Kind = EventKind
 
 
 def report_event(recipient, kind, details=None, *, fault=False):

@@ -11,8 +11,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from counters.counters import fold
-from emails.models import Attachment, Content, Email, EmailBatch, Event, QueueEntry, Recipient
+from emails.models import Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
+from events.models import Event
 from events.sequencer import sequence_events
 from lib.worker.stages import Stage
 from provisioning.erasure import SMALL, TABLES, erase_workspace

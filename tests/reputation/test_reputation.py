@@ -13,7 +13,8 @@ from django.utils import timezone
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.kinds import EventKind
 from lib.ids import new_id
 from reputation import services
 from reputation.counting import ReputationCounter
@@ -350,11 +351,11 @@ class TestCounters:
     @pytest.mark.parametrize(
         ("kind", "is_recipient_fault", "counted"),
         [
-            (Event.EventKind.BOUNCED, True, (1, 0, 1)),
-            (Event.EventKind.BOUNCED, False, (1, 0, 0)),
-            (Event.EventKind.COMPLAINED, False, (1, 1, 0)),
-            (Event.EventKind.UNSUBSCRIBED, False, (1, 0, 0)),
-            (Event.EventKind.DELIVERED, False, (1, 0, 0)),
+            (EventKind.BOUNCED, True, (1, 0, 1)),
+            (EventKind.BOUNCED, False, (1, 0, 0)),
+            (EventKind.COMPLAINED, False, (1, 1, 0)),
+            (EventKind.UNSUBSCRIBED, False, (1, 0, 0)),
+            (EventKind.DELIVERED, False, (1, 0, 0)),
         ],
     )
     def test_a_repeated_report_counts_once(self, alice, api, kind, is_recipient_fault, counted):
@@ -369,8 +370,7 @@ class TestCounters:
     def test_two_reports_of_one_bounce_count_once(self, alice, api):
         recipient = send_one(alice.workspace)
         reports = [
-            ReportedEvent(recipient.id, Event.EventKind.BOUNCED, {"code": code}, is_recipient_fault=True)
-            for code in (1, 2)
+            ReportedEvent(recipient.id, EventKind.BOUNCED, {"code": code}, is_recipient_fault=True) for code in (1, 2)
         ]
         assert record_reports(reports) == [True, True]
         assert reputation(alice.workspace) == (1, 0, 1)
@@ -378,7 +378,7 @@ class TestCounters:
     def test_a_report_counts_in_the_hour_in_which_the_email_was_sent(self, alice, api):
         recipient = send_one(alice.workspace)
         Recipient.objects.update(sent_at=Now() - timedelta(days=PERIOD_DAYS + 1))
-        record_reports([ReportedEvent(recipient.id, Event.EventKind.COMPLAINED)])
+        record_reports([ReportedEvent(recipient.id, EventKind.COMPLAINED)])
         assert reputation(alice.workspace) == (1, 1, 0)
         with connection.cursor() as cursor:
             cursor.execute("SELECT now() - hour FROM analytics_tally WHERE key = 'rated.complained'")
@@ -388,7 +388,7 @@ class TestCounters:
     @pytest.mark.parametrize("address", ["bounced+x@simulator.test", "Delivered@SIMULATOR.test"])
     def test_simulator_recipients_are_not_counted(self, alice, api, address):
         recipient = send_one(alice.workspace, address, outcome=UNKNOWN_USER)
-        record_reports([ReportedEvent(recipient.id, Event.EventKind.COMPLAINED)])
+        record_reports([ReportedEvent(recipient.id, EventKind.COMPLAINED)])
         assert reputation(alice.workspace) == (0, 0, 0)
 
 

@@ -48,6 +48,8 @@ PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.examp
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
+     + (SELECT count(*) FROM emails_event WHERE number > (SELECT last FROM events_feedprogress WHERE source = 'log'))
+     + (SELECT h.position - c.position FROM events_feedhead h, webhooks_feedcursor c)
 """
 
 

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import tomllib
 
 import pytest
 
@@ -18,22 +19,7 @@ ALWAYS = {
     "submission.before_reply",
 }  # fmt: skip
 CALL = re.compile(r"\bfailpoint\(\"([a-z_.]+)\"\)")
-PACKAGES = (
-    "emails",
-    "webhooks",
-    "inbound",
-    "submission",
-    "delivery",
-    "lib",
-    "suppressions",
-    "workspaces",
-    "tracking",
-    "domains",
-    "analytics",
-    "system_mail",
-    "templates_app",
-    "api",
-)
+PACKAGES = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 
 
 # Nothing else between the transport and its result can raise.

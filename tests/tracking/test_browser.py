@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from emails.models import Event
+from events.models import Event
 from suppressions.models import Suppression
 from tests.conftest import make_account
 from tests.dashboard.browser import CHROMIUM, Visit, chromium

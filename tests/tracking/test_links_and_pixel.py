@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from emails.models import Event
+from events.models import Event
 from lib.ids import new_id
 from tests.tracking.conftest import BROWSER, TARGET, Reader
 from tracking.recorder import recorder

@@ -13,8 +13,9 @@ from django.db import Error, connection, connections, transaction
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.feedback.opens_and_clicks import EVENTS_PER_LINK, Hit, record_hits
-from emails.models import Email, Event, HitCount, QueueEntry, Recipient
+from emails.models import Email, HitCount, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
+from events.models import Event
 from lib.ids import new_id
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import claim_entries

@@ -5,7 +5,8 @@ import re
 import pytest
 from django.test import Client
 
-from emails.models import Event, Recipient
+from emails.models import Recipient
+from events.models import Event
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail

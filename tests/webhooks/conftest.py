@@ -1,7 +1,7 @@
 """Fixtures: a receiver, an endpoint of Alice that points to it, and a queue processor that posts due deliveries."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +11,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from events.rendering import RenderedEvent
 from lib.address_guard import Guard
 from lib.guarded_http import UrlRules
 from lib.ids import new_id
@@ -18,9 +19,10 @@ from lib.resolver import Resolver
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import Account
+from tests.events.feed import publish_committed
 from tests.webhooks.receiver import Receiver
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
-from webhooks.publish import NewWebhookEvent, publish_events
+from webhooks.publishing import insert_deliveries
 from webhooks.sending.post import Poster
 from webhooks.sending.sending import WebhookQueueWork
 from webhooks.services import create_webhook
@@ -62,15 +64,26 @@ def publish_event(account: Account, *, kind: str = "delivered", **data: Any) -> 
     """Publish an event of an email; return its id."""
     event_id = new_id("evt_")
     body = {"emailId": new_id(), "to": "ada@example.com", "subject": "Grüße", **data}
-    publish_events([NewWebhookEvent(account.workspace.id, kind, event_id, timezone.now(), body)])
+    publish([RenderedEvent(event_id, account.workspace.id, kind, timezone.now(), body)])
     return event_id
 
 
 def publish_many(account: Account, count: int) -> None:
     data = {"emailId": new_id(), "to": "ada@example.com"}
     now = timezone.now()
-    publish_events(
-        [NewWebhookEvent(account.workspace.id, "delivered", new_id("evt_"), now, data) for _ in range(count)],
+    publish([RenderedEvent(new_id("evt_"), account.workspace.id, "delivered", now, data) for _ in range(count)])
+
+
+def publish(events: Sequence[RenderedEvent]) -> None:
+    """Make the deliveries of events that are in no feed."""
+    webhooks = list(Webhook.objects.filter(active=True))
+    insert_deliveries(
+        [
+            (event, webhook.id)
+            for event in events
+            for webhook in webhooks
+            if event.workspace_id == webhook.workspace_id and event.kind in webhook.events
+        ]
     )
 
 
@@ -89,5 +102,11 @@ def queue_work() -> Iterator[WebhookQueueWork]:
 
 @pytest.fixture
 def process_queue(queue_work: WebhookQueueWork) -> Callable[[], None]:
-    """Return a function that posts due deliveries until none is left."""
-    return QueueProcessor(queue_work).run
+    """Return a function that publishes new events and posts due deliveries until none is left."""
+    processor = QueueProcessor(queue_work)
+
+    def process() -> None:
+        publish_committed()
+        processor.run()
+
+    return process

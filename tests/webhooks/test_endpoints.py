@@ -7,12 +7,12 @@ import re
 import pytest
 from django.db import connection
 
+from events.kinds import FORMATTED_KINDS, WEBHOOK_KINDS, wire_type
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, field_codes, make_key
 from tests.lib.nameserver import NameServer
 from tests.webhooks.conftest import pass_time, publish_event, publish_many
 from tests.webhooks.receiver import Receiver, status
-from webhooks.event_types import EVENT_TYPES, RECIPIENT_EVENTS, wire_type
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookSecret
 from webhooks.samples import OTHER_SAMPLES
 from webhooks.services import MAX_WEBHOOKS, create_webhook
@@ -63,13 +63,13 @@ class TestCreating:
         with pytest.raises(InvalidTag):
             first.secret()
 
-    @pytest.mark.parametrize("kind", [*EVENT_TYPES, *(f"email.{kind}" for kind in EVENT_TYPES)])
+    @pytest.mark.parametrize("kind", [*WEBHOOK_KINDS, *(f"email.{kind}" for kind in WEBHOOK_KINDS)])
     def test_each_event_type_is_accepted_with_and_without_prefix(self, api: Api, kind):
         assert created(api, events=[kind])["events"] == [kind.removeprefix("email.")]
 
     def test_all_documented_event_types_exist(self, api: Api):
         assert created(api, events=DOCUMENTED)["events"] == DOCUMENTED
-        assert {*RECIPIENT_EVENTS} == {*DOCUMENTED, "complained", "deferred"}
+        assert {*FORMATTED_KINDS} == {*DOCUMENTED, "complained", "deferred"}
 
     def test_a_duplicate_event_type_is_kept_once(self, api: Api):
         assert created(api, events=["sent", "email.sent", "sent"])["events"] == ["sent"]
@@ -304,7 +304,7 @@ class TestRotating:
 
 
 class TestTesting:
-    @pytest.mark.parametrize("kind", EVENT_TYPES)
+    @pytest.mark.parametrize("kind", WEBHOOK_KINDS)
     def test_a_sample_of_the_first_event_type_is_posted_like_an_event(
         self, api: Api, receiver: Receiver, process_queue, kind
     ):

@@ -7,14 +7,15 @@ import pytest
 from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.feedback.timeline import NewEvent, add_events
-from emails.models import Email, Event
+from emails.models import Email
 from emails.sending.outcomes import SendResult, record_results
+from events.kinds import WEBHOOK_KINDS, EventKind
+from events.models import Event
+from events.recording import NewEvent, record_events
 from tests.conftest import Api
 from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
-from webhooks.event_types import EVENT_TYPES
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +33,7 @@ def timeline(api: Api, email_id: str) -> dict[str, bool]:
 
 
 def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice, receiver):
-    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     email_id = send(api, tags=["a", "b"], metadata={"order": {"id": 7}}, subject="Grüße ✉")
     deliver_all(NEVER)
     event = Event.objects.get(kind="bounced")
@@ -69,7 +70,7 @@ def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
 
 
 def test_a_deferral_is_published_and_events_without_a_type_are_not(api: Api, alice, receiver):
-    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     email_id = send(api, scheduledFor=(timezone.now() + timedelta(hours=1)).isoformat())
     api.delete(f"/emails/{email_id}")
     assert not WebhookEvent.objects.exists()
@@ -84,7 +85,7 @@ def test_a_click_has_the_url_of_the_link(api: Api, alice, receiver):
     email = Email.objects.get(id=send(api))
     recipient = email.recipients.get()
     details = {"url": "https://example.com/?a=1&b=ü", "machine": False}
-    add_events([NewEvent(Event.EventKind.CLICKED, email.id, recipient.id, recipient.address, details)])
+    record_events([NewEvent(EventKind.CLICKED, email.id, recipient.id, recipient.address, details)])
     data = bodies()["clicked"]["data"]
     assert (data["url"], data["machine"], data["to"]) == ("https://example.com/?a=1&b=ü", False, "ada@example.com")
 
@@ -92,14 +93,14 @@ def test_a_click_has_the_url_of_the_link(api: Api, alice, receiver):
 def test_an_event_of_the_whole_email_names_all_its_addressees(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("failed",))
     email_id = send(api, to=["a@example.com", "b@example.com"])
-    add_events([NewEvent(Event.EventKind.FAILED, email_id)])
+    record_events([NewEvent(EventKind.FAILED, email_id)])
     data = bodies()["failed"]["data"]
     assert (data["to"], data["status"]) == ("a@example.com, b@example.com", "queued")
 
 
 def test_nothing_is_written_without_active_subscribers(api: Api, bob, alice, receiver):
-    make_endpoint(bob, receiver.url(), events=EVENT_TYPES)
-    disabled = make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(bob, receiver.url(), events=WEBHOOK_KINDS)
+    disabled = make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     Webhook.objects.filter(id=disabled.webhook.id).update(active=False)
     send(api)
     deliver_all()
@@ -118,7 +119,7 @@ def test_a_webhook_that_was_just_created_gets_the_next_event(api: Api, receiver)
 def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receiver):
     from django.db import transaction
 
-    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     send(api)
     before = Event.objects.count()
 
@@ -134,8 +135,8 @@ def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receive
 
 
 def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, receiver, django_assert_max_num_queries):
-    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
-    make_endpoint(alice, receiver.url("/2"), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
+    make_endpoint(alice, receiver.url("/2"), events=WEBHOOK_KINDS)
     for _ in range(30):
         send(api)
     claims = claim_entries(1000)
@@ -173,7 +174,7 @@ def test_an_accepted_event_stays_accepted(api: Api, alice, receiver, process_que
 
 
 def test_a_timeline_takes_one_query(api: Api, alice, receiver, django_assert_max_num_queries):
-    make_endpoint(alice, receiver.url(), events=EVENT_TYPES)
+    make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     email_id = send(api, to=[f"r{number}@example.com" for number in range(30)])
     deliver_all()
     api.get("/me")

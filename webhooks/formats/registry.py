@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from webhooks.event_types import STANDARD_EVENTS
+from events.kinds import FORMATTED_KINDS
 from webhooks.formats.postmark import postmark_payload
 from webhooks.formats.resend import resend_payload
 from webhooks.formats.sendgrid import sendgrid_headers, sendgrid_payload
@@ -24,7 +24,7 @@ def render_body(body: str, *, format_: str) -> bytes:
     render = PAYLOADS.get(format_)
     event = json.loads(body) if render else {}
     # A delivery from before the endpoint's format was changed may have a type that other services do not have.
-    if render is None or event["event"] in STANDARD_EVENTS:
+    if render is None or event["event"] not in FORMATTED_KINDS:
         return body.encode()
     return json.dumps(render(event), ensure_ascii=False, separators=(",", ":")).encode()
 

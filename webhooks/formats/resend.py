@@ -3,8 +3,8 @@
 from typing import Any
 
 from delivery.bounces.reasons import FailureReason
+from events.kinds import wire_type
 from lib.ids import uuid_text
-from webhooks.event_types import wire_type
 
 SUPPRESSED = "recipient_suppressed"
 # Resend's type of each event of a recipient.

@@ -25,11 +25,11 @@ from dashboard.ui.preview import attachment_response, preview_response, source_r
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from emails.api.export import csv_lines
-from emails.models import Event
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.scheduling import cancel_email, reschedule_email
 from emails.states import EmailStatus
+from events.kinds import EventKind
 from templates_app.models import Template
 from workspaces.key_limits import NO_LIMITS
 
@@ -37,7 +37,7 @@ from workspaces.key_limits import NO_LIMITS
 MORE_FILTERS = ("tag", "template", "sender", "event", "test", "from", "to")
 FILTERS = ("status", "search", *MORE_FILTERS)
 # Events that no status shows.
-EVENTS = (Event.EventKind.COMPLAINED, Event.EventKind.UNSUBSCRIBED, Event.EventKind.DEFERRED)
+EVENTS = (EventKind.COMPLAINED, EventKind.UNSUBSCRIBED, EventKind.DEFERRED)
 # Fields that may be long; the list does not read them.
 LONG_FIELDS = ("template_data", "metadata", "headers", "search_text", "error_message")
 MAX_TEMPLATES = 200

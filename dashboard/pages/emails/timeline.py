@@ -9,10 +9,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.texts.reasons import explain_reason
-from emails.models import Email, Event
+from emails.models import Email
+from events.kinds import EventKind
+from events.models import Event
 from webhooks.models import WebhookDelivery
 
-Kind = Event.EventKind
+Kind = EventKind
 
 # Kind → icon, tone, label.
 LABELS: dict[str, tuple[str, str, str | Promise]] = {

@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from counters import counters
 from dashboard.pages.emails import search
-from emails.models import Email, Event, Recipient
+from emails.models import Email, Recipient
+from events.models import Event
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import make_template
 

@@ -5,7 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.pages.emails.timeline import read_timeline
-from emails.models import Attachment, Email, Event, Recipient
+from emails.models import Attachment, Email, Recipient
+from events.models import Event
 from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import failed_email, make_template

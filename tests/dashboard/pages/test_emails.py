@@ -10,7 +10,8 @@ from dashboard.pages.emails import search as email_search
 from dashboard.texts import reasons
 from dashboard.ui import listing
 from delivery.bounces.reasons import FailureReason
-from emails.models import Email, Event
+from emails.models import Email
+from events.models import Event
 from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email
 from tests.emails.builders import send

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from counters import counters
-from emails.models import Event
+from events.models import Event
 from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace
 

@@ -7,7 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from emails.models import Content, Email, Event, QueueEntry, Recipient
+from emails.models import Content, Email, QueueEntry, Recipient
+from events.models import Event
 from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, code_of, field_codes, mail

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from counters import counters
 from emails.accept.insertion import search_text
 from emails.api.filters import EmailFilters
-from emails.models import RARE_EVENTS, Email, Event
+from emails.models import Email
 from emails.states import EmailStatus
+from events.kinds import RARE_KINDS
+from events.models import Event
 from tests.conftest import Api, make_key
 from tests.emails.builders import send
 
@@ -457,7 +459,7 @@ class TestEvents:
         assert (error["field"], error["code"]) == ("event", "unknown")
         assert f" Did you mean {hint!r}? " in error["detail"]
 
-    @pytest.mark.parametrize("kind", RARE_EVENTS)
+    @pytest.mark.parametrize("kind", RARE_KINDS)
     def test_rare_events_are_read_from_their_index(self, api: Api, alice, kind):
         email_id = send(api)
         Event.objects.bulk_create(event_of(email_id, "sent") for _ in range(5000))

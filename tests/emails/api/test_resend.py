@@ -8,8 +8,9 @@ from django.utils import timezone
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import sending_domain_cache
-from emails.models import Content, Email, Event, QueueEntry, Recipient
+from emails.models import Content, Email, QueueEntry, Recipient
 from emails.states import EmailStatus
+from events.models import Event
 from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.builders import deliver_all, send

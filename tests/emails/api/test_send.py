@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
+from events.models import Event
 from lib.worker.stages import Stage
 from tests.conftest import Api, mail, make_key
 from tests.emails.builders import send

@@ -7,8 +7,10 @@ from django.db.models import F
 
 from delivery.transports.relay import inbox_transport
 from domains.models import DkimKey
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.sending.sending import EmailQueueWork
+from events.kinds import EventKind
+from events.models import Event
 from lib.worker.stages import Stage
 from tests.conftest import Api, mail
 from tests.emails.builders import make_ready
@@ -50,5 +52,5 @@ def test_an_email_without_a_key_fails_after_the_maximum_age(original_seal: str, 
     assert sending.claim(10).jobs == []
     assert not QueueEntry.objects.exists()
     assert Email.objects.get().status == "failed"
-    event = Event.objects.get(kind=Event.EventKind.FAILED)
+    event = Event.objects.get(kind=EventKind.FAILED)
     assert event.payload["reason"] == "signing_key_unreadable"

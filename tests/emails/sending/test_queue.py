@@ -11,11 +11,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.retries import delay_after
 from emails.sending.scheduling import promote_due
+from events.models import Event
 from lib.worker.lease_queue import FIRST, Cursor
 from lib.worker.stages import Stage
 from suppressions.models import Suppression

@@ -8,11 +8,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from config import health
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import promote_due
 from emails.sending.sending import EmailQueueWork
 from emails.sending.sending_pause import is_sending_paused
+from events.models import Event
 from lib.worker.lease_queue import Stage
 from tests.conftest import mail
 from tests.dashboard.conftest import signed_in

@@ -30,7 +30,7 @@ from emails.accept.services import resend_email, send_batch, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.feedback.opens_and_clicks import Hit, record_hits
 from emails.feedback.reports import ReportedEvent, record_reports
-from emails.models import Email, Event, QueueEntry, Recipient
+from emails.models import Email, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats, stats_cache
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
@@ -38,6 +38,7 @@ from emails.sending.scheduling import cancel_email, promote_due, reschedule_emai
 from emails.states import TRANSITIONS, EmailStatus
 from emails.upkeep.reconcile import find_differences
 from emails.upkeep.retention import delete_emails, delete_expired_emails
+from events.kinds import EventKind
 from lib.email_addresses import parse_address
 from lib.ids import to_uuid
 from lib.worker.stages import Stage
@@ -62,9 +63,9 @@ REFUSALS = (EmailAlreadySent, EmailNotCancellable, EmailNotScheduled, NotFound)
 # Events after sending: the clicked link, None for the pixel.
 LINKS = {EmailStatus.OPENED: None, EmailStatus.CLICKED: "https://w.example/"}
 REPORTED = {
-    EmailStatus.BOUNCED: Event.EventKind.BOUNCED,
-    EmailStatus.DELIVERED: Event.EventKind.DELIVERED,
-    EmailStatus.FAILED: Event.EventKind.FAILED,
+    EmailStatus.BOUNCED: EventKind.BOUNCED,
+    EmailStatus.DELIVERED: EventKind.DELIVERED,
+    EmailStatus.FAILED: EventKind.FAILED,
 }
 names = count()
 

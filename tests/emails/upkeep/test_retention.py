@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from api.errors import NotFound
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.models import Attachment, Content, Email, Event, QueueEntry, Recipient
+from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
 from emails.tasks import expire
 from emails.upkeep import retention
+from events.models import Event
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key

@@ -68,9 +68,8 @@ def listen(
 ) -> None:
     """Post events to a local program as webhooks, until Ctrl-C.
 
-    The requests have the signatures and the body of webhooks, without `data.status`. The secret to verify them is
-    printed first. The program reads the events from the service, which needs no access to this machine. Failed
-    requests are not repeated.
+    The requests have the signatures and the body of webhooks. The secret to verify them is printed first. The program
+    reads the events from the service, which needs no access to this machine. Failed requests are not repeated.
     """
     secret = secret or new_webhook_secret()
     sign_webhook(b"", secret, message_id="")  # an invalid secret is an error before the first event

@@ -1,5 +1,5 @@
 from api.routing import fixed_path
-from events.views import EventStreamView, EventsView
+from events.api.views import EventStreamView, EventsView
 
 urlpatterns = [
     fixed_path("events", EventsView.as_view(), name="events"),

@@ -8,8 +8,8 @@ from rest_framework import serializers
 
 from api.fields import ObjectField, UtcDateTimeField
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
-from events.feed import EVENT_KINDS, FeedPage, make_cursor
-from webhooks.event_types import TYPE_PREFIX, wire_type
+from events.feed import FeedPage, make_cursor
+from events.kinds import EVENT_KINDS, TYPE_PREFIX, wire_type
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
@@ -75,27 +75,13 @@ class EventsSerializer(serializers.Serializer[Any]):
     hasMore = serializers.BooleanField(help_text="Whether later events exist already.")  # noqa: N815
 
 
-EVENT_FIELDS = FeedEventSerializer()
-
-
 def render_page(page: FeedPage, *, workspace_id: str) -> dict[str, Any]:
     """Return a page as the API shows it."""
     return {
-        "data": [_render(one, workspace_id) for one in page.events],
+        "data": [
+            positioned.event.members(cursor=make_cursor(workspace_id, positioned.position))
+            for positioned in page.events
+        ],
         "cursor": make_cursor(workspace_id, page.position),
         "hasMore": page.has_more,
     }
-
-
-def _render(one: Any, workspace_id: str) -> dict[str, Any]:
-    event = one.event
-    return EVENT_FIELDS.to_representation(
-        {
-            "id": event.id,
-            "type": wire_type(event.kind),
-            "event": event.kind,
-            "createdAt": event.created_at,
-            "cursor": make_cursor(workspace_id, one.position),
-            "data": event.data,
-        }
-    )

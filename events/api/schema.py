@@ -6,7 +6,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from api.errors import InvalidFields, RateLimitExceeded
 from api.schema import Operation, response
-from events.serializers import LATEST, EventsQuery, EventsSerializer, StreamQuery
+from events.api.serializers import LATEST, EventsQuery, EventsSerializer, StreamQuery
 from workspaces.api.schema import keyed_view
 
 CURSOR = "3kqQm0v5TqfXv0Yx1nX2pEo0t8m1mXbX7nCq3yqQm0v5TqfXv0Yx1nU"
@@ -21,6 +21,7 @@ EVENT: dict[str, Any] = {
         "to": "ada@example.com",
         "from": "hello@demo.example",
         "subject": "Hello",
+        "status": "bounced",
         "tags": [],
         "metadata": None,
         "code": 550,

@@ -6,9 +6,9 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from events.api.schema import events_schema, stream_schema
+from events.api.serializers import LATEST, EventsQuery, StreamQuery, render_page
 from events.feed import InvalidCursor, last_position, read_cursor, read_feed
-from events.schema import events_schema, stream_schema
-from events.serializers import LATEST, EventsQuery, StreamQuery, render_page
 from events.stream import StreamResponse, Subscription
 from workspaces.api.authentication import key_of
 from workspaces.api.viewsets import WorkspaceView

@@ -1,0 +1,86 @@
+"""Event kinds: the one table that the log, timelines, feed, webhooks and their documentation read."""
+
+from dataclasses import dataclass
+
+from django.db import models
+
+TYPE_PREFIX = "email."
+
+
+class EventKind(models.TextChoices):
+    """The name of a kind in the database, in filters and as a subscription of an endpoint."""
+
+    QUEUED = "queued"
+    SCHEDULED = "scheduled"
+    SENT = "sent"
+    DELIVERED = "delivered"
+    BOUNCED = "bounced"
+    FAILED = "failed"
+    DEFERRED = "deferred"
+    OPENED = "opened"
+    CLICKED = "clicked"
+    UNSUBSCRIBED = "unsubscribed"
+    COMPLAINED = "complained"
+    CANCELLED = "cancelled"
+    SUPPRESSED = "suppressed"
+    DOMAIN_VERIFIED = "domain.verified"
+    DOMAIN_FAILED = "domain.failed"
+    SUPPRESSION_ADDED = "suppression.added"
+    SUPPRESSION_REMOVED = "suppression.removed"
+
+
+@dataclass(frozen=True)
+class KindTraits:
+    """on_timeline: an event of an email. is_rare: indexed for the filter of the list of emails.
+
+    is_webhook: endpoints can subscribe to it. in_every_format: the formats of other services have it, too.
+    """
+
+    on_timeline: bool = False
+    is_rare: bool = False
+    is_webhook: bool = False
+    in_every_format: bool = False
+
+
+FREQUENT = KindTraits(on_timeline=True, is_webhook=True, in_every_format=True)
+RARE = KindTraits(on_timeline=True, is_rare=True, is_webhook=True, in_every_format=True)
+# The other services have no such events, or with another meaning.
+OF_WORKSPACE = KindTraits(is_webhook=True)
+
+# In the order in which the documentation lists the types of webhooks.
+KINDS: dict[EventKind, KindTraits] = {
+    EventKind.QUEUED: KindTraits(on_timeline=True),
+    EventKind.SENT: FREQUENT,
+    EventKind.DELIVERED: FREQUENT,
+    EventKind.BOUNCED: RARE,
+    EventKind.FAILED: RARE,
+    EventKind.OPENED: FREQUENT,
+    EventKind.CLICKED: FREQUENT,
+    EventKind.UNSUBSCRIBED: RARE,
+    EventKind.COMPLAINED: RARE,
+    EventKind.DEFERRED: RARE,
+    EventKind.CANCELLED: KindTraits(on_timeline=True, is_rare=True),
+    EventKind.SCHEDULED: KindTraits(on_timeline=True, is_webhook=True),
+    EventKind.SUPPRESSED: OF_WORKSPACE,
+    EventKind.DOMAIN_VERIFIED: OF_WORKSPACE,
+    EventKind.DOMAIN_FAILED: OF_WORKSPACE,
+    EventKind.SUPPRESSION_ADDED: OF_WORKSPACE,
+    EventKind.SUPPRESSION_REMOVED: OF_WORKSPACE,
+}
+
+EVENT_KINDS = tuple(EventKind.values)
+TIMELINE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].on_timeline)
+# The order is that of the index event_rare.
+RARE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].is_rare)
+WEBHOOK_KINDS = tuple(kind.value for kind, traits in KINDS.items() if traits.is_webhook)
+FORMATTED_KINDS = tuple(kind.value for kind, traits in KINDS.items() if traits.in_every_format)
+
+
+def kind_choices() -> list[tuple[str, str]]:
+    """Return the choices of a kind: a function, so that a new kind needs no migration."""
+    return list(EventKind.choices)
+
+
+def wire_type(kind: str) -> str:
+    """Return the event type as spelled in the `type` member of a body: `email.sent`, `domain.verified`."""
+    return kind if "." in kind else TYPE_PREFIX + kind

@@ -1,0 +1,58 @@
+"""Rendering events: the members that pages and streams of `/v1/events`, webhooks and the command line show."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from events.kinds import wire_type
+from events.models import Event
+from lib.datetimes import format_datetime
+
+# The columns of an email that Email.event_fields reads.
+EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test")
+
+
+@dataclass(frozen=True)
+class RenderedEvent:
+    """An event as its readers see it. is_test: a sample; only samples have a `test` member beside `data`."""
+
+    id: str
+    workspace_id: str
+    kind: str
+    created_at: datetime
+    data: dict[str, Any]
+    number: int = 0
+    is_test: bool = False
+
+    def members(self, **more: str) -> dict[str, Any]:
+        """Return the JSON members in their order. more: members before `data`, such as the cursor."""
+        return {
+            "id": self.id,
+            "type": wire_type(self.kind),
+            "event": self.kind,
+            "createdAt": format_datetime(self.created_at),
+            **({"test": True} if self.is_test else {}),
+            **more,
+            "data": self.data,
+        }
+
+
+def render_events(numbers: Collection[int], *, kinds: Collection[str] = ()) -> dict[int, RenderedEvent]:
+    """Return the events of the log with these numbers that still exist, by number.
+
+    kinds: only these; all if empty.
+    """
+    events = Event.objects.filter(number__in=numbers).select_related("email")
+    if kinds:
+        events = events.filter(kind__in=kinds)
+    columns = ("number", "id", "workspace_id", "kind", "payload", "status", "created_at", "email_id")
+    return {
+        event.number: _render(event) for event in events.only(*columns, *(f"email__{name}" for name in EMAIL_FIELDS))
+    }
+
+
+def _render(event: Event) -> RenderedEvent:
+    email: Any = event.email
+    workspace_id = event.workspace_id or email.workspace_id
+    return RenderedEvent(event.id, workspace_id, event.kind, event.created_at, event.data, event.number)
