@@ -147,6 +147,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "config.apps.ProjectConfig",
     "api",
+    "compat",
     "documentation",
     "workspaces",
     "domains",

@@ -33,18 +33,16 @@ class EventKind(models.TextChoices):
 class KindTraits:
     """on_timeline: an event of an email. is_rare: indexed for the filter of the list of emails.
 
-    is_webhook: endpoints can subscribe to it. in_every_format: the formats of other services have it, too.
+    is_webhook: endpoints can subscribe to it.
     """
 
     on_timeline: bool = False
     is_rare: bool = False
     is_webhook: bool = False
-    in_every_format: bool = False
 
 
-FREQUENT = KindTraits(on_timeline=True, is_webhook=True, in_every_format=True)
-RARE = KindTraits(on_timeline=True, is_rare=True, is_webhook=True, in_every_format=True)
-# The other services have no such events, or with another meaning.
+FREQUENT = KindTraits(on_timeline=True, is_webhook=True)
+RARE = KindTraits(on_timeline=True, is_rare=True, is_webhook=True)
 OF_WORKSPACE = KindTraits(is_webhook=True)
 
 # In the order in which the documentation lists the types of webhooks.
@@ -73,7 +71,6 @@ TIMELINE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].on_timeli
 # The order is that of the index event_rare.
 RARE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].is_rare)
 WEBHOOK_KINDS = tuple(kind.value for kind, traits in KINDS.items() if traits.is_webhook)
-FORMATTED_KINDS = tuple(kind.value for kind, traits in KINDS.items() if traits.in_every_format)
 
 
 def kind_choices() -> list[tuple[str, str]]:

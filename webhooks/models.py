@@ -19,6 +19,7 @@ from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
 from lib.worker.stages import Stage
+from webhooks.formats import STANDARD, find_format, format_choices
 from workspaces.models import Workspace
 
 SEAL_PURPOSE = "webhook-secret"
@@ -54,21 +55,11 @@ DELETE FROM webhooks_webhookevent e USING event WHERE e.id = event.id
 class Webhook(models.Model):
     """An endpoint of a workspace that events are posted to."""
 
-    class Format(models.TextChoices):
-        """The format of the events: Postrider's, or that of another service (docs/migrate/)."""
-
-        STANDARD = "standard", "Standard"
-        RESEND = "resend", "Resend"
-        POSTMARK = "postmark", "Postmark"
-        SENDGRID = "sendgrid", "SendGrid"
-
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
     events = ArrayField(models.CharField(max_length=32, choices=webhook_kind_choices))
-    format = models.CharField(
-        max_length=16, choices=Format.choices, default=Format.STANDARD, db_default=Format.STANDARD
-    )
+    format = models.CharField(max_length=16, choices=format_choices, default=STANDARD, db_default=STANDARD)
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
     pace = models.PositiveSmallIntegerField(
@@ -83,6 +74,12 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def kinds(self) -> list[str]:
+        """The events that the endpoint gets: those it subscribed to and has a format for."""
+        formatted = find_format(self.format).kinds
+        return [kind for kind in self.events if kind in formatted]
 
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):

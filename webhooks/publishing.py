@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from events.feed import load_entries, read_entries
-from events.kinds import FORMATTED_KINDS, WEBHOOK_KINDS
+from events.kinds import WEBHOOK_KINDS
 from events.models import FeedEntry
 from events.rendering import RenderedEvent
 from lib.ids import new_id, to_uuid
@@ -119,9 +119,7 @@ def _subscribers(workspace_ids: Collection[str]) -> dict[str, list[tuple[str, li
     """Return the active endpoints by workspace, with the kinds that they get and the time of their creation."""
     subscribers: dict[str, list[tuple[str, list[str], datetime]]] = {}
     for webhook in Webhook.objects.filter(workspace__in=workspace_ids, active=True).order_by():
-        is_standard = webhook.format == Webhook.Format.STANDARD
-        kinds = [kind for kind in webhook.events if is_standard or kind in FORMATTED_KINDS]
-        subscribers.setdefault(webhook.workspace_id, []).append((webhook.id, kinds, webhook.created_at))
+        subscribers.setdefault(webhook.workspace_id, []).append((webhook.id, webhook.kinds, webhook.created_at))
     return subscribers
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from events.kinds import FORMATTED_KINDS
 from events.rendering import RenderedEvent
 from lib.ids import new_id
 from webhooks.models import Webhook
@@ -45,9 +44,8 @@ OTHER_SAMPLES: dict[str, dict[str, Any]] = {
 
 
 def sample_for(webhook: Webhook) -> RenderedEvent:
-    """Return a test event of the first event type that the endpoint subscribed to and has a format for."""
-    is_standard = webhook.format == Webhook.Format.STANDARD
-    kind = next((kind for kind in webhook.events if is_standard or kind in FORMATTED_KINDS), "delivered")
+    """Return a test event of the first event type that the endpoint gets."""
+    kind = next(iter(webhook.kinds), "delivered")
     return RenderedEvent(
         workspace_id=webhook.workspace_id,
         kind=kind,

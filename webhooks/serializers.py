@@ -10,7 +10,7 @@ from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
-from webhooks.formats.sendgrid import verification_key
+from webhooks.formats import find_format, format_choices
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
@@ -59,16 +59,23 @@ class EventTypesField(EntriesField):
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
+class FormatField(OptionField):
+    """The name of a format. Each copy of the field reads the registered ones."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=format_choices(), **options)
+
+
 class WebhookInput(StrictSerializer):
     url = TargetField()
     events = EventTypesField()
-    format = OptionField(choices=Webhook.Format.choices, required=False)
+    format = FormatField(required=False)
 
 
 class WebhookChanges(StrictSerializer):
     url = TargetField(required=False)
     events = EventTypesField(required=False)
-    format = OptionField(choices=Webhook.Format.choices, required=False)
+    format = FormatField(required=False)
     active = StrictBooleanField(required=False)
 
 
@@ -90,7 +97,7 @@ class WebhookWithSecretSerializer(WebhookSerializer):
 
     secret = serializers.SerializerMethodField()
     verificationKey = serializers.SerializerMethodField(  # noqa: N815
-        help_text="The public key of the signatures in the format `sendgrid`."
+        help_text="The public key of the signatures, in a format that signs with a key pair."
     )
 
     class Meta(WebhookSerializer.Meta):
@@ -101,7 +108,7 @@ class WebhookWithSecretSerializer(WebhookSerializer):
         return self.context["secret"]
 
     def get_verificationKey(self, webhook: Webhook) -> str | None:  # noqa: N802
-        return verification_key(self.context["secret"]) if webhook.format == Webhook.Format.SENDGRID else None
+        return find_format(webhook.format).verification_key(self.context["secret"])
 
 
 class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):

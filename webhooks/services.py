@@ -15,6 +15,7 @@ from lib.ids import to_uuid
 from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
+from webhooks.formats import STANDARD
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
 from webhooks.publishing import insert_deliveries
 from webhooks.samples import sample_for
@@ -71,7 +72,7 @@ def create_webhook(
     *,
     url: str,
     events: Sequence[str],
-    format: str = Webhook.Format.STANDARD,  # noqa: A002 - the name of the field
+    format: str = STANDARD,  # noqa: A002 - the name of the field
 ) -> tuple[Webhook, str]:
     """Create an endpoint; return it with its secret, which cannot be read again.
 

@@ -12,13 +12,13 @@ from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.template_requests import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
+from compat.postmark.webhook_format import STREAM
 from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
 from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, suppress_addresses
 from templates_app.models import Template
 from templates_app.services import create_template, delete_template, find_template, update_template
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
-from webhooks.formats.postmark import STREAM
 
 MAX_SUPPRESSIONS = 50
 MAX_DUMPED = 10_000

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
+from compat.postmark.webhook_format import COMPLAINT, STREAM, event_bounce_type
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -14,7 +15,6 @@ from lib.email_addresses import normalize_address, parse_recipient
 from lib.ids import id_number, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
-from webhooks.formats.postmark import COMPLAINT, STREAM, event_bounce_type
 from workspaces.models import Workspace
 
 Resource = dict[str, Any]

@@ -10,9 +10,9 @@ from compat.drafts import as_object
 from compat.errors import invalid_field
 from compat.postmark.resources import Resource
 from compat.postmark.views import PostmarkViewSet
+from compat.postmark.webhook_format import FORMAT, STREAM
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
-from webhooks.formats.postmark import STREAM
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
@@ -36,14 +36,14 @@ UNSUPPORTED = ("HttpAuth", "HttpHeaders")
 
 
 class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
-    queryset = Webhook.objects.filter(format=Webhook.Format.POSTMARK)
+    queryset = Webhook.objects.filter(format=FORMAT.name)
     id_prefix = "wh_"
 
     def list(self, request: Request) -> Response:
         return Response({"Webhooks": [webhook_resource(webhook) for webhook in self.get_queryset()]})
 
     def create(self, request: Request) -> Response:
-        native = {"events": read_events(self.body, current=()), "format": Webhook.Format.POSTMARK}
+        native = {"events": read_events(self.body, current=()), "format": FORMAT.name}
         webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native | _url(self.body)))
         return Response(webhook_resource(webhook))
 

@@ -12,11 +12,11 @@ from compat.drafts import read_choice
 from compat.errors import invalid_field
 from compat.resend.resources import Resource, list_resource
 from compat.resend.views import ResendViewSet
+from compat.resend.webhook_format import FORMAT, TYPES, resend_type
 from compat.views import find_row
 from lib.datetimes import format_datetime
 from lib.ids import from_any_spelling, uuid_text
-from webhooks.formats.registry import render_body
-from webhooks.formats.resend import TYPES, resend_type
+from webhooks.formats import render_body
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, replay_delivery, rotate_secret, update_webhook
@@ -65,7 +65,7 @@ class ResendWebhookViewSet(ResendViewSet[Webhook]):
         return webhook_item(row)
 
     def create(self, request: Request) -> Response:
-        values = WebhookInput().run_validation({**_read(self.body), "format": Webhook.Format.RESEND})
+        values = WebhookInput().run_validation({**_read(self.body), "format": FORMAT.name})
         webhook, secret = create_webhook(self.workspace, **values)
         return Response(self.reference(webhook, signing_secret=secret), status=status.HTTP_201_CREATED)
 

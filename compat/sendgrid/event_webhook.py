@@ -10,29 +10,19 @@ from api.errors import NotFound
 from compat.errors import invalid_field
 from compat.sendgrid.resources import Resource
 from compat.sendgrid.views import SendGridViewSet
-from webhooks.formats.sendgrid import verification_key
+from compat.sendgrid.webhook_format import EVENTS, FORMAT, verification_key
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, lock_webhooks, send_test, update_webhook
 
-# The event of each setting.
-EVENTS = {
-    "processed": "sent",
-    "delivered": "delivered",
-    "bounce": "bounced",
-    "dropped": "failed",
-    "deferred": "deferred",
-    "open": "opened",
-    "click": "clicked",
-    "unsubscribe": "unsubscribed",
-    "spam_report": "complained",
-}
+# The event of each setting, which has the name that the event has in a body, but for one.
+SETTINGS = {name: kind for kind, name in EVENTS.items() if name != "spamreport"} | {"spam_report": "complained"}
 # Events of unsubscribe groups, which do not exist here.
 ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe")
 
 
 class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
-    queryset = Webhook.objects.filter(format=Webhook.Format.SENDGRID)
+    queryset = Webhook.objects.filter(format=FORMAT.name)
 
     def retrieve(self, request: Request) -> Response:
         return Response(settings_resource(self._webhook()))
@@ -69,7 +59,7 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
         return webhook
 
     def _create(self) -> Webhook:
-        given = {"url": self.body.get("url"), "events": self._events([]), "format": Webhook.Format.SENDGRID}
+        given = {"url": self.body.get("url"), "events": self._events([]), "format": FORMAT.name}
         webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(given))
         return webhook if self._is_active(default=True) else update_webhook(webhook, changes={"active": False})
 
@@ -83,7 +73,7 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
 
     def _events(self, current: list[str]) -> list[str]:
         """Return the events after the request, whose settings may be a part of all."""
-        return [event for name, event in EVENTS.items() if self.body.get(name, event in current) is True]
+        return [event for name, event in SETTINGS.items() if self.body.get(name, event in current) is True]
 
     def _is_active(self, *, default: bool) -> Any:
         return self.body.get("enabled", default)
@@ -94,6 +84,6 @@ def settings_resource(webhook: Webhook | None) -> Resource:
     return {
         "enabled": bool(webhook and webhook.active),
         "url": webhook.url if webhook else "",
-        **{name: event in events for name, event in EVENTS.items()},
+        **{name: event in events for name, event in SETTINGS.items()},
         **dict.fromkeys(ABSENT_EVENTS, False),
     }

@@ -22,6 +22,7 @@ from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from documentation.page_samples import read_samples
 from events.kinds import WEBHOOK_KINDS
+from webhooks.formats import STANDARD, format_choices
 from webhooks.health import read_health
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
@@ -73,15 +74,15 @@ class WebhookForm(ApiForm):
     )
     format = forms.ChoiceField(
         label=gettext_lazy("Format"),
-        choices=[(Webhook.Format.STANDARD, gettext_lazy("Standard")), *Webhook.Format.choices[1:]],
-        initial=Webhook.Format.STANDARD,
+        choices=format_choices,
+        initial=STANDARD,
         required=False,
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("Another service's format is for applications that were written for it."),
     )
 
     def clean_format(self) -> str:
-        return self.cleaned_data["format"] or Webhook.Format.STANDARD
+        return self.cleaned_data["format"] or STANDARD
 
 
 class WebhookSection(ScopedAdmin):

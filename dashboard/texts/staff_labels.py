@@ -167,8 +167,8 @@ def translate(owner: Any, *names: str) -> None:
 
 def translate_choices(field: "Field[Any, Any]") -> None:
     """Translate the labels of choices, except for those that are the values: names of events stay English."""
-    # A function of choices stays one, so that migrations name it.
-    if any(label != value for value, label in field.flatchoices):
+    # A function of choices stays one, so that migrations name it; it translates its labels.
+    if isinstance(field.choices, list) and any(label != value for value, label in field.flatchoices):
         field.choices = [
             (value, label if label == value else gettext_lazy(str(label))) for value, label in field.flatchoices
         ]

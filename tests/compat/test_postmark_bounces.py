@@ -1,5 +1,7 @@
 """Bounces in Postmark's API: the list, single bounces by the number of the webhook, and their activation."""
 
+import json
+
 import pytest
 
 from emails.feedback.reports import ReportedEvent, record_reports
@@ -12,7 +14,7 @@ from suppressions.models import Suppression
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail
 from tests.conftest import make_key
-from webhooks.formats.postmark import postmark_payload
+from webhooks.formats import render_body
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +60,7 @@ def test_bounces_are_filtered(postmark, bounced, query, total):
 def test_a_bounce_is_found_by_the_number_that_its_webhook_has(postmark, bounced):
     data = {"to": "ada@example.com", "emailId": bounced.email_id, "from": "", "subject": "", "tags": [], "metadata": {}}
     event = {"id": bounced.id, "event": "bounced", "createdAt": "", "data": data | DETAILS}
-    number = postmark_payload(event)["ID"]
+    number = json.loads(render_body(json.dumps(event), format_="postmark"))["ID"]
     bounce = postmark.get(f"/bounces/{number}").json()
     assert (bounce["ID"], bounce["Email"], bounce["CanActivate"]) == (number, "ada@example.com", True)
     assert postmark.get(f"/bounces/{number}/dump").json() == {"Body": ""}

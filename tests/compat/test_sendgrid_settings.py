@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from compat.sendgrid.webhook_format import verification_key
 from domains.models import Domain
 from lib.ids import id_number
 from tests.compat.conftest import Dialect
 from tests.compat.test_sendgrid import error, mail
 from tests.conftest import make_key
-from webhooks.formats.sendgrid import verification_key
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.services import create_webhook
 

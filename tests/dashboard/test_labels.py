@@ -21,7 +21,8 @@ from tests.conftest import make_account
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace
-from webhooks.models import Webhook, WebhookDeliveryStatus
+from webhooks.formats import format_choices
+from webhooks.models import WebhookDeliveryStatus
 from workspaces.models import ApiKey, AuditEntry, Membership, User
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ SAME_EVERYWHERE = {
     "Deutsch",
     "en",
     "de",
-    *Webhook.Format.labels[1:],
+    *dict(format_choices()[1:]).values(),
 }
 
 

@@ -16,11 +16,10 @@ from django.test import RequestFactory
 from standardwebhooks import Webhook as StandardWebhook
 from svix.webhooks import Webhook as SvixWebhook
 
-from events.kinds import FORMATTED_KINDS, WEBHOOK_KINDS
+from events.kinds import WEBHOOK_KINDS
 from lib.ids import new_id, to_uuid
 from tests.conftest import Api
-from webhooks.formats.registry import format_headers, render_body
-from webhooks.formats.sendgrid import verification_key
+from webhooks.formats import find_format, format_headers, render_body
 from webhooks.samples import SAMPLES
 from webhooks.sending.signing import new_secret
 
@@ -40,6 +39,7 @@ NORMALIZED = {
                  "opened": "opened", "clicked": "clicked", "complained": "complained", "failed": "rejected",
                  "unsubscribed": "unsubscribed"},
 }  # fmt: skip
+FORMATTED_KINDS = sorted(NORMALIZED["resend"])
 VIEWS = {
     "resend": ResendTrackingWebhookView,
     "postmark": PostmarkTrackingWebhookView,
@@ -50,6 +50,9 @@ SECRET_OPTIONS = {
     "postmark": lambda _: {},
     "sendgrid": lambda secret: {"tracking_webhook_verification_key": verification_key(secret)},
 }
+
+
+verification_key = find_format("sendgrid").verification_key
 
 
 def stored_body(kind: str, **fields) -> str:
@@ -68,7 +71,7 @@ def posted(kind: str, format_: str, secret: str, *, now: int = NOW, **fields) ->
 
 @pytest.mark.filterwarnings("ignore:django-anymail has dropped", "ignore:Your Anymail webhooks are insecure")
 @pytest.mark.parametrize("kind", FORMATTED_KINDS)
-@pytest.mark.parametrize("format_", ["resend", "postmark", "sendgrid"])
+@pytest.mark.parametrize("format_", NORMALIZED)
 def test_anymails_tracking_view_reads_the_event(format_, kind):
 
     secret = new_secret()
@@ -83,6 +86,11 @@ def test_anymails_tracking_view_reads_the_event(format_, kind):
     assert (event.recipient, event.message_id) == ("ada@example.com", str(to_uuid(EMAIL_ID)))
     if kind == "clicked":
         assert event.click_url == "https://example.com/"
+
+
+@pytest.mark.parametrize("format_", NORMALIZED)
+def test_a_format_has_the_events_of_recipients(format_):
+    assert {*find_format(format_).kinds} == {*FORMATTED_KINDS}
 
 
 def test_a_resend_event_verifies_with_svix_and_with_standard_webhooks():

@@ -65,7 +65,7 @@ def test_an_event_is_posted_once_and_its_success_recorded(alice, endpoint, recei
 
 
 def test_an_event_that_cannot_be_rendered_does_not_stop_the_others(alice, endpoint, receiver, process_queue):
-    Webhook.objects.update(format=Webhook.Format.SENDGRID)
+    Webhook.objects.update(format="sendgrid")
     broken, whole = publish_event(alice), publish_event(alice, metadata={}, tags=[])
     process_queue()
     (request,) = receiver.received

@@ -1,5 +1,7 @@
 from django.db import migrations, models
 
+from webhooks.formats import format_choices
+
 
 class Migration(migrations.Migration):
     dependencies = [("webhooks", "0003_pending_delivery")]
@@ -8,16 +10,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="webhook",
             name="format",
-            field=models.CharField(
-                choices=[
-                    ("standard", "Standard"),
-                    ("resend", "Resend"),
-                    ("postmark", "Postmark"),
-                    ("sendgrid", "SendGrid"),
-                ],
-                db_default="standard",
-                default="standard",
-                max_length=16,
-            ),
+            field=models.CharField(choices=format_choices, db_default="standard", default="standard", max_length=16),
         ),
     ]

@@ -17,7 +17,7 @@ from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
-from webhooks.formats.registry import format_headers, render_body
+from webhooks.formats import format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE

@@ -4,6 +4,7 @@ from typing import Any
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from lib.ids import id_number, uuid_text
+from webhooks.formats import WebhookFormat
 
 STREAM = "outbound"
 # Types and codes of bounces that are neither the recipient's fault nor a block.
@@ -39,7 +40,7 @@ def event_bounce_type(kind: str, reason: str) -> tuple[str, int]:
     return BOUNCE_TYPES.get(reason, ("HardBounce", 1) if reason in RECIPIENT_FAULTS else ("Blocked", 100006))
 
 
-def postmark_payload(event: dict[str, Any]) -> dict[str, Any]:
+def _payload(event: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     record_type, time_name = RECORDS[kind]
@@ -77,3 +78,6 @@ def _bounce(event: dict[str, Any]) -> dict[str, Any]:
         "Inactive": name in {"HardBounce", COMPLAINT},
         "CanActivate": name != COMPLAINT,
     }
+
+
+FORMAT = WebhookFormat("postmark", "Postmark", RECORDS.keys(), _payload)

@@ -1,6 +1,7 @@
 """Events in the format of SendGrid's event webhook, and its signature."""
 
 import base64
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from delivery.bounces.reasons import RECIPIENT_FAULTS
 from lib.ids import uuid_text
+from webhooks.formats import WebhookFormat
 
 EVENTS = {
     "sent": "processed",
@@ -28,7 +30,7 @@ KEY_PURPOSE = b"postrider sendgrid event webhook"
 GROUP_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
-def sendgrid_payload(event: dict[str, Any]) -> list[dict[str, Any]]:
+def _payload(event: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the batch of one event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     return [
@@ -51,12 +53,13 @@ def verification_key(secret: str) -> str:
     return base64.b64encode(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
 
 
-def sendgrid_headers(body: bytes, *, timestamp: int, secret: str) -> dict[str, str]:
+def _signature_headers(body: bytes, standard: Mapping[str, str], secret: str) -> dict[str, str]:
     """Return the signature headers: ECDSA over timestamp and body."""
-    signature = _key_pair(secret).sign(str(timestamp).encode() + body, ec.ECDSA(SHA256()))
+    timestamp = standard["webhook-timestamp"]
+    signature = _key_pair(secret).sign(timestamp.encode() + body, ec.ECDSA(SHA256()))
     return {
         "x-twilio-email-event-webhook-signature": base64.b64encode(signature).decode(),
-        "x-twilio-email-event-webhook-timestamp": str(timestamp),
+        "x-twilio-email-event-webhook-timestamp": timestamp,
     }
 
 
@@ -81,3 +84,6 @@ def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     if kind == "deferred":
         return {"response": reason}
     return {"url": data.get("url")} if kind == "clicked" else {}
+
+
+FORMAT = WebhookFormat("sendgrid", "SendGrid", EVENTS.keys(), _payload, _signature_headers, verification_key)

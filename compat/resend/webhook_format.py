@@ -1,10 +1,12 @@
 """Events in the format of Resend's webhooks."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from delivery.bounces.reasons import FailureReason
 from events.kinds import wire_type
 from lib.ids import uuid_text
+from webhooks.formats import WebhookFormat
 
 SUPPRESSED = "recipient_suppressed"
 # Resend's type of each event of a recipient.
@@ -34,7 +36,7 @@ def resend_type(kind: str) -> str:
     return TYPES.get(kind) or wire_type(kind)
 
 
-def resend_payload(event: dict[str, Any]) -> dict[str, Any]:
+def _payload(event: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     is_suppressed = kind == "failed" and data.get("reason") == SUPPRESSED
@@ -79,3 +81,11 @@ def _suppression(event: dict[str, Any]) -> dict[str, Any]:
         "origin": "manual",
         "source_id": uuid_text(event["data"]["emailId"]),
     }
+
+
+def _svix_headers(body: bytes, standard: Mapping[str, str], secret: str) -> dict[str, str]:
+    """Return the standard headers with the names that they have in the library of Svix."""
+    return {f"svix-{name}": standard[f"webhook-{name}"] for name in ("id", "timestamp", "signature")}
+
+
+FORMAT = WebhookFormat("resend", "Resend", TYPES.keys(), _payload, _svix_headers)
