@@ -4,7 +4,7 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import BigIntegerField, Case, F, QuerySet, When
 
 from events.models import Event, FeedEntry
 from events.rendering import RenderedEvent, render_events
@@ -17,9 +17,7 @@ PAYLOAD = struct.Struct(">16sQ")
 # Entries that one page may read to find events of the wanted kinds.
 MAX_SCANNED = 2000
 # The number of an entry's event in the log.
-LOG_NUMBER = Case(
-    When(source="workspaces", then=-F("number")), default=F("number"), output_field=FeedEntry._meta.get_field("number")
-)
+LOG_NUMBER = Case(When(source="workspaces", then=-F("number")), default=F("number"), output_field=BigIntegerField())
 
 
 class InvalidCursor(ValueError):
