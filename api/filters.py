@@ -1,7 +1,6 @@
 """Filters of lists, applied by django-filter. The OpenAPI document derives the query parameters from them."""
 
-import copy
-from typing import Any, Self
+from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
@@ -28,10 +27,6 @@ class FieldFilter(Filter):
     def field(self) -> "ParameterField":
         return ParameterField(self.parameter)
 
-    # django-filter copies all filters for each request. Serializer fields keep no state, and copying one is slow.
-    def __deepcopy__(self, memo: Any) -> Self:
-        return copy.copy(self)
-
 
 class ParameterField(forms.Field):
     """A form field that validates with a serializer field; a missing value is None."""
@@ -45,10 +40,6 @@ class ParameterField(forms.Field):
             return None if value is None else self.parameter.run_validation(value)
         except serializers.ValidationError as error:
             raise forms.ValidationError([_form_error(detail) for detail in error.detail]) from error
-
-    # Forms copy their fields, too.
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
 
 
 class RangeForm(forms.Form):

@@ -3,7 +3,6 @@
 The responses of sending serialize the stored body, so that a repeated request gets the same bytes.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -140,10 +139,6 @@ class BatchEmailSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
     to = serializers.CharField()
     id = serializers.CharField()
-
-    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
-        # Rendering 500 rows field by field takes 0.7 ms.
-        return {"index": instance["index"], "to": instance["to"], "id": instance["id"]}
 
 
 class BatchRejectionSerializer(serializers.Serializer[Any]):
