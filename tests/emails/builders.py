@@ -10,6 +10,7 @@ from emails.accept.services import Draft, send_email
 from emails.models import Acceptance, Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EmailClaim, WorkspaceShares
+from events.kinds import EventKind
 from events.models import Event
 from lib.email_addresses import parse_address
 from lib.worker.lease_queue import Cursor
@@ -23,7 +24,7 @@ SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))
 LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
-WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Event, Acceptance, Content, Attachment, CounterDelta)
+WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Acceptance, Content, Attachment, CounterDelta)
 
 
 def send(api: Api, **fields: Any) -> str:
@@ -84,6 +85,7 @@ def counter_values() -> dict[str, int]:
 
 
 def nothing_was_written() -> bool:
-    """Return whether no request was accepted and no quota used."""
+    """Return whether no request was accepted and no quota used; addresses may have been suppressed."""
     is_used = Usage.objects.filter(used__gt=0).exists()
-    return not is_used and not any(model.objects.exists() for model in WRITTEN_BY_ACCEPTING)
+    has_events = Event.objects.exclude(kind=EventKind.SUPPRESSION_ADDED).exists()
+    return not is_used and not has_events and not any(model.objects.exists() for model in WRITTEN_BY_ACCEPTING)

@@ -13,7 +13,7 @@ from emails.accept.idempotency import IdempotencyKey
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.errors import IdempotencyKeyReuse
-from emails.models import Acceptance, Content, Email, QueueEntry, Recipient
+from emails.models import Content, Email
 from events.models import Event
 from lib.email_addresses import parse_address
 from suppressions.errors import RecipientSuppressed
@@ -21,6 +21,7 @@ from suppressions.services import suppress_addresses
 from templates_app.errors import TemplateNotFound
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain
+from tests.emails.builders import nothing_was_written
 from workspaces.errors import QuotaExceeded
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Usage, Workspace
@@ -49,10 +50,6 @@ def accept(workspace: Workspace, *drafts, all_or_nothing: bool = False, key=None
 
 def key(text: str = "k", fingerprint: str = "f") -> IdempotencyKey:
     return IdempotencyKey(text=text, operation="batch", fingerprint=fingerprint, is_strict=True)
-
-
-def nothing_was_written() -> bool:
-    return not any(model.objects.exists() for model in (Email, Recipient, QueueEntry, Event, Acceptance, Content))
 
 
 def test_each_email_keeps_its_own_fields(workspace):
