@@ -125,7 +125,7 @@ class FeedCursor(models.Model):
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    position = models.BigIntegerField()
+    position = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return str(self.position)

@@ -26,7 +26,9 @@ from webhooks.sending.retries import WINDOW
 
 # Entries that are read in one transaction.
 BATCH = 1000
-HAS_WORK = "SELECT FROM webhooks_feedcursor c, events_feedhead h WHERE h.position > c.position"
+HAS_WORK = """
+SELECT 1 FROM events_feedhead h LEFT JOIN webhooks_feedcursor c ON c.id = 1 WHERE h.position > coalesce(c.position, 0)
+"""
 # Entries are visible before the head: both are written by one transaction.
 LOCK = """
 SELECT c.position, h.position FROM webhooks_feedcursor c, events_feedhead h
@@ -53,7 +55,7 @@ SELECT id, webhook_id, {Stage.READY}, now(), now() + %(window)s, 0, 0, is_test F
 # The age of the oldest entry of the feed that has no deliveries yet.
 DELAY = """
 SELECT extract(epoch FROM now() - recorded_at)::float FROM events_feedentry
- WHERE position > (SELECT position FROM webhooks_feedcursor) ORDER BY position LIMIT 1
+ WHERE position > coalesce((SELECT position FROM webhooks_feedcursor), 0) ORDER BY position LIMIT 1
 """
 
 
@@ -72,6 +74,7 @@ def delay_seconds() -> float:
 @transaction.atomic
 def _publish_batch() -> bool:
     """Publish the events of up to BATCH entries; return False if another process holds the cursor."""
+    FeedCursor.objects.get_or_create(id=1)
     locked = run(LOCK)
     if not locked:
         return False

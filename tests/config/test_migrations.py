@@ -52,6 +52,9 @@ def locking_changes(migration, state):
     """
     created = {op.name.lower() for op in migration.operations if isinstance(op, operations.CreateModel)}
     for op in migration.operations:
+        if isinstance(op, operations.SeparateDatabaseAndState):
+            # A model of another app that moves here; the next operations may change its table.
+            op.state_forwards(migration.app_label, state)
         if isinstance(op, operations.RunSQL):
             yield from (match[0] for match in LOCKING_SQL.finditer(str(op.sql)))
         if getattr(op, "model_name_lower", "") in created:

@@ -168,7 +168,7 @@ def follow(workspace_id: str, seen: list[int], is_done: threading.Event) -> None
     while True:
         was_done = is_done.is_set()
         page = read_feed(workspace_id, after=position, kinds=(), limit=7)
-        seen.extend(one.event.number for one in page.events if one.event.kind != "suppressed")
+        seen.extend(positioned.event.number for positioned in page.events)
         position = page.position
         if was_done and not page.has_more:
             return

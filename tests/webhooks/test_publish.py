@@ -1,9 +1,10 @@
-"""Publishing: events of emails are rendered once, in the transaction that writes the timeline."""
+"""Publishing: events of the feed are rendered once, and each subscribed endpoint gets a delivery."""
 
 import json
 from datetime import timedelta
 
 import pytest
+from django.contrib.postgres.functions import TransactionNow
 from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
@@ -12,11 +13,14 @@ from emails.sending.outcomes import SendResult, record_results
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
+from events.sequencer import sequence_events
 from tests.conftest import Api
 from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
+from tests.events.feed import publish_committed
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
+from webhooks.publishing import publish_events
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +28,7 @@ NEVER = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user")
 
 
 def bodies() -> dict[str, dict]:
+    publish_committed()
     return {body["event"]: body for body in map(json.loads, WebhookEvent.objects.values_list("body", flat=True))}
 
 
@@ -64,6 +69,7 @@ def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=("delivered",))
     send(api, to=["a@example.com", "b@example.com"], bcc=["c@example.com"])
     deliver_all()
+    publish_committed()
     recipients = [json.loads(body)["data"]["to"] for body in WebhookEvent.objects.values_list("body", flat=True)]
     assert sorted(recipients) == ["a@example.com", "b@example.com", "c@example.com"]
     assert WebhookDelivery.objects.count() == 3
@@ -73,6 +79,7 @@ def test_a_deferral_is_published_and_events_without_a_type_are_not(api: Api, ali
     make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
     email_id = send(api, scheduledFor=(timezone.now() + timedelta(hours=1)).isoformat())
     api.delete(f"/emails/{email_id}")
+    publish_committed()
     assert not WebhookEvent.objects.exists()
     send(api)
     deliver_all(LATER)
@@ -104,15 +111,18 @@ def test_nothing_is_written_without_active_subscribers(api: Api, bob, alice, rec
     Webhook.objects.filter(id=disabled.webhook.id).update(active=False)
     send(api)
     deliver_all()
+    publish_committed()
     assert not WebhookEvent.objects.exists()
 
 
 def test_a_webhook_that_was_just_created_gets_the_next_event(api: Api, receiver):
     send(api)
     deliver_all()
+    publish_committed()
     api.post("/webhooks", {"url": receiver.url(), "events": ["delivered"]})
     send(api)
     deliver_all()
+    publish_committed()
     assert WebhookDelivery.objects.count() == 1
 
 
@@ -131,6 +141,7 @@ def test_events_and_deliveries_are_rolled_back_together(api: Api, alice, receive
     with pytest.raises(RuntimeError):
         fail()
     assert Event.objects.count() == before
+    publish_committed()
     assert not WebhookEvent.objects.exists()
 
 
@@ -139,10 +150,11 @@ def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, r
     make_endpoint(alice, receiver.url("/2"), events=WEBHOOK_KINDS)
     for _ in range(30):
         send(api)
-    claims = claim_entries(1000)
-    # Two more than without subscribers: the query for subscribers and the insert.
-    with django_assert_max_num_queries(13):
-        record_results([SendResult(claimed, OK) for claimed in claims])
+    record_results([SendResult(claimed, OK) for claimed in claim_entries(1000)])
+    Webhook.objects.update(created_at=TransactionNow())
+    sequence_events()
+    with django_assert_max_num_queries(11):
+        publish_events()
     assert WebhookDelivery.objects.count() == 120
 
 

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             name="FeedCursor",
             fields=[
                 ("id", models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
-                ("position", models.BigIntegerField()),
+                ("position", models.BigIntegerField(default=0)),
             ],
         ),
         migrations.RunSQL(BEGIN_AT_HEAD, migrations.RunSQL.noop),
