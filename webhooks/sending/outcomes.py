@@ -29,7 +29,7 @@ FAILING_REASON = "No event could be delivered for 3 days."
 
 # A wait that would outlast the window is shortened to end a minute before the window does, enough for a worker to
 # claim the delivery. A wait that would be shortened to less than half ends the delivery instead.
-WAIT = f"""
+DEFER = f"""
 UPDATE webhooks_pending p
    SET stage = {Stage.WAITING}, due_at = least(now() + make_interval(secs => w.seconds),
                                  greatest(p.expires_at - interval '1 min', now() + make_interval(secs => w.least)))
@@ -88,7 +88,7 @@ def record(results: Sequence[AttemptResult]) -> None:
     with transaction.atomic():
         claims = QUEUE.lock_claimed([result.claim for result in results])
         valid = [result for result in results if result.claim in claims]
-        waiting = _wait([result for result in valid if not result.is_success])
+        waiting = _defer([result for result in valid if not result.is_success])
         run(FINISH, [[result.claim.key for result in valid if result.claim.key not in waiting]])
         run(APPLY, [json.dumps([_row(result, waiting) for result in valid])])
         failing_too_long = _health(valid)
@@ -106,7 +106,7 @@ def disable_webhook(webhook_id: str, *, reason: str) -> None:
     Webhook.objects.filter(id=webhook_id, active=True).update(active=False, disabled_reason=reason)
 
 
-def _wait(failed: Sequence[AttemptResult]) -> set[UUID]:
+def _defer(failed: Sequence[AttemptResult]) -> set[UUID]:
     """Schedule the next attempt of deliveries that have one left; return their keys."""
     waits = [(result, delay) for result in failed if (delay := delay_after(result.claim.attempt)) is not None]
     if not waits:
@@ -117,7 +117,7 @@ def _wait(failed: Sequence[AttemptResult]) -> set[UUID]:
         for result, delay in waits
     ]
     least_seconds = [delay.total_seconds() / 2 for _, delay in waits]
-    return {key for (key,) in run(WAIT, [deliveries, seconds, least_seconds])}
+    return {key for (key,) in run(DEFER, [deliveries, seconds, least_seconds])}
 
 
 def _row(result: AttemptResult, waiting: set[UUID]) -> dict[str, Any]:
