@@ -36,7 +36,7 @@ SESSIONS = 100
 ACCEPT_STAGES = {
     "authentication and rate limit": "rest_framework.views:APIView.initial",
     "body: read and parse": "rest_framework.request:Request._load_data_and_files",
-    "validation of the fields": "emails.api.inputs:SendInput.run_validation",
+    "validation of the fields": "emails.accept.rules.emails:SendInput.run_validation",
     "idempotency key": "emails.api.views:read_key",
     "domain and content checks": "emails.accept.services:check_draft",
     "the statement and its values": "emails.accept.services:insert_emails",

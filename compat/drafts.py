@@ -15,8 +15,8 @@ from api.exception_handler import to_problem
 from api.fields import EntriesField, TextField
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
-from emails.api.fields import MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeaderField, HeadersField
-from emails.api.inputs import SendInput
+from emails.accept.rules.emails import SendInput
+from emails.accept.rules.fields import MAX_SUBJECT_LENGTH, HeaderField, HeadersField, is_reserved_header
 from emails.models import Entrance
 
 # The largest number of tags of a provider, and the longest name and value of one with a colon between them.
@@ -123,7 +123,7 @@ def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | Non
         if name in kept:
             # One in another case is found by the validation of `/v1`.
             raise invalid_field(f"headers.{name}", str(HeadersField.default_error_messages["duplicate_header"]))
-        if not _is_reserved(name):
+        if not is_reserved_header(name):
             kept[name] = value
     return kept or None
 
@@ -131,8 +131,3 @@ def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | Non
 def texts(values: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return metadata, None if it is empty."""
     return dict(values) or None
-
-
-def _is_reserved(name: str) -> bool:
-    lower = name.lower()
-    return lower in RESERVED_HEADERS or lower.startswith(RESERVED_PREFIXES)

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass, field
 
 from delivery.message.compose import File, Placement
-from emails.api.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
-from emails.api.fields import MAX_BODY_BYTES
+from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
+from emails.accept.rules.fields import MAX_BODY_BYTES
 from lib.email_addresses import FORBIDDEN
 from submission.errors import ConversionNotAllowed, MessageTooLarge
 from submission.mime import MimePart

@@ -11,7 +11,13 @@ from typing import Any
 from rest_framework.exceptions import ValidationError
 
 from emails.accept.drafts import Draft
-from emails.api.fields import MAX_HEADER_LENGTH, MAX_SUBJECT_LENGTH, RESERVED_HEADERS, RESERVED_PREFIXES, HeadersField
+from emails.accept.rules.fields import (
+    MAX_HEADER_LENGTH,
+    MAX_SUBJECT_LENGTH,
+    RESERVED_HEADERS,
+    RESERVED_PREFIXES,
+    HeadersField,
+)
 from emails.models import Entrance
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address, parse_recipient
 from lib.mail.encoded_words import decode_words

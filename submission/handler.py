@@ -11,7 +11,7 @@ from aiosmtpd.smtp import LoginPassword
 from django.db import close_old_connections
 
 from api.errors import Problem, RateLimitExceeded
-from emails.api.fields import MAX_RECIPIENTS
+from emails.accept.rules.fields import MAX_RECIPIENTS
 from submission.group_commit import GroupCommit
 from submission.replies import (
     RECIPIENT_OK,

@@ -12,7 +12,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from api.errors import Problem
 from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField
 from api.parser import parse_object
-from emails.api.inputs import MetadataField, ScheduleField, TagsField
+from emails.accept.rules.fields import MetadataField, ScheduleField, TagsField
 from submission.errors import InvalidHeader
 
 OWN_PREFIX = "x-postrider-"

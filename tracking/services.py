@@ -8,8 +8,8 @@ from django.db import InterfaceError, OperationalError
 
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.unsubscribe import unsubscribe
+from emails.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
 from emails.models import Email
-from emails.sending.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
 from lib.tokens import InvalidToken
 from tracking.bot_detection import is_bot
 from tracking.recorder import recorder

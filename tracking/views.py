@@ -8,7 +8,7 @@ from django.utils.encoding import iri_to_uri
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from emails.sending.links import UnsubscribeLink
+from emails.links import UnsubscribeLink
 from tracking import services
 from tracking.suspensions import suspended_workspaces
 

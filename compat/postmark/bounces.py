@@ -11,7 +11,7 @@ from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.views import PostmarkViewSet
 from compat.views import bounded_count
-from emails.api.pagination import count_by_status
+from emails.listing.counts import count_by_status
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import EventKind

@@ -20,10 +20,10 @@ from compat.drafts import (
 from compat.errors import invalid_field
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
-from emails.api.attachments import MAX_FILES
-from emails.api.fields import MAX_RECIPIENTS
-from emails.api.search import filter_by_text
+from emails.accept.rules.attachments import MAX_FILES
+from emails.accept.rules.fields import MAX_RECIPIENTS
 from emails.errors import TooManyRecipients
+from emails.listing.search import filter_by_text
 from emails.models import Email
 from emails.states import EmailStatus
 from lib.email_addresses import InvalidAddress, normalize_search, parse_recipient, split_address_list

@@ -17,7 +17,7 @@ from emails.accept.drafts import Draft
 from emails.accept.idempotency import StoredResponse, find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
-from emails.api.pagination import count_by_status
+from emails.listing.counts import count_by_status
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import EventKind

@@ -7,10 +7,10 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from compat.drafts import NativeBody, as_list, as_object, as_objects, build_draft, custom_headers
+from compat.drafts import NativeBody, as_list, as_object, as_objects, build_draft, custom_headers, valid_field
 from compat.errors import invalid_field
 from emails.accept.drafts import Draft
-from emails.api.attachments import MAX_FILES
+from emails.accept.rules.attachments import MAX_FILES
 from lib.ids import from_any_spelling
 
 MAX_LIMIT = 100
@@ -50,11 +50,15 @@ def read_batch_item(value: Any) -> Draft:
     return read_email(value)
 
 
-def read_schedule(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the field of `/v1` for a new time. Raises InvalidFields: a missing time would send the email now."""
+def read_schedule(body: dict[str, Any]) -> datetime:
+    """Return the new time of an email.
+
+    Raises InvalidFields, also for a missing time, which would send the email now, and ValidationError.
+    """
     if body.get("scheduled_at") is None:
         raise invalid_field("scheduledFor", "Missing `scheduled_at` field.", code="required")
-    return {"scheduledFor": _scheduled(body["scheduled_at"])}
+    scheduled_for: datetime = valid_field("scheduledFor", _scheduled(body["scheduled_at"]))
+    return scheduled_for
 
 
 def read_limit(request: Request) -> int:

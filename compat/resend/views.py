@@ -17,7 +17,6 @@ from emails.accept.drafts import Draft
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, find_response, read_header_key
 from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
-from emails.api.inputs import RescheduleInput
 from emails.models import Attachment, Email
 from emails.sending.scheduling import cancel_email, reschedule_email
 from lib.ids import uuid_text
@@ -102,9 +101,7 @@ class ResendEmailViewSet(AcceptingMixin, ResendViewSet[Email]):
 
     def update(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
-        schedule = requests.read_schedule(self.body)
-        scheduled_for = RescheduleInput().run_validation(schedule)["scheduledFor"]
-        reschedule_email(email, scheduled_for=scheduled_for, limits=self.limits)
+        reschedule_email(email, scheduled_for=requests.read_schedule(self.body), limits=self.limits)
         return Response(self.reference(email))
 
     def cancel(self, request: Request, pk: str) -> Response:

@@ -22,8 +22,8 @@ from compat.drafts import (
 from compat.errors import invalid_field
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
-from emails.api.attachments import MAX_FILES
-from emails.api.fields import MAX_RECIPIENTS
+from emails.accept.rules.attachments import MAX_FILES
+from emails.accept.rules.fields import MAX_RECIPIENTS
 from lib.email_addresses import quote_name
 from lib.ids import from_any_spelling
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from dashboard.texts.service_messages import translate_message
-from emails.api.export import FORMULA
+from emails.listing.csv_lines import FORMULA
 from lib.email_addresses import InvalidAddress, parse_recipient
 
 MAX_BYTES = 1024 * 1024

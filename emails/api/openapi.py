@@ -6,10 +6,10 @@ from api.schema import Operation, response
 from api.schema_fields import refine_schema
 from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.accept.idempotency import HEADER, MAX_LENGTH
+from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, FileInput
+from emails.accept.rules.emails import MAX_BATCH, BatchInput, SendInput
 from emails.api import openapi_examples as examples
-from emails.api.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, FileInput
-from emails.api.export import COLUMNS, MAX_ROWS
-from emails.api.inputs import MAX_BATCH, BatchInput, RescheduleInput, ResendInput, SendInput
+from emails.api.inputs import RescheduleInput, ResendInput
 from emails.api.serializers import (
     AcceptedSerializer,
     BatchAcceptedSerializer,
@@ -33,6 +33,7 @@ from emails.errors import (
     TooManyAttachments,
     TooManyRecipients,
 )
+from emails.listing.export import COLUMNS, MAX_ROWS
 from suppressions.errors import RecipientSuppressed
 from templates_app.errors import (
     MissingTemplateVariables,

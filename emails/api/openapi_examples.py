@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from emails.api.export import COLUMNS
+from emails.listing.export import COLUMNS
 
 ID = "0Uf7m2kQ9VxHc3NwZrTb4L"
 OTHER_ID = "0Uf7m2kQ8JsDp6YeGiUa1X"

@@ -1,6 +1,5 @@
 """Pagination of the email list: exact totals, from the counters where possible."""
 
-from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
@@ -8,21 +7,9 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 
 from api.pagination import PagePagination
-from counters import counters
+from emails.listing.counts import LIVE_AND_TEST, count_by_status
 from emails.models import Email
 from emails.states import EmailStatus
-from workspaces.models import Workspace
-
-LIVE_AND_TEST = (False, True)
-
-
-def count_by_status(workspace: Workspace, *, statuses: Collection[str], tests: Collection[bool] = LIVE_AND_TEST) -> int:
-    """Return the exact number of a workspace's emails with one of the statuses, in constant time.
-
-    tests: whether to count live emails (False), test emails (True), or both.
-    """
-    keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
-    return counters.total(workspace.id, keys=keys)
 
 
 class EmailPagination(PagePagination):

@@ -15,10 +15,9 @@ from rest_framework.serializers import BaseSerializer
 
 from api.parser import MAX_BODY_BYTES
 from emails.accept.idempotency import StoredResponse, find_response, read_key
+from emails.accept.rules.emails import BatchInput, SendInput
 from emails.accept.services import check_email, resend_email, send_batch, send_email
-from emails.api.export import csv_lines, is_truncated
-from emails.api.filters import EmailFilters
-from emails.api.inputs import BatchInput, RescheduleInput, ResendInput, SendInput
+from emails.api.inputs import RescheduleInput, ResendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
 from emails.api.serializers import (
@@ -32,6 +31,8 @@ from emails.api.serializers import (
     StatsSerializer,
     TimelineSerializer,
 )
+from emails.listing.export import export_lines, is_truncated
+from emails.listing.filters import EmailFilters
 from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -93,7 +94,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
         if is_truncated(emails):
             headers["X-Export-Truncated"] = "true"
-        return StreamingHttpResponse(csv_lines(emails), content_type="text/csv; charset=utf-8", headers=headers)
+        return StreamingHttpResponse(export_lines(emails), content_type="text/csv; charset=utf-8", headers=headers)
 
     @action(detail=False, methods=["post"])
     def send(self, request: Request) -> Response:

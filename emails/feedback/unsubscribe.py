@@ -2,7 +2,7 @@
 
 from django.db import connection, transaction
 
-from emails.sending.links import UnsubscribeLink
+from emails.links import UnsubscribeLink
 from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events

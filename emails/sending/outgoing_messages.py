@@ -9,10 +9,10 @@ from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import Slots, fill, find_slots
 from delivery.message.text import html_to_text
 from domains.signing_identities import SigningIdentity
+from emails.links import click_url, open_url, unsubscribe_url
 from emails.models import Recipient
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
-from emails.sending.links import click_url, open_url, unsubscribe_url
 from emails.sending.queue import EmailClaim
 from emails.sending.return_path import return_path
 from lib.email_addresses import Address, parse_address_list, parse_recipient

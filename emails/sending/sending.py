@@ -12,7 +12,6 @@ from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 from emails import queue_stats
-from emails.feedback.simulator_effects import apply_simulator_effects
 from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
@@ -20,6 +19,7 @@ from emails.sending.outgoing_messages import build_message, is_large
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
+from emails.sending.simulator_effects import apply_simulator_effects
 from emails.sending.transports import configured_transport
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint

@@ -15,7 +15,7 @@ import submission.options  # noqa: F401
 from api.exception_handler import field_errors
 from api.fields import StrictSerializer
 from api.suggestions import suggest_event, suggest_field
-from emails.api.inputs import BatchInput, BatchRecipientInput, SendInput
+from emails.accept.rules.emails import BatchInput, BatchRecipientInput, SendInput
 from events.kinds import WEBHOOK_KINDS
 from tests.conftest import Api, examples, mail
 

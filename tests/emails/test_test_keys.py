@@ -6,8 +6,8 @@ from counters.models import CounterDelta
 from emails.accept.batches import create_batch
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.feedback.unsubscribe import unsubscribe
+from emails.links import UnsubscribeLink
 from emails.models import Email, EmailBatch, Recipient
-from emails.sending.links import UnsubscribeLink
 from emails.upkeep.reconcile import count_slice_differences, find_differences
 from emails.upkeep.retention import delete_emails
 from events.kinds import EventKind

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from emails.links import click_url, open_url, unsubscribe_url
 from emails.models import Email, Recipient
-from emails.sending.links import click_url, open_url, unsubscribe_url
 from events.models import Event
 from tests.conftest import Account
 from tracking.recorder import recorder

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from delivery.message.html import MAX_TARGET_BYTES
+from emails.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
 from emails.models import HitCount
-from emails.sending.links import click_url, open_url, read_click, read_open, read_unsubscribe, unsubscribe_url
 from events.models import Event
 from lib.ids import new_id
 from lib.tokens import InvalidToken, make_token

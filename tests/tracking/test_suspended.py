@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from emails.sending.links import OLD_CLICK
+from emails.links import OLD_CLICK
 from lib.ids import to_uuid
 from lib.tokens import make_token
 from suppressions.models import Suppression

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dashboard.ui.forms import LocalDateTimeField, in_time_zone
-from emails.api.inputs import MAX_AHEAD
+from emails.accept.rules.fields import MAX_AHEAD
 
 
 class ScheduleForm(forms.Form):

@@ -16,7 +16,7 @@ from rest_framework import serializers
 from api.filters import FieldFilter
 from counters import counters
 from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, query_without_page
-from emails.api.filters import EmailFilters
+from emails.listing.filters import EmailFilters
 from emails.models import Email
 from emails.states import EmailStatus
 from lib.email_addresses import normalize_search

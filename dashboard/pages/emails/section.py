@@ -24,7 +24,7 @@ from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
-from emails.api.export import csv_lines
+from emails.listing.export import export_lines
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -106,7 +106,7 @@ class EmailSection(ScopedAdmin):
             newest = self.get_queryset(request).order_by("-created_at", "-id").values("id")[:NEWEST_EMAILS]
             rows = rows.filter(id__in=newest)
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
-        return StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8", headers=headers)
+        return StreamingHttpResponse(export_lines(rows), content_type="text/csv; charset=utf-8", headers=headers)
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

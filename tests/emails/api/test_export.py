@@ -13,7 +13,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emails.api.export import COLUMNS, MAX_ROWS, PAGE_ROWS, csv_lines
+from emails.listing.export import COLUMNS, MAX_ROWS, PAGE_ROWS, export_lines
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
@@ -209,7 +209,7 @@ class TestManyRows:
     def test_rows_are_read_in_pages_while_they_are_sent(self, api: Api):
         email_id = send(api)
         multiply(email_id, times=2 * PAGE_ROWS)
-        lines = csv_lines(Email.objects.all())
+        lines = export_lines(Email.objects.all())
         next(lines)
         with CaptureQueriesContext(connection) as queries:
             next(lines)
@@ -223,7 +223,7 @@ class TestManyRows:
         email_id = send(api)
         multiply(email_id, times=PAGE_ROWS + 10)
         expected = set(Email.objects.values_list("id", flat=True))
-        lines = csv_lines(Email.objects.all())
+        lines = export_lines(Email.objects.all())
         first = [next(lines) for _ in range(PAGE_ROWS)]
         send(api, subject="late")
         text = "".join([*first, *lines])
@@ -274,7 +274,7 @@ class TestAnyText:
 
     def written(self, **fields) -> dict[str, str]:
         Email.objects.update(**fields)
-        (row,) = rows("".join(csv_lines(Email.objects.all())))
+        (row,) = rows("".join(export_lines(Email.objects.all())))
         return row
 
     @given(st.lists(TEXTS, min_size=5, max_size=5), st.lists(TEXTS, max_size=3))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.message.compose import compose
-from emails.api.fields import RESERVED_HEADERS, RESERVED_PREFIXES
+from emails.accept.rules.fields import RESERVED_HEADERS, RESERVED_PREFIXES
 from emails.models import Email
 from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, field_codes, mail

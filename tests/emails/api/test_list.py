@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from counters import counters
 from emails.accept.insertion import search_text
-from emails.api.filters import EmailFilters
+from emails.listing.filters import EmailFilters
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import RARE_KINDS

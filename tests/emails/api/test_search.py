@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emails.api.search import common_trigrams, filter_by_text, selective_parts
+from emails.listing.search import common_trigrams, filter_by_text, selective_parts
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from api.fields import DateTimeBoundField, OptionField
 from api.filters import FieldFilter, RangeForm
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
-from emails.api.search import filter_by_text
+from emails.listing.search import filter_by_text
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import TYPE_PREFIX, EventKind

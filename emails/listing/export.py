@@ -1,6 +1,5 @@
 """CSV export of emails, streamed in keyset pages: constant memory, and no long snapshot."""
 
-import csv
 import itertools
 import json
 from collections.abc import Iterator
@@ -8,24 +7,16 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from emails.listing.csv_lines import csv_lines
 from emails.models import Email
 from lib.datetimes import format_datetime
 
 MAX_ROWS = 10_000
 PAGE_ROWS = 500
-# Prefixes that a spreadsheet reads as a formula, including full-width forms (OWASP, CSV injection).
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 COLUMNS = (
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",
     "deliveredAt", "errorMessage", "retryCount", "metadata",
 )  # fmt: skip
-
-
-class _CsvEcho:
-    """A pseudo-file for csv.writer that returns each line instead of storing it."""
-
-    def write(self, line: str) -> str:
-        return line
 
 
 def is_truncated(emails: QuerySet[Email]) -> bool:
@@ -33,18 +24,9 @@ def is_truncated(emails: QuerySet[Email]) -> bool:
     return emails[MAX_ROWS : MAX_ROWS + 1].exists()
 
 
-def csv_lines(emails: QuerySet[Email]) -> Iterator[str]:
+def export_lines(emails: QuerySet[Email]) -> Iterator[str]:
     """Yield a header line and one line per email, newest first, at most MAX_ROWS."""
-    # Quoted: in some locales a spreadsheet splits cells at semicolons.
-    writer = csv.writer(_CsvEcho(), quoting=csv.QUOTE_ALL)
-    yield writer.writerow(COLUMNS)
-    for email in itertools.islice(_newest_first(emails), MAX_ROWS):
-        yield writer.writerow([safe_cell(value) for value in _row(email)])
-
-
-def safe_cell(value: str) -> str:
-    """Prefix a value with an apostrophe if a spreadsheet would run it as a formula."""
-    return f"'{value}" if value.startswith(FORMULA) else value
+    return csv_lines(COLUMNS, map(_row, itertools.islice(_newest_first(emails), MAX_ROWS)))
 
 
 def _newest_first(emails: QuerySet[Email]) -> Iterator[Email]:

@@ -1,19 +1,32 @@
-"""Serializer fields of email requests: addresses, header values, bodies and times."""
+"""Fields of an email with their rules: addresses, header values, bodies, tags, metadata and times."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import ADDRESS_SCHEMA, ONE_LINE, AddressField, EntriesField, RecipientField, TextField
+from api.fields import (
+    ADDRESS_SCHEMA,
+    ONE_LINE,
+    AddressField,
+    EntriesField,
+    ObjectField,
+    RecipientField,
+    TextField,
+)
 from lib.datetimes import parse_datetime
 from lib.email_addresses import FORBIDDEN, Address
 
 MAX_RECIPIENTS = 50
 MAX_SUBJECT_LENGTH = 998
 MAX_BODY_BYTES = 1024 * 1024
+MAX_TAGS = 10
+MAX_METADATA_BYTES = 10_000
+MAX_AHEAD = timedelta(days=30)
 MAX_HEADERS = 30
 MAX_HEADER_LENGTH = 998
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
@@ -131,7 +144,7 @@ class HeadersField(serializers.DictField):
             lower = name.lower()
             if not HEADER_NAME.fullmatch(name):
                 yield name, "invalid_header_name"
-            elif lower in RESERVED_HEADERS or lower.startswith(RESERVED_PREFIXES):
+            elif is_reserved_header(name):
                 yield name, "reserved_header"
             elif lower in seen:
                 yield name, "duplicate_header"
@@ -139,6 +152,11 @@ class HeadersField(serializers.DictField):
 
     def _error(self, code: str) -> serializers.ErrorDetail:
         return serializers.ErrorDetail(str(self.error_messages[code]), code=code)
+
+
+def is_reserved_header(name: str) -> bool:
+    """Return whether Postrider sets the header, or mail servers act on it."""
+    return name.lower() in RESERVED_HEADERS or name.lower().startswith(RESERVED_PREFIXES)
 
 
 class DateTimeField(TextField):
@@ -151,3 +169,40 @@ class DateTimeField(TextField):
         if value is None:
             self.fail("invalid")
         return value
+
+
+class MetadataField(ObjectField):
+    default_error_messages = {"too_large": f"metadata must not exceed {MAX_METADATA_BYTES:,} bytes."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        metadata: dict[str, Any] = super().to_internal_value(data)
+        if len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_METADATA_BYTES:
+            self.fail("too_large")
+        return metadata
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class ScheduleField(DateTimeField):
+    """A time in the future, at most 30 days ahead."""
+
+    default_error_messages = {
+        "in_past": "scheduledFor is in the past. Omit it to send immediately.",
+        "too_far": "scheduledFor must be at most 30 days ahead.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        scheduled_for = super().to_internal_value(data)
+        now = datetime.now(UTC)
+        if scheduled_for <= now:
+            self.fail("in_past")
+        if scheduled_for > now + MAX_AHEAD:
+            self.fail("too_far")
+        return scheduled_for
+
+
+class TagsField(EntriesField):
+    # Some providers send tags as headers.
+    child = HeaderField(max_length=255)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_TAGS, **options)

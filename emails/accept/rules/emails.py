@@ -1,0 +1,167 @@
+"""Emails as requested: the fields of one email and of a batch, and the rules that they satisfy together."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from api.fields import (
+    AddressField,
+    EntriesField,
+    FieldErrors,
+    ObjectField,
+    RecipientField,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+)
+from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
+from emails.accept.idempotency import MAX_LENGTH
+from emails.accept.rules.attachments import FilesField
+from emails.accept.rules.fields import (
+    MAX_METADATA_BYTES,
+    MAX_RECIPIENTS,
+    MAX_SUBJECT_LENGTH,
+    AddressListField,
+    BodyField,
+    HeaderField,
+    HeadersField,
+    MetadataField,
+    RecipientsField,
+    ReplyToField,
+    ScheduleField,
+    TagsField,
+)
+from emails.errors import TooManyRecipients
+
+MAX_BATCH = 500
+
+
+class SharedInput(StrictSerializer):
+    """The fields shared by send and batch."""
+
+    locals()["from"] = AddressField()
+    replyTo = ReplyToField(required=False, allow_null=True)  # noqa: N815
+    tags = TagsField(required=False)
+    metadata = MetadataField(
+        required=False, allow_null=True, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes."
+    )
+    scheduledFor = ScheduleField(  # noqa: N815
+        required=False, allow_null=True, help_text="A time in the future, at most 30 days ahead."
+    )
+    idempotencyKey = TextField(  # noqa: N815
+        required=False, allow_null=True, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
+    )
+
+    def shared(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "sender": values["from"],
+            "reply_to": tuple(values.get("replyTo") or ()),
+            "tags": tuple(values.get("tags") or ()),
+            "metadata": values.get("metadata"),
+            "scheduled_for": values.get("scheduledFor"),
+        }
+
+
+class SendInput(SharedInput):
+    """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
+
+    to = RecipientsField()
+    cc = AddressListField(required=False, allow_null=True)
+    bcc = AddressListField(required=False, allow_null=True)
+    subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
+    html = BodyField(required=False, allow_null=True)
+    text = BodyField(required=False, allow_null=True)
+    templateId = TextField(  # noqa: N815
+        required=False, allow_null=True, max_length=100, help_text="A template's id or alias."
+    )
+    templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
+    headers = HeadersField(required=False, allow_null=True)
+    attachments = FilesField(required=False, allow_null=True)
+    trackOpens = StrictBooleanField(required=False, default=True)  # noqa: N815
+    trackClicks = StrictBooleanField(required=False, default=True)  # noqa: N815
+    dryRun = StrictBooleanField(  # noqa: N815
+        required=False, default=False, help_text="Check the request without sending."
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        for name in ("to", "cc", "bcc", "replyTo"):
+            _refuse_too_many(data, name, limit=MAX_RECIPIENTS)
+        return super().to_internal_value(data)
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        """Require content and a subject, unless a template provides them."""
+        if data.get("templateId"):
+            return {}
+        missing = {}
+        if data.get("subject") is None:
+            missing["subject"] = [_required("This field is required without templateId.")]
+        if not data.get("html") and not data.get("text"):
+            missing["html"] = [_required("Provide html, text or templateId.")]
+        return missing
+
+    def validate(self, attrs: dict[str, Any]) -> tuple[Draft, bool]:
+        draft = Draft(
+            to=tuple(attrs["to"]),
+            cc=tuple(attrs.get("cc") or ()),
+            bcc=tuple(attrs.get("bcc") or ()),
+            subject=attrs.get("subject"),
+            html=attrs.get("html") or "",
+            text=attrs.get("text") or "",
+            template=attrs.get("templateId"),
+            template_data=attrs.get("templateData"),
+            headers=attrs.get("headers") or {},
+            files=tuple(attrs.get("attachments") or ()),
+            track_opens=attrs["trackOpens"],
+            track_clicks=attrs["trackClicks"],
+            **self.shared(attrs),
+        )
+        return draft, attrs["dryRun"]
+
+
+class BatchRecipientInput(StrictSerializer):
+    to = RecipientField()
+    templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
+    metadata = MetadataField(required=False, allow_null=True)
+
+
+class BatchInput(SharedInput):
+    """`POST /v1/emails/batch`. The validated data is a BatchDraft."""
+
+    templateId = TextField(max_length=100, help_text="A template's id or alias.")  # noqa: N815
+    subject = HeaderField(
+        max_length=MAX_SUBJECT_LENGTH,
+        required=False,
+        allow_null=True,
+        help_text="Overrides the template's subject and is rendered the same way.",
+    )
+    recipients = EntriesField(child=BatchRecipientInput(), min_length=1)
+
+    def to_internal_value(self, data: Any) -> Any:
+        _refuse_too_many(data, "recipients", limit=MAX_BATCH)
+        _refuse_too_many(data, "replyTo", limit=MAX_RECIPIENTS)
+        return super().to_internal_value(data)
+
+    def validate(self, attrs: dict[str, Any]) -> BatchDraft:
+        recipients = (
+            BatchRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"))
+            for item in attrs["recipients"]
+        )
+        return BatchDraft(
+            template=attrs["templateId"],
+            recipients=tuple(recipients),
+            subject=attrs.get("subject"),
+            **self.shared(attrs),
+        )
+
+
+def _required(message: str) -> serializers.ErrorDetail:
+    return serializers.ErrorDetail(message, code="required")
+
+
+def _refuse_too_many(data: Any, name: str, *, limit: int) -> None:
+    """Raise TooManyRecipients before a million addresses are parsed."""
+    entries = data.get(name) if isinstance(data, dict) else None
+    if isinstance(entries, list) and len(entries) > limit:
+        detail = f"{name} has {len(entries):,} entries. At most {limit} are allowed."
+        raise TooManyRecipients(detail, field=name, limit=limit)

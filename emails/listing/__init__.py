@@ -1,0 +1,1 @@
+"""Lists of emails, for `/v1`, the dashboard and the dialects: filters, search, counts and the CSV export."""
