@@ -54,7 +54,7 @@ def render_stored(
     if version is None:
         return RenderedContent(subject, content.html if content else "", content.text if content else "")
     rendered = render_content(compile_content(version_content(version)), json.loads(template_data or "{}"))
-    return RenderedContent(subject, rendered.html, rendered.text, segments=rendered.segments)
+    return RenderedContent(subject, rendered.html, rendered.text)
 
 
 def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from api.errors import NotFound
-from delivery.message.html_segments import TemplateSegments
 from lib.ids import is_id
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
@@ -46,14 +45,13 @@ class CompiledContent:
 class RenderedContent:
     """Subject, HTML and text for one recipient.
 
-    From a template, also missing: variables without a value, in order of appearance, and segments: the HTML in pieces.
+    missing: the variables of a template without a value, in order of appearance.
     """
 
     subject: str
     html: str
     text: str
     missing: tuple[str, ...] = ()
-    segments: TemplateSegments | None = None
 
 
 @functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
@@ -98,8 +96,7 @@ def render_content(
     html = render(compiled.html, data, mode=RenderMode.HTML, budget=budget)
     text = render(compiled.text, data, mode=RenderMode.TEXT, budget=budget)
     missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
-    segments = TemplateSegments(html.pieces, html.escaped)
-    return RenderedContent(subject.text, html.text, text.text, tuple(missing), segments)
+    return RenderedContent(subject.text, html.text, text.text, tuple(missing))
 
 
 def version_content(version: TemplateVersion) -> TemplateContent:

@@ -55,34 +55,23 @@ def _many(turns: str) -> str:
     return rf"(?>(?>(?:{turns}){{1,1000}})*)"
 
 
-class Grammar:
-    """The patterns of tags.
-
-    placeholder: a character that stands for a template value; allowed only in texts and within quotes.
-    """
-
-    def __init__(self, *, placeholder: str = "") -> None:
-        self.placeholder = placeholder
-        no = rf"[^\t\n\f\r {placeholder}"
-        tag = rf"[A-Za-z]{no}/>]*+"
-        name = rf"{no}/>]{no}/>=]*+"
-        # In double quotes, in single quotes, or unquoted. An unclosed quote extends to the end.
-        value = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{no}\"'>]{no}>]*+)"
-        attribute = rf"{name}(?:{_IS}{value}?)?"
-        # The first alternative is the common case of the third; it saves a third of the time.
-        attributes = _many(rf" [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{attribute}")
-        skipped = rf"(?![aA][\t\n\f\r /]|(?:{_SIGNIFICANT_TAG})[\t\n\f\r />])/?{tag}"
-        # Text and insignificant tags.
-        self.skipped = re.compile(rf"(?:[^<]*+<{skipped}{attributes}>){{0,1000}}")
-        self.token = re.compile(rf"<(?:(/?{tag})({attributes})(>?)|[!?/])")
-        self.href = re.compile(
-            _many(rf"[\t\n\f\r /]++|(?!{_HREF}){attribute}")
-            + rf"{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({no}\"'>]{no}>]*+))"
-        )
-        self.attribute = re.compile(rf"({name})(?:{_IS}{value}?)?")
-
-
-HTML = Grammar()
+_NO = r"[^\t\n\f\r "
+_TAG = rf"[A-Za-z]{_NO}/>]*+"
+_NAME = rf"{_NO}/>]{_NO}/>=]*+"
+# In double quotes, in single quotes, or unquoted. An unclosed quote extends to the end.
+_VALUE = rf"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|{_NO}\"'>]{_NO}>]*+)"
+_ATTRIBUTE = rf"{_NAME}(?:{_IS}{_VALUE}?)?"
+# The first alternative is the common case of the third; it saves a third of the time.
+_ATTRIBUTES = _many(rf" [a-z-]++=\"[^\"]*+\"|[\t\n\f\r /]++|{_ATTRIBUTE}")
+_SKIPPED = rf"(?![aA][\t\n\f\r /]|(?:{_SIGNIFICANT_TAG})[\t\n\f\r />])/?{_TAG}"
+# Text and insignificant tags.
+SKIPPED = re.compile(rf"(?:[^<]*+<{_SKIPPED}{_ATTRIBUTES}>){{0,1000}}")
+TOKEN = re.compile(rf"<(?:(/?{_TAG})({_ATTRIBUTES})(>?)|[!?/])")
+HREF = re.compile(
+    _many(rf"[\t\n\f\r /]++|(?!{_HREF}){_ATTRIBUTE}")
+    + rf"{_HREF}{_IS}(?:\"([^\"]*+)\"|'([^']*+)'|({_NO}\"'>]{_NO}>]*+))"
+)
+ATTRIBUTE = re.compile(rf"({_NAME})(?:{_IS}{_VALUE}?)?")
 COMMENT_END = re.compile(r"--!?>")
 CONDITION = re.compile(r"<!--\[if [^>]*>", re.IGNORECASE)
 
@@ -96,7 +85,7 @@ TRACKABLE = re.compile(r"https?://[^\x00-\x20\x7f/?#\\][^\x00-\x1f\x7f\\]*", re.
 
 @dataclass(frozen=True)
 class HtmlLink:
-    """A link target. start, source: its position and text in the HTML. target: its decoded URL, "" if not tracked."""
+    """A link target. start, source: its position and text in the HTML. target: its decoded URL."""
 
     start: int
     source: str
@@ -118,7 +107,9 @@ class Slots:
 
 def find_slots(html: str) -> Slots:
     """Return the first MAX_TRACKED_LINKS trackable links and the footer's position; needed once per content."""
-    return Scanner(html, HTML).slots()
+    scanner = Scanner(html)
+    scanner.scan(0, len(html))
+    return _cut(html, scanner.links, scanner.footer_position)
 
 
 def has_untracked_links(html: str) -> bool:
@@ -126,7 +117,7 @@ def has_untracked_links(html: str) -> bool:
     # Every link begins with "<a": counting that is a hundred times faster than a scan.
     if html.count("<a") + html.count("<A") <= MAX_TRACKED_LINKS:
         return False
-    scanner = Scanner(html, HTML)
+    scanner = Scanner(html)
     scanner.scan(0, len(html))
     return len(scanner.links) > MAX_TRACKED_LINKS
 
@@ -144,7 +135,7 @@ def fill(slots: Slots, *, link: Callable[[str], str] | None, pixel_url: str | No
         if found is None:
             parts.append(added)
         else:
-            parts.append(_replaced(found, link(found.target)) if link and found.target else found.source)
+            parts.append(_replaced(found, link(found.target)) if link else found.source)
     parts.append(slots.tail)
     return "".join(parts)
 
@@ -181,13 +172,10 @@ def _cut(html: str, links: list[HtmlLink], footer_position: int) -> Slots:
 class Scanner:
     """Scans tags and comments; an unclosed construct ends the scan at its start."""
 
-    def __init__(self, html: str, grammar: Grammar) -> None:
+    def __init__(self, html: str) -> None:
         self.html = html
         # In order of position, and none after the first that is not tracked.
         self.links: list[HtmlLink] = []
-        # Whether no placeholder is in the part that was not scanned.
-        self.are_placeholders_safe = True
-        self._grammar = grammar
         self._end = len(html)
         self._end_tags: dict[str, int] = {}
         self._foreign = 0
@@ -199,22 +187,16 @@ class Scanner:
         end = self._templates[0] if self._templates else self._end
         return self._end_tags.get("/body", self._end_tags.get("/html", end))
 
-    def slots(self) -> Slots:
-        """Scan the whole HTML and return its slots."""
-        self.scan(0, len(self.html))
-        return _cut(self.html, self.links, self.footer_position)
-
     def scan(self, position: int, end: int) -> None:
         while token := self._next(position, end):
             position = self._after(token, end)
             if position < 0:
                 self._end = token.start()
-                self.are_placeholders_safe = self.html.find(self._grammar.placeholder, self._end, end) < 0
                 return
 
     def _next(self, position: int, end: int) -> re.Match[str] | None:
-        skipped = self._grammar.skipped.match(self.html, position, end)
-        return self._grammar.token.search(self.html, skipped.end() if skipped else position, end)
+        skipped = SKIPPED.match(self.html, position, end)
+        return TOKEN.search(self.html, skipped.end() if skipped else position, end)
 
     def _after(self, token: re.Match[str], end: int) -> int:
         """Return the earliest start of the next token, -1 if this token is unclosed."""
@@ -260,28 +242,26 @@ class Scanner:
             return -1
         # Outlook shows the content of conditional comments. Comments do not nest.
         if condition := CONDITION.match(self.html, start, closed.start()):
-            inner = Scanner(self.html, self._grammar)
+            inner = Scanner(self.html)
             inner.scan(condition.end(), closed.start())
             self.links += inner.links
-            self.are_placeholders_safe = self.are_placeholders_safe and inner.are_placeholders_safe
         return closed.end()
 
     def _links(self, token: re.Match[str]) -> list[HtmlLink]:
         """Return the trackable link of a tag, if any; of duplicate attributes the first counts."""
-        href = self._grammar.href.match(token.string, token.start(2), token.end(2))
+        href = HREF.match(token.string, token.start(2), token.end(2))
         if href is None or href.lastindex is None or self._is_untracked(token[2]):
             return []
         source = href[href.lastindex]
-        placeholder = self._grammar.placeholder
-        target = source if placeholder and placeholder in source else decode_target(source)
+        target = _decode_target(source)
         return [HtmlLink(href.start(href.lastindex), source, target, is_quoted=href.lastindex < 3)] if target else []
 
     def _is_untracked(self, attributes: str) -> bool:
         lowered = attributes.lower()
-        return UNTRACKED in lowered and any(name[1] == UNTRACKED for name in self._grammar.attribute.finditer(lowered))
+        return UNTRACKED in lowered and any(name[1] == UNTRACKED for name in ATTRIBUTE.finditer(lowered))
 
 
-def decode_target(source: str) -> str | None:
+def _decode_target(source: str) -> str | None:
     """Return the URL that a browser would follow, None if it is not trackable."""
     target = _decoded(source).strip(TRIMMED)
     if not target.isprintable():

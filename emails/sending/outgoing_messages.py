@@ -103,7 +103,7 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
     if not content.html:
         return ""
     return fill(
-        _slots(content),
+        _slots_of(content.html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key) if job.track_opens else None,
         footer=html_footer(unsubscribe),
@@ -112,10 +112,6 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
 
 def _click_url(job: SendJob, target: str) -> str:
     return click_url(job.key, workspace_id=job.claim.workspace_id, target=target)
-
-
-def _slots(content: RenderedContent) -> Slots:
-    return (content.segments and content.segments.slots()) or _slots_of(content.html)
 
 
 # The recipients of one email are claimed together, and their HTML differs only in links.

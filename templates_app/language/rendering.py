@@ -12,7 +12,7 @@ Rules for values:
 import html
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -66,15 +66,10 @@ class RenderMode(Enum):
 
 @dataclass(frozen=True)
 class RenderedText:
-    """Rendered text. missing: names without a value or default, as written, in order, without duplicates.
-
-    pieces: the parts that the text was joined from. escaped: indexes of the pieces that are escaped values.
-    """
+    """Rendered text. missing: names without a value or default, as written, in order, without duplicates."""
 
     text: str
     missing: tuple[str, ...]
-    pieces: Sequence[str]
-    escaped: Sequence[int]
 
 
 def render(
@@ -93,7 +88,7 @@ def render(
     # No character takes more than four bytes.
     if len(text) > MAX_BYTES // 4 and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise _too_large()
-    return RenderedText(text, tuple(renderer.missing), renderer.pieces, renderer.escaped)
+    return RenderedText(text, tuple(renderer.missing))
 
 
 class _Scope(NamedTuple):
@@ -116,7 +111,6 @@ class _Renderer:
 
     escape: Callable[[str], str]
     pieces: list[str] = field(default_factory=list)
-    escaped: list[int] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     chars_left: int = MAX_BYTES
     steps_left: int = MAX_STEPS
@@ -150,7 +144,6 @@ class _Renderer:
         # Checked before escaping, which turns one character into up to six.
         if len(text) <= self.chars_left and not node.is_raw:
             text = self.escape(text)
-            self.escaped.append(len(self.pieces))
         self.chars_left -= len(text)
         if self.chars_left < 0:
             raise _too_large()
