@@ -113,9 +113,9 @@ def return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
-def exit_with_parent(parent: int) -> None:
-    """Make Linux send SIGTERM to this process when its parent exits: after SIGKILL the parent cannot."""
+def exit_with_parent(parent: int, *, number: signal.Signals = signal.SIGTERM) -> None:
+    """Make Linux send a signal to this process when its parent exits: after SIGKILL the parent cannot."""
     if _libc:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        _libc.prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
-        sys.exit(1)
+        os._exit(1)

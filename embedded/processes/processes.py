@@ -1,27 +1,25 @@
 """Processes that exit with the launcher, and how they are stopped."""
 
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
 from embedded.servers.accounts import SystemAccount
+from lib.forking import exit_with_parent
 
 # A signal, and the seconds to wait for the process to exit before the next signal.
 StopStep = tuple[signal.Signals, float]
 StopSequence = tuple[StopStep, ...]
 
 URGENT_STEP_SECONDS = 1.0
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True)
@@ -86,16 +84,7 @@ def signal_on_parent_exit(number: signal.Signals) -> Callable[[], None]:
     SIGTERM, so a worker can still record its deliveries.
     The function takes no lock between fork and exec, so other threads may have theirs locked.
     """
-    parent = os.getpid()
-
-    def set_signal() -> None:
-        if _libc is None:
-            return
-        _libc.prctl(PR_SET_PDEATHSIG, int(number))
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return set_signal
+    return partial(exit_with_parent, os.getpid(), number=number)
 
 
 def has_exited(pid: int) -> bool:
