@@ -6,11 +6,25 @@ derives the schema of an error from its example.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 NOT_FOUND_DETAIL = "Not found in this workspace."
 METHOD_NOT_ALLOWED_DETAIL = "This path does not support this method. The Allow header lists the supported methods."
 NOT_ACCEPTABLE_DETAIL = "This path returns application/json. Change or omit the Accept header."
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an error body, as the OpenAPI document describes it. The example may contain further members."""
+
+    description: str
+    example: Any
+    is_optional: bool = False
+
+
+def field_path(example: str, *, is_optional: bool = False) -> Member:
+    return Member("The path of the field, such as `to[0]`.", example, is_optional)
 
 
 class Problem(Exception):
@@ -24,9 +38,8 @@ class Problem(Exception):
     title: ClassVar[str]
     # The documented detail; an error without one is not part of /v1.
     example: ClassVar[str] = ""
-    # Values of the members that this code adds to the common ones, all of them required except the optional ones.
-    example_members: ClassVar[Mapping[str, Any]] = {}
-    optional_members: ClassVar[frozenset[str]] = frozenset()
+    # The members that this code adds to the common ones.
+    added_members: ClassVar[Mapping[str, Member]] = {}
     header_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, detail: str, *, headers: dict[str, str] | None = None, **members: Any) -> None:
@@ -140,15 +153,22 @@ class InvalidFields(Problem):
 
     status, code, title = 422, "validation_error", "Validation failed"
     example = "to[1]: 'ada@' is not an email address. 1 more error."
-    example_members: ClassVar = {
-        "errors": [
-            {"field": "to[1]", "code": "invalid_email", "detail": "'ada@' is not an email address."},
-            {
-                "field": "scheduledfor",
-                "code": "unknown_field",
-                "detail": "Unknown field 'scheduledfor'. Did you mean 'scheduledFor'?",
-            },
-        ]
+    added_members: ClassVar = {
+        "errors": Member(
+            "All invalid fields.",
+            [
+                {
+                    "field": field_path("to[1]"),
+                    "code": Member("The machine-readable code of the error.", "invalid_email"),
+                    "detail": Member("A human-readable explanation.", "'ada@' is not an email address."),
+                },
+                {
+                    "field": "scheduledfor",
+                    "code": "unknown_field",
+                    "detail": "Unknown field 'scheduledfor'. Did you mean 'scheduledFor'?",
+                },
+            ],
+        )
     }
 
     def __init__(self, errors: list[dict[str, str]]) -> None:

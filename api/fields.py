@@ -1,9 +1,11 @@
 """Serializer fields and base serializers that all resources share: strict types, times, refused unknown fields."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db.models import Model
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -27,8 +29,12 @@ ADDRESS_SCHEMA: dict[str, Any] = {
     "maxLength": 512,
     "examples": ["ada@example.com", "Ada L <ada@example.com>"],
 }
+# A field that may be missing or null.
+OPTIONAL: Any = {"required": False, "allow_null": True}
 INVALID_RANGE = serializers.ErrorDetail("from must not be later than to.", code="invalid_range")
 
+T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 FieldErrors = dict[str, list[serializers.ErrorDetail]]
 
 
@@ -37,6 +43,36 @@ class UtcDateTimeField(serializers.DateTimeField):
 
     def to_representation(self, value: Any) -> str:
         return value if isinstance(value, str) else format_datetime(value)
+
+
+class AttributesSerializer(serializers.Serializer[T]):
+    """Shows attributes of an object; a name on the wire is the camelCase of the attribute, unless it has a source."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for name, field in fields.items():
+            attribute = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+            if field.source is None and attribute != name:
+                field.source = attribute
+        return fields
+
+
+class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
+    """Shows a row; see AttributesSerializer."""
+
+
+class CountField(serializers.IntegerField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0, **options)
+
+
+class TextListField(serializers.ListField):
+    child = serializers.CharField()
+
+
+def help_texts(**texts: str) -> dict[str, dict[str, str]]:
+    """Return the help texts of fields of a model as the `extra_kwargs` of its serializer."""
+    return {name: {"help_text": text} for name, text in texts.items()}
 
 
 @extend_schema_field(
@@ -182,7 +218,7 @@ class DeletedSerializer(serializers.Serializer[Any]):
     """The id of a deleted object."""
 
     id = serializers.CharField()
-    deleted = serializers.BooleanField(read_only=True, default=True)
+    deleted = serializers.BooleanField(read_only=True, default=True, help_text="Always true.")
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -217,6 +253,16 @@ class StrictSerializer(serializers.Serializer[Any]):
     def _unknown_field_error(self, name: str) -> serializers.ErrorDetail:
         hint = suggest_field(name, self.fields.keys())
         return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")
+
+
+class AllOptional(serializers.Serializer[Any]):
+    """The fields of another input, none of them required."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required = False
+        return fields
 
 
 DISPLAY_NAME_LENGTH = 100

@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 import sys
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from api import schema_fields  # noqa: F401 - registers the schemas of fields
-from api.errors import Problem, documented_problems
+from api.errors import Member, Problem, documented_problems
 from api.exception_handler import CONTENT_TYPE
-from api.field_descriptions import describe_fields
 from api.schema import (
     BODY_MAY_BE_EMPTY,
     HEADERS,
@@ -64,6 +64,23 @@ RESPONSE_HEADERS: dict[str, tuple[str, Schema]] = {
     "X-Export-Truncated": ("More emails match than the file contains.", {"type": "string", "const": "true"}),
     "Content-Disposition": ("The file name of the download.", {"type": "string"}),
 }
+# Of fields without a help text, which mean the same in all resources.
+COMMON_TEXTS = {
+    "id": "The id of the resource. Store it unchanged.",
+    "name": "The name.",
+    "subject": "The subject.",
+    "status": "The current status.",
+    "email": "The address.",
+    "plan": "The plan, which sets quota, domains and retention.",
+    "scope": "The scope of the key.",
+    "role": "The role of the member.",
+    "limits": "The limits of the key. An empty or missing value is no limit.",
+    "createdAt": "The time of creation.",
+    "expiresAt": "The time at which it expires; null if it does not.",
+    "deleted": "Always true.",
+    "warnings": "Parts of the request that were accepted but may be mistakes.",
+    "templateData": "The values of the template's variables.",
+}
 RATE_LIMIT = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
@@ -101,6 +118,8 @@ class ApiSchema(AutoSchema):
     def _get_serializer_field_meta(self, field: Any, direction: Any) -> Any:
         meta = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
         meta.pop("readOnly", None)
+        if field.field_name in COMMON_TEXTS:
+            meta.setdefault("description", COMMON_TEXTS[field.field_name])
         if direction == "response":
             meta.pop("default", None)
         elif isinstance(field, serializers.CharField) and not field.allow_blank:
@@ -116,6 +135,9 @@ class ApiSchema(AutoSchema):
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        # In OpenAPI 3.1 a reference may have a description beside it.
+        for field in schema.get("properties", {}).values():
+            field.update(*field.pop("allOf", ()))
         if direction == "response":
             is_row = isinstance(serializer, serializers.ModelSerializer)
             always = {name for name, field in serializer.fields.items() if is_row or field.required or field.read_only}
@@ -144,7 +166,6 @@ def complete_document(result: Schema, generator: Any, request: Any, public: bool
     }
     components["headers"]["X-Request-Id"]["required"] = True
     components["schemas"].update(_problem_schemas())
-    components["schemas"] = describe_fields(components["schemas"])
     components["examples"] = {
         code: {"summary": problem.title, "value": problem_example(problem)}
         for code, problem in documented_problems().items()
@@ -221,10 +242,13 @@ def _problem_schemas() -> dict[str, Schema]:
 
 
 def _problem_schema(problem: type[Problem]) -> Schema:
-    fixed = {"code": {"const": problem.code}, "status": {"const": problem.status}}
-    added = {name: _schema_of(value) for name, value in problem.example_members.items()}
+    fixed = {
+        "code": {"const": problem.code, "description": "The machine-readable code of the error."},
+        "status": {"const": problem.status, "description": "The HTTP status code."},
+    }
+    added = {name: _schema_of(member) for name, member in problem.added_members.items()}
     members = {"type": "object", "properties": {**fixed, **added}}
-    required = [name for name in added if name not in problem.optional_members]
+    required = [name for name, member in problem.added_members.items() if not member.is_optional]
     if required:
         members["required"] = required
     return {"title": problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
@@ -232,6 +256,8 @@ def _problem_schema(problem: type[Problem]) -> Schema:
 
 def _schema_of(example: Any) -> Schema:
     """Return the schema of values like the example."""
+    if isinstance(example, Member):
+        return {**_schema_of(example.example), "description": example.description}
     if isinstance(example, dict):
         properties = {name: _schema_of(value) for name, value in example.items()}
         return {"type": "object", "properties": properties, "required": list(example)}
@@ -253,8 +279,17 @@ def problem_example(problem: type[Problem]) -> dict[str, Any]:
         "code": problem.code,
         "detail": problem.example,
         "requestId": "req_0Uf7m2kQ9VxHc3NwZrTb4L",
-        **problem.example_members,
+        **_example_of(problem.added_members),
     }
+
+
+def _example_of(value: Any) -> Any:
+    """Return an example without the descriptions of its members."""
+    if isinstance(value, Member):
+        return _example_of(value.example)
+    if isinstance(value, Mapping):
+        return {name: _example_of(member) for name, member in value.items()}
+    return [_example_of(item) for item in value] if isinstance(value, list) else value
 
 
 @functools.cache

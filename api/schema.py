@@ -160,10 +160,12 @@ def _page_of(item: ResponseDescription, limit: int) -> ResponseDescription:
     """Return the response of a list, `{data, total, page, limit}`, from the description of one item."""
     name = item.shape.__name__.removesuffix("Serializer").removesuffix("Item")
     members = {
-        "data": item.shape(many=True),
-        "total": serializers.IntegerField(min_value=0),
-        "page": serializers.IntegerField(min_value=1),
-        "limit": serializers.IntegerField(min_value=1, max_value=MAX_LIMIT),
+        "data": item.shape(many=True, help_text="The items, newest first."),
+        "total": serializers.IntegerField(min_value=0, help_text="The number of items on all pages."),
+        "page": serializers.IntegerField(min_value=1, help_text="The number of this page, from 1."),
+        "limit": serializers.IntegerField(
+            min_value=1, max_value=MAX_LIMIT, help_text=f"The number of items per page, at most {MAX_LIMIT}."
+        ),
     }
     examples = {
         title: {"data": [value], "total": 1, "page": 1, "limit": limit} for title, value in item.examples.items()

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Problem
+from api.errors import Member, Problem
 
 
 class DomainAlreadyExists(Problem):
@@ -26,7 +26,7 @@ class DomainNotRegistered(Problem):
         "demo.example is not registered in this workspace. "
         "Add it on the page Domains of the dashboard, or with POST /v1/domains."
     )
-    example_members: ClassVar = {"domain": "demo.example"}
+    added_members: ClassVar = {"domain": Member("The domain of the sender.", "demo.example")}
 
 
 class DomainNotVerified(Problem):
@@ -38,15 +38,18 @@ class DomainNotVerified(Problem):
 
     status, code, title = 422, "domain_not_verified", "Domain not verified"
     example = "demo.example is not verified in this workspace. Publish its DNS records, then verify it."
-    example_members: ClassVar = {
-        "domain": "demo.example",
-        "missingRecords": [
-            {
-                "record": "DKIM",
-                "type": "TXT",
-                "fqdn": "pr-x7k2p9dm._domainkey.demo.example",
-                "value": "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…",
-                "status": "pending",
-            }
-        ],
+    added_members: ClassVar = {
+        "domain": Member("The domain of the sender.", "demo.example"),
+        "missingRecords": Member(
+            "The DNS records that were not found.",
+            [
+                {
+                    "record": Member("The purpose of the record.", "DKIM"),
+                    "type": Member("The type of the DNS record.", "TXT"),
+                    "fqdn": Member("The full name of the record.", "pr-x7k2p9dm._domainkey.demo.example"),
+                    "value": Member("The value to publish.", "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…"),
+                    "status": Member("The result of the last check of this record.", "pending"),
+                }
+            ],
+        ),
     }

@@ -6,10 +6,21 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from api.fields import OptionField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import (
+    AttributesSerializer,
+    OptionField,
+    StrictSerializer,
+    TextField,
+    UtcDateTimeField,
+)
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, list_records, list_warnings
+
+TLS = (
+    "`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS is used where "
+    "a host offers it."
+)
 
 
 @extend_schema_field({"type": "string", "format": "idn-hostname"})
@@ -29,11 +40,7 @@ class DomainInput(StrictSerializer):
 
 
 class DomainChanges(StrictSerializer):
-    tls = OptionField(
-        Domain.TlsPolicy.values,
-        help_text="`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS "
-        "is used where a host offers it.",
-    )
+    tls = OptionField(Domain.TlsPolicy.values, help_text=TLS)
 
 
 class RecordSerializer(serializers.Serializer[DnsRecord]):
@@ -47,7 +54,9 @@ class RecordSerializer(serializers.Serializer[DnsRecord]):
     ttl = serializers.IntegerField(help_text="Time to live in seconds.")
     priority = serializers.IntegerField(allow_null=True, help_text="Priority of an MX record.")
     locals()["required"] = serializers.BooleanField(help_text="Whether this record is required for verification.")
-    status = serializers.ChoiceField(Domain.DomainStatus.values)
+    status = serializers.ChoiceField(
+        Domain.DomainStatus.values, help_text="The result of the last check of this record."
+    )
     found = serializers.CharField(allow_null=True, help_text="Value found in DNS.")
     error = serializers.CharField(allow_null=True, help_text="Problem with the record, and how to fix it.")
     note = serializers.CharField(allow_null=True, help_text="Additional information.")
@@ -56,8 +65,8 @@ class RecordSerializer(serializers.Serializer[DnsRecord]):
 class DomainWarningSerializer(serializers.Serializer[Any]):
     """A problem that none of the listed records can fix."""
 
-    code = serializers.ChoiceField(["null_mx"])
-    message = serializers.CharField()
+    code = serializers.ChoiceField(["null_mx"], help_text="The machine-readable code of the warning.")
+    message = serializers.CharField(help_text="An explanation for people.")
 
 
 # Created once: instantiation copies every field, and rendering keeps no state in them.
@@ -65,16 +74,21 @@ RECORDS: Any = RecordSerializer(many=True)
 WARNINGS: Any = DomainWarningSerializer(many=True)
 
 
-class DomainSerializer(serializers.Serializer[Domain]):
+class DomainSerializer(AttributesSerializer[Domain]):
     id = serializers.CharField()
     name = serializers.CharField()
-    status = serializers.ChoiceField(Domain.DomainStatus.values)
-    tls = serializers.ChoiceField(Domain.TlsPolicy.values)
-    records = serializers.SerializerMethodField()
-    warnings = serializers.SerializerMethodField()
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    verifiedAt = UtcDateTimeField(source="verified_at", allow_null=True)  # noqa: N815
-    lastCheckedAt = UtcDateTimeField(source="last_checked_at", allow_null=True)  # noqa: N815
+    status = serializers.ChoiceField(
+        Domain.DomainStatus.values,
+        help_text="`verified` once DKIM and SPF are found; `temporary_failure` if DNS did not answer.",
+    )
+    tls = serializers.ChoiceField(Domain.TlsPolicy.values, help_text=TLS)
+    records = serializers.SerializerMethodField(
+        help_text="The DNS records to publish, and the results of the last check."
+    )
+    warnings = serializers.SerializerMethodField(help_text="Problems that none of the records can fix.")
+    createdAt = UtcDateTimeField()
+    verifiedAt = UtcDateTimeField(allow_null=True, help_text="The time of the verification; null before it.")
+    lastCheckedAt = UtcDateTimeField(allow_null=True, help_text="The time of the last check; null before the first.")
 
     @extend_schema_field(RECORDS)
     def get_records(self, domain: Domain) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Problem
+from api.errors import Member, Problem, field_path
 
 
 class InvalidIdempotencyKey(Problem):
@@ -75,7 +75,7 @@ class AttachmentsTooLarge(Problem):
 
     status, code, title = 413, "attachments_too_large", "Attachments too large"
     example = "Attachments must not exceed 10,485,760 bytes in total after decoding."
-    example_members: ClassVar = {"limit": 10_485_760}
+    added_members: ClassVar = {"limit": Member("The largest total size, in bytes.", 10_485_760)}
 
 
 class TooManyAttachments(Problem):
@@ -86,7 +86,7 @@ class TooManyAttachments(Problem):
 
     status, code, title = 422, "too_many_attachments", "Too many attachments"
     example = "At most 10 attachments are allowed; this email has 12."
-    example_members: ClassVar = {"limit": 10}
+    added_members: ClassVar = {"limit": Member("The largest number of attachments.", 10)}
 
 
 class TooManyRecipients(Problem):
@@ -97,4 +97,7 @@ class TooManyRecipients(Problem):
 
     status, code, title = 422, "too_many_recipients", "Too many recipients"
     example = "to has 80 entries. At most 50 are allowed."
-    example_members: ClassVar = {"field": "to", "limit": 50}
+    added_members: ClassVar = {
+        "field": field_path("to"),
+        "limit": Member("The largest number of recipients in this field.", 50),
+    }

@@ -12,24 +12,29 @@ from rest_framework import serializers
 from api.errors import InvalidFields
 from api.fields import (
     DISPLAY_NAME_LENGTH,
+    OPTIONAL,
     AddressField,
+    CountField,
     EntriesField,
     NameField,
     OptionField,
+    RowSerializer,
     StrictBooleanField,
     StrictSerializer,
     TextField,
+    TextListField,
     UtcDateTimeField,
     WholeNumberField,
+    help_texts,
 )
 from domains.models import Domain
-from domains.serializers import DomainInput
+from domains.serializers import TLS, DomainInput
 from lib.datetimes import parse_datetime, to_utc
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
 from templates_app.services import check_content
-from webhooks.serializers import WebhookInput
-from workspaces.api.serializers import KeyLimitsSerializer, QuotaSerializer
+from webhooks.serializers import ConfiguredWebhookInput
+from workspaces.api.serializers import LIMIT_TEXTS, KeyLimitsSerializer, QuotaSerializer
 from workspaces.key_limits import (
     MAX_ENTRY_LENGTH,
     MAX_LIMIT_ENTRIES,
@@ -45,6 +50,7 @@ MAX_REASON_LENGTH = 200
 MAX_ENTRIES = 100
 # Compiling a template takes up to 0.15 s of processor time.
 MAX_CHECKED_TEMPLATES = 5
+GROUP = "The group of the workspace, whose management keys can manage it; empty without one."
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
@@ -80,9 +86,7 @@ class NewWorkspaceInput(StrictSerializer):
     group = NameField(
         required=False, help_text="Only for a key to all workspaces. A key of a group creates workspaces in its group."
     )
-    ownerEmail = IdentityField(  # noqa: N815 - a wire name
-        required=False, help_text="The address of a person who is invited as an owner."
-    )
+    ownerEmail = IdentityField(required=False, help_text="The address of a person who is invited as an owner.")
 
 
 class WorkspaceChangesInput(StrictSerializer):
@@ -102,15 +106,15 @@ class LimitEntriesField(EntriesField):
 class KeyLimitsInput(StrictSerializer):
     """Limits of a new API key."""
 
-    domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
-    networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH))
-    templates = LimitEntriesField(child=TextField(max_length=MAX_TEMPLATE_LENGTH))
-    requestsPerSecond = WholeNumberField(  # noqa: N815
+    domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["domains"])
+    networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["networks"])
+    templates = LimitEntriesField(child=TextField(max_length=MAX_TEMPLATE_LENGTH), help_text=LIMIT_TEXTS["templates"])
+    requestsPerSecond = WholeNumberField(
         source="requests_per_second",
-        required=False,
-        allow_null=True,
+        **OPTIONAL,
         min_value=1,
         max_value=MAX_REQUESTS_PER_SECOND,
+        help_text=LIMIT_TEXTS["requestsPerSecond"],
     )
 
 
@@ -127,7 +131,7 @@ def field_errors() -> Iterator[None]:
 
 class ConfiguredKeyInput(StrictSerializer):
     name = NameField()
-    scope = OptionField(choices=ApiKey.Scope.values)
+    scope = OptionField(choices=ApiKey.Scope.values, help_text="The scope of the key.")
     test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
     limits = KeyLimitsInput(required=False)
 
@@ -139,20 +143,20 @@ class ConfiguredKeyInput(StrictSerializer):
 
 
 class ApiKeyInput(ConfiguredKeyInput):
-    expiresAt = ExpiryField(source="expires_at", required=False, allow_null=True)  # noqa: N815
+    expiresAt = ExpiryField(source="expires_at", **OPTIONAL)
 
 
 class InvitationInput(StrictSerializer):
     email = IdentityField()
-    role = OptionField(choices=Membership.Role.values, required=False)
+    role = OptionField(choices=Membership.Role.values, required=False, help_text="The role of the member.")
 
 
 class RoleInput(StrictSerializer):
-    role = OptionField(choices=Membership.Role.values)
+    role = OptionField(choices=Membership.Role.values, help_text="The role of the member.")
 
 
 class ConfiguredDomainInput(DomainInput):
-    tls = OptionField(Domain.TlsPolicy.values, required=False)
+    tls = OptionField(Domain.TlsPolicy.values, required=False, help_text=TLS)
 
 
 class ConfiguredTemplateInput(TemplateInput):
@@ -168,77 +172,89 @@ class ConfiguredTemplateInput(TemplateInput):
         return attrs
 
 
-class ConfiguredWebhookInput(WebhookInput):
-    active = StrictBooleanField(required=False)
-
-
 class ConfigurationInput(StrictSerializer):
     """A workspace as a configuration file describes it, or a part of it."""
 
-    locals()["id"] = TextField(required=False, max_length=DISPLAY_NAME_LENGTH)
+    locals()["id"] = TextField(
+        required=False, max_length=DISPLAY_NAME_LENGTH, help_text="The id of the workspace, if its name changes."
+    )
     name = NameField(required=False)
     plan = OptionField(choices=list(PLANS), required=False)
-    group = NameField(required=False)
-    ownerEmail = IdentityField(  # noqa: N815 - a wire name
+    group = NameField(required=False, help_text=GROUP)
+    ownerEmail = IdentityField(
         required=False, help_text="The address of a person who is invited as an owner of a new workspace."
     )
-    domains = EntriesField(child=ConfiguredDomainInput(), required=False, max_length=MAX_ENTRIES)
-    templates = EntriesField(child=ConfiguredTemplateInput(), required=False, max_length=MAX_CHECKED_TEMPLATES)
-    webhooks = EntriesField(child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES)
-    apiKeys = EntriesField(child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES)  # noqa: N815
+    domains = EntriesField(
+        child=ConfiguredDomainInput(), required=False, max_length=MAX_ENTRIES, help_text="The sending domains."
+    )
+    templates = EntriesField(
+        child=ConfiguredTemplateInput(),
+        required=False,
+        max_length=MAX_CHECKED_TEMPLATES,
+        help_text="The templates, each with an alias.",
+    )
+    webhooks = EntriesField(
+        child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."
+    )
+    apiKeys = EntriesField(
+        child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES, help_text="The API keys that exist."
+    )
 
 
 class ConfigurationSerializer(serializers.Serializer[Any]):
     """The response to a valid configuration."""
 
-    domainNames = serializers.ListField(child=serializers.CharField())  # noqa: N815
+    domainNames = TextListField(help_text="The names of the domains in lower case and ASCII, as responses have them.")
 
 
-class ManagedWorkspaceSerializer(serializers.ModelSerializer[Workspace]):
+class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
     plan = serializers.ChoiceField(list(PLANS))
-    suspendedAt = UtcDateTimeField(source="suspended_at", allow_null=True)  # noqa: N815
-    suspendedReason = serializers.SerializerMethodField()  # noqa: N815
-    deletesAt = UtcDateTimeField(source="deletes_at", allow_null=True)  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    suspendedAt = UtcDateTimeField(
+        allow_null=True, help_text="The time of the suspension; null if the workspace is not suspended."
+    )
+    suspendedReason = serializers.SerializerMethodField(
+        help_text="The reason of the suspension, as the members see it; null without one."
+    )
+    deletesAt = UtcDateTimeField(
+        allow_null=True,
+        help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
+    )
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Workspace
         fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
+        extra_kwargs = help_texts(group=GROUP)
 
     def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
         return workspace.suspended_reason or None
 
 
-class ManagedKeySerializer(serializers.ModelSerializer[ApiKey]):
+class ManagedKeySerializer(RowSerializer[ApiKey]):
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
-    test = serializers.BooleanField(source="is_test")
+    test = serializers.BooleanField(
+        source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
+    )
     limits = KeyLimitsSerializer()
-    lastFour = serializers.CharField(source="last_four")  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    expiresAt = UtcDateTimeField(source="expires_at", allow_null=True)  # noqa: N815
-    revokedAt = UtcDateTimeField(source="revoked_at", allow_null=True)  # noqa: N815
-    lastUsedAt = UtcDateTimeField(source="last_used_at", allow_null=True)  # noqa: N815
+    lastFour = serializers.CharField(help_text="The last four characters of the key.")
+    createdAt = UtcDateTimeField()
+    expiresAt = UtcDateTimeField(allow_null=True, help_text="The time at which it expires; null if it does not.")
+    revokedAt = UtcDateTimeField(allow_null=True, help_text="The time at which it was revoked; null if it was not.")
+    lastUsedAt = UtcDateTimeField(
+        allow_null=True, help_text="The time of its last use, to the minute; null if it was never used."
+    )
 
     class Meta:
         model = ApiKey
         fields = (
-            "id",
-            "name",
-            "scope",
-            "test",
-            "limits",
-            "lastFour",
-            "createdAt",
-            "expiresAt",
-            "revokedAt",
-            "lastUsedAt",
-        )
+            "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
+        )  # fmt: skip
 
 
 class NewKeySerializer(ManagedKeySerializer):
     """The response that contains the key, which is passed in the context."""
 
-    key = serializers.SerializerMethodField()
+    key = serializers.SerializerMethodField(help_text="The key. It is shown only here: store it.")
 
     class Meta(ManagedKeySerializer.Meta):
         fields = (*ManagedKeySerializer.Meta.fields, "key")  # type: ignore[assignment]  # one more than its parent's
@@ -248,10 +264,10 @@ class NewKeySerializer(ManagedKeySerializer):
         return self.context["secret"]
 
 
-class MemberSerializer(serializers.ModelSerializer[Membership]):
+class MemberSerializer(RowSerializer[Membership]):
     email = serializers.CharField(source="user.email")
     role = serializers.ChoiceField(Membership.Role.choices)
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Membership
@@ -260,35 +276,40 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
 
 class RemovedMemberSerializer(serializers.Serializer[Any]):
     email = serializers.CharField()
-    deleted = serializers.BooleanField(read_only=True, default=True)
+    deleted = serializers.BooleanField(read_only=True, default=True, help_text="Always true.")
 
 
-class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+class InvitationSerializer(RowSerializer[Invitation]):
     email = serializers.CharField()
     role = serializers.ChoiceField(Membership.Role.choices)
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    expiresAt = UtcDateTimeField(source="expires_at")  # noqa: N815
+    createdAt = UtcDateTimeField()
+    expiresAt = UtcDateTimeField()
 
     class Meta:
         model = Invitation
         fields = ("id", "email", "role", "createdAt", "expiresAt")
 
 
-class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
-    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act")
-    actorKind = serializers.ChoiceField(AuditEntry.ActorKind.choices, source="actor_kind")  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+class AuditEntrySerializer(RowSerializer[AuditEntry]):
+    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act", help_text="The recorded action.")
+    actorKind = serializers.ChoiceField(AuditEntry.ActorKind.choices, help_text="The kind of the actor.")
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = AuditEntry
         fields = ("action", "about", "actorKind", "actor", "address", "createdAt")
+        extra_kwargs = help_texts(
+            about="The object of the action.",
+            actor="The person, key or program that acted.",
+            address="The IP address of the actor.",
+        )
 
 
 class MonthSerializer(serializers.Serializer[Any]):
     month = serializers.DateField(help_text="The first day of the month, UTC.")
-    used = serializers.IntegerField(min_value=0)
+    used = CountField(help_text="The number of emails used this month.")
 
 
 class UsageSerializer(serializers.Serializer[Any]):
-    quota = QuotaSerializer()
-    months = MonthSerializer(many=True)
+    quota = QuotaSerializer(help_text="The monthly quota of emails.")
+    months = MonthSerializer(many=True, help_text="The emails of each month.")

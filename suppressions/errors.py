@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Problem
+from api.errors import Member, Problem, field_path
 from suppressions.models import Suppression
 
 
@@ -15,13 +15,16 @@ class RecipientSuppressed(Problem):
 
     status, code, title = 422, "recipient_suppressed", "Recipient suppressed"
     example = "ada@example.com is on the suppression list (bounce)."
-    example_members: ClassVar = {
-        "recipients": [
-            {
-                "email": "ada@example.com",
-                "field": "to[0]",
-                "reason": Suppression.Reason.BOUNCE,
-                "suppressionId": "sup_0Uf7n3Kp8WqYzR5vTbLcMd",
-            }
-        ]
+    added_members: ClassVar = {
+        "recipients": Member(
+            "The suppressed recipients.",
+            [
+                {
+                    "email": Member("The address.", "ada@example.com"),
+                    "field": field_path("to[0]"),
+                    "reason": Member("The reason of the suppression.", Suppression.Reason.BOUNCE),
+                    "suppressionId": Member("The id of the suppression.", "sup_0Uf7n3Kp8WqYzR5vTbLcMd"),
+                }
+            ],
+        )
     }

@@ -11,8 +11,10 @@ from api.fields import (
     EntriesField,
     FieldErrors,
     RecipientField,
+    RowSerializer,
     StrictSerializer,
     UtcDateTimeField,
+    help_texts,
 )
 from suppressions.models import Suppression
 
@@ -31,7 +33,13 @@ class SuppressionInput(StrictSerializer):
     """`email` or `emails`, parsed into a SuppressionRequest. Display names are dropped."""
 
     email = RecipientField(required=False)
-    emails = EntriesField(child=RecipientField(), required=False, allow_empty=False, max_length=MAX_ADDRESSES)
+    emails = EntriesField(
+        child=RecipientField(),
+        required=False,
+        allow_empty=False,
+        max_length=MAX_ADDRESSES,
+        help_text="Up to 1,000 addresses, in place of `email`.",
+    )
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
         if "email" in data and "emails" in data:
@@ -46,16 +54,17 @@ class SuppressionInput(StrictSerializer):
         return SuppressionRequest(tuple(address.spec for address in given), is_list="emails" in attrs)
 
 
-class SuppressionSerializer(serializers.ModelSerializer[Suppression]):
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+class SuppressionSerializer(RowSerializer[Suppression]):
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Suppression
         fields = ("id", "email", "reason", "createdAt")
+        extra_kwargs = help_texts(reason="The reason of the suppression.")
 
 
 class SuppressionListSerializer(serializers.Serializer[Any]):
-    locals()["data"] = SuppressionSerializer(many=True)
+    locals()["data"] = SuppressionSerializer(many=True, help_text="The suppressions, in the order of the request.")
 
 
 class UnblockedSerializer(DeletedSerializer):

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Problem
+from api.errors import Member, Problem, field_path
 
 
 class TemplateNotFound(Problem):
@@ -23,7 +23,11 @@ class TemplateSyntaxInvalid(Problem):
 
     status, code, title = 422, "template_syntax_error", "Template syntax error"
     example = "htmlContent, line 3, column 7: {{#if name}} is not closed: {{/if}} is missing."
-    example_members: ClassVar = {"field": "htmlContent", "line": 3, "column": 7}
+    added_members: ClassVar = {
+        "field": field_path("htmlContent"),
+        "line": Member("The line of the error, from 1.", 3),
+        "column": Member("The column of the error, from 1.", 7),
+    }
 
 
 class MissingTemplateVariables(Problem):
@@ -35,8 +39,10 @@ class MissingTemplateVariables(Problem):
 
     status, code, title = 422, "missing_template_variables", "Missing template variables"
     example = "The data has no value for name, and the template has strictVariables. Add a value or a default."
-    example_members: ClassVar = {"variables": ["name"], "indexes": [0, 3]}
-    optional_members = frozenset({"indexes"})
+    added_members: ClassVar = {
+        "variables": Member("The names of the template's variables without a value.", ["name"]),
+        "indexes": Member("The indexes of the recipients in the request, from 0.", [0, 3], is_optional=True),
+    }
 
 
 class TemplateOutputTooLarge(Problem):
@@ -47,8 +53,7 @@ class TemplateOutputTooLarge(Problem):
 
     status, code, title = 422, "template_output_too_large", "Template output too large"
     example = "recipients[3]: The email would be larger than 2 MiB."
-    example_members: ClassVar = {"field": "recipients[3]"}
-    optional_members = frozenset({"field"})
+    added_members: ClassVar = {"field": field_path("recipients[3]", is_optional=True)}
 
 
 class AliasTaken(Problem):

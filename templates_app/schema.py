@@ -1,7 +1,5 @@
 """`/v1/templates` in the OpenAPI document."""
 
-from typing import Any
-
 from drf_spectacular.utils import OpenApiParameter
 
 from api.fields import DeletedSerializer
@@ -10,23 +8,13 @@ from templates_app.errors import AliasTaken, TemplateOutputTooLarge, TemplateSyn
 from templates_app.serializers import (
     PreviewInput,
     PreviewSerializer,
+    TemplateChanges,
     TemplateInput,
     TemplateItemSerializer,
     TemplateSerializer,
 )
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
-
-
-class TemplateChanges(TemplateInput):
-    """The fields of TemplateInput, none of them required."""
-
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        for field in fields.values():
-            field.required = False
-        return fields
-
 
 ITEM = {
     "id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE",

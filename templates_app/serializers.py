@@ -5,12 +5,25 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import (
+    OPTIONAL,
+    AllOptional,
+    ObjectField,
+    RowSerializer,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+    TextListField,
+    UtcDateTimeField,
+    help_texts,
+)
 from templates_app.models import ALIAS, Template
 from templates_app.services import RenderedContent, TemplateContent
 
 MAX_BYTES = 1024 * 1024
 MAX_SUBJECT_LENGTH = 998
+ALIAS_TEXT = "A name that works in place of the id; null without one. Unique in the workspace."
+STRICT_TEXT = "Whether a missing variable refuses the email. Otherwise it is rendered as an empty string."
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_BYTES})
@@ -34,19 +47,29 @@ class AliasField(serializers.RegexField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, trim_whitespace=False, **options)
+        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, trim_whitespace=False, help_text=ALIAS_TEXT, **options)
 
 
 class TemplateInput(StrictSerializer):
     name = TextField(max_length=100)
     subject = TextField(max_length=MAX_SUBJECT_LENGTH)
-    htmlContent = ContentField(source="html")  # noqa: N815
-    textContent = ContentField(source="text", required=False, allow_blank=True, allow_null=True)  # noqa: N815
-    alias = AliasField(required=False, allow_null=True)
-    strictVariables = StrictBooleanField(source="strict_variables", required=False)  # noqa: N815
+    htmlContent = ContentField(source="html", help_text="The HTML, in the template language.")
+    textContent = ContentField(
+        source="text",
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        help_text="The plain text, in the template language; empty without one.",
+    )
+    alias = AliasField(**OPTIONAL)
+    strictVariables = StrictBooleanField(source="strict_variables", required=False, help_text=STRICT_TEXT)
 
     def validate_textContent(self, text: str | None) -> str:  # noqa: N802
         return text or ""
+
+
+class TemplateChanges(AllOptional, TemplateInput):
+    """Changes of a template."""
 
 
 def new_template(values: dict[str, Any]) -> dict[str, Any]:
@@ -57,33 +80,37 @@ def new_template(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class PreviewInput(StrictSerializer):
-    locals()["data"] = ObjectField(required=False, allow_null=True)
+    locals()["data"] = ObjectField(**OPTIONAL, help_text="The values of the template's variables.")
 
 
 class PreviewSerializer(serializers.Serializer[RenderedContent]):
     subject = serializers.CharField()
-    html = serializers.CharField()
-    text = serializers.CharField()
-    missingVariables = serializers.ListField(source="missing", child=serializers.CharField())  # noqa: N815
+    html = serializers.CharField(help_text="The HTML content.")
+    text = serializers.CharField(help_text="The plain-text content.")
+    missingVariables = TextListField(
+        source="missing", help_text="The names of variables without a value and without a default."
+    )
 
 
-class TemplateItemSerializer(serializers.ModelSerializer[Template]):
+class TemplateItemSerializer(RowSerializer[Template]):
     """A template in a list, without its content."""
 
     subject = serializers.CharField(source="version.subject")
-    strictVariables = serializers.BooleanField(source="strict_variables")  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    updatedAt = UtcDateTimeField(source="updated_at")  # noqa: N815
+    strictVariables = serializers.BooleanField(help_text=STRICT_TEXT)
+    createdAt = UtcDateTimeField()
+    updatedAt = UtcDateTimeField(help_text="The time of the last change.")
 
     class Meta:
         model = Template
         fields = ("id", "name", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
+        extra_kwargs = help_texts(alias=ALIAS_TEXT)
 
 
 class TemplateSerializer(TemplateItemSerializer):
-    htmlContent = serializers.CharField(source="version.html")  # noqa: N815
-    textContent = serializers.CharField(source="version.text")  # noqa: N815
+    htmlContent = serializers.CharField(source="version.html", help_text="The HTML, in the template language.")
+    textContent = serializers.CharField(
+        source="version.text", help_text="The plain text, in the template language; empty without one."
+    )
 
-    class Meta:
-        model = Template
-        fields = (*TemplateItemSerializer.Meta.fields, "htmlContent", "textContent")
+    class Meta(TemplateItemSerializer.Meta):
+        fields = (*TemplateItemSerializer.Meta.fields, "htmlContent", "textContent")  # type: ignore[assignment]  # two more than its parent's

@@ -16,6 +16,7 @@ from templates_app.schema import templates_schema
 from templates_app.serializers import (
     PreviewInput,
     PreviewSerializer,
+    TemplateChanges,
     TemplateInput,
     TemplateItemSerializer,
     TemplateSerializer,
@@ -55,7 +56,7 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
 
     def partial_update(self, request: Request, pk: str) -> Response:
         template = self.get_object()
-        changed = update_template(template, changes=self.valid(TemplateInput, partial=True))
+        changed = update_template(template, changes=self.valid(TemplateChanges))
         return Response(TemplateSerializer(changed).data)
 
     def destroy(self, request: Request, pk: str) -> Response:

@@ -5,7 +5,17 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import EntriesField, OptionField, StrictBooleanField, StrictSerializer, TextField, UtcDateTimeField
+from api.fields import (
+    AllOptional,
+    EntriesField,
+    OptionField,
+    RowSerializer,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+    UtcDateTimeField,
+    help_texts,
+)
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.address_guard import TargetRefused
@@ -15,6 +25,10 @@ from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
+URL = "The URL that receives the events."
+EVENTS = "The types of events that the endpoint receives, with or without the prefix `email.`."
+FORMAT = "The format of the events: that of Postrider, or that of another service."
+ACTIVE = "Whether events are delivered."
 EVENT_TYPE = {"type": "string", "enum": [*WEBHOOK_KINDS, *(TYPE_PREFIX + kind for kind in WEBHOOK_KINDS)]}
 
 
@@ -63,30 +77,34 @@ class FormatField(OptionField):
     """The name of a format. Each copy of the field reads the registered ones."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(choices=format_choices(), **options)
+        super().__init__(choices=format_choices(), help_text=FORMAT, **options)
 
 
 class WebhookInput(StrictSerializer):
-    url = TargetField()
-    events = EventTypesField()
+    url = TargetField(help_text=URL)
+    events = EventTypesField(help_text=EVENTS)
     format = FormatField(required=False)
 
 
-class WebhookChanges(StrictSerializer):
-    url = TargetField(required=False)
-    events = EventTypesField(required=False)
-    format = FormatField(required=False)
-    active = StrictBooleanField(required=False)
+class ConfiguredWebhookInput(WebhookInput):
+    active = StrictBooleanField(required=False, help_text=ACTIVE)
 
 
-class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS))
-    disabledReason = serializers.SerializerMethodField()  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
+class WebhookChanges(AllOptional, ConfiguredWebhookInput):
+    """Changes of a webhook."""
+
+
+class WebhookSerializer(RowSerializer[Webhook]):
+    events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS), help_text=EVENTS)
+    disabledReason = serializers.SerializerMethodField(
+        help_text="The reason why Postrider disabled the webhook; null if it did not."
+    )
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Webhook
         fields = ("id", "url", "events", "format", "active", "disabledReason", "createdAt")
+        extra_kwargs = help_texts(url=URL, format=FORMAT, active=ACTIVE)
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None
@@ -95,8 +113,8 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 class WebhookWithSecretSerializer(WebhookSerializer):
     """The two responses that contain the secret, which is passed in the context."""
 
-    secret = serializers.SerializerMethodField()
-    verificationKey = serializers.SerializerMethodField(  # noqa: N815
+    secret = serializers.SerializerMethodField(help_text="The key of the signatures. It is shown only here: store it.")
+    verificationKey = serializers.SerializerMethodField(
         help_text="The public key of the signatures, in a format that signs with a key pair."
     )
 
@@ -111,20 +129,22 @@ class WebhookWithSecretSerializer(WebhookSerializer):
         return find_format(webhook.format).verification_key(self.context["secret"])
 
 
-class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
+class DeliveryItemSerializer(RowSerializer[WebhookDelivery]):
     """A delivery in a list."""
 
-    webhookId = serializers.CharField(source="webhook_id")  # noqa: N815
-    eventId = serializers.CharField(source="event_id")  # noqa: N815
-    event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind")
-    test = serializers.BooleanField(source="is_test")
+    webhookId = serializers.CharField(help_text="The id of the webhook.")
+    eventId = serializers.CharField(help_text="The id of the event, the same on every attempt.")
+    event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind", help_text="The type of the event.")
+    test = serializers.BooleanField(source="is_test", help_text="Whether this is a test event.")
     status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices)
-    attemptCount = serializers.IntegerField(source="attempt_count")  # noqa: N815
-    statusCode = serializers.IntegerField(source="status_code", allow_null=True)  # noqa: N815
-    error = serializers.SerializerMethodField()
-    nextAttemptAt = UtcDateTimeField(source="next_attempt_at", allow_null=True)  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    succeededAt = UtcDateTimeField(source="succeeded_at", allow_null=True)  # noqa: N815
+    attemptCount = serializers.IntegerField(help_text="The number of attempts so far.")
+    statusCode = serializers.IntegerField(
+        allow_null=True, help_text="The HTTP status of the last response; null without one."
+    )
+    error = serializers.SerializerMethodField(help_text="The code of the last error; null after a success.")
+    nextAttemptAt = UtcDateTimeField(allow_null=True, help_text="The time of the next attempt; null if there is none.")
+    createdAt = UtcDateTimeField()
+    succeededAt = UtcDateTimeField(allow_null=True, help_text="The time of the successful attempt; null without one.")
 
     class Meta:
         model = WebhookDelivery
@@ -140,16 +160,18 @@ class DeliveryItemSerializer(serializers.ModelSerializer[WebhookDelivery]):
 class AttemptSerializer(serializers.Serializer[Any]):
     """One attempt of the delivery log."""
 
-    at = UtcDateTimeField()
-    durationMs = serializers.IntegerField(allow_null=True)  # noqa: N815
-    statusCode = serializers.IntegerField(allow_null=True)  # noqa: N815
-    error = serializers.CharField(allow_null=True)
-    answer = serializers.CharField(allow_null=True)
+    at = UtcDateTimeField(help_text="The time of the attempt.")
+    durationMs = serializers.IntegerField(allow_null=True, help_text="The duration in milliseconds.")
+    statusCode = serializers.IntegerField(
+        allow_null=True, help_text="The HTTP status of the last response; null without one."
+    )
+    error = serializers.CharField(allow_null=True, help_text="The code of the last error; null after a success.")
+    answer = serializers.CharField(allow_null=True, help_text="The first 4 KiB of the response; null without one.")
 
 
 class DeliverySerializer(DeliveryItemSerializer):
-    attempts = AttemptSerializer(many=True)
-    body = serializers.CharField(source="event.body")
+    attempts = AttemptSerializer(many=True, help_text="The last 20 attempts, oldest first.")
+    body = serializers.CharField(source="event.body", help_text="The body, exactly as it is sent.")
 
     class Meta:
         model = WebhookDelivery

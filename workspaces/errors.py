@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from api.errors import Problem
+from api.errors import Member, Problem, field_path
 from workspaces.models import ApiKey
 
 
@@ -64,7 +64,9 @@ class InsufficientScope(Problem):
 
     status, code, title = 403, "insufficient_scope", "Insufficient scope"
     example = "This request requires an API key with scope full_access."
-    example_members: ClassVar = {"requiredScope": ApiKey.Scope.FULL_ACCESS}
+    added_members: ClassVar = {
+        "requiredScope": Member("A scope that allows the operation.", ApiKey.Scope.FULL_ACCESS),
+    }
 
 
 class NetworkNotAllowed(Problem):
@@ -76,7 +78,10 @@ class NetworkNotAllowed(Problem):
 
     status, code, title = 403, "network_not_allowed", "Network not allowed"
     example = "This API key can be used from 203.0.113.0/24 only; this request came from 198.51.100.7."
-    example_members: ClassVar = {"address": "198.51.100.7", "allowedNetworks": ["203.0.113.0/24"]}
+    added_members: ClassVar = {
+        "address": Member("The address of the client.", "198.51.100.7"),
+        "allowedNetworks": Member("The networks from which the key can be used.", ["203.0.113.0/24"]),
+    }
 
 
 class DomainNotAllowed(Problem):
@@ -87,7 +92,11 @@ class DomainNotAllowed(Problem):
 
     status, code, title = 403, "domain_not_allowed", "Domain not allowed"
     example = "This API key can send from shop.example only, not from blog.example."
-    example_members: ClassVar = {"field": "from", "domain": "blog.example", "allowedDomains": ["shop.example"]}
+    added_members: ClassVar = {
+        "field": field_path("from"),
+        "domain": Member("The domain of the sender.", "blog.example"),
+        "allowedDomains": Member("The domains that the key can send from.", ["shop.example"]),
+    }
 
 
 class TemplateNotAllowed(Problem):
@@ -99,7 +108,10 @@ class TemplateNotAllowed(Problem):
 
     status, code, title = 403, "template_not_allowed", "Template not allowed"
     example = "This API key can send with the templates welcome and receipt only."
-    example_members: ClassVar = {"field": "templateId", "allowedTemplates": ["welcome", "receipt"]}
+    added_members: ClassVar = {
+        "field": field_path("templateId"),
+        "allowedTemplates": Member("The templates that the key can send with.", ["welcome", "receipt"]),
+    }
 
 
 class WorkspaceSuspended(Problem):
@@ -120,7 +132,9 @@ class WorkspaceDeleted(Problem):
 
     status, code, title = 403, "workspace_deleted", "Workspace deleted"
     example = "This workspace is deleted. It can be restored until 2026-12-01T08:12:44.102Z."
-    example_members: ClassVar = {"deletesAt": "2026-12-01T08:12:44.102Z"}
+    added_members: ClassVar = {
+        "deletesAt": Member("The time at which the data of the workspace is deleted.", "2026-12-01T08:12:44.102Z"),
+    }
 
 
 class PlanLimitReached(Problem):
@@ -131,7 +145,10 @@ class PlanLimitReached(Problem):
 
     status, code, title = 403, "plan_limit_reached", "Plan limit reached"
     example = "The domain limit of the free plan (1) is reached. Delete a domain or change the plan."
-    example_members: ClassVar = {"resource": "domains", "limit": 1}
+    added_members: ClassVar = {
+        "resource": Member("The resource whose limit is reached.", "domains"),
+        "limit": Member("The number that the plan allows.", 1),
+    }
 
 
 class QuotaExceeded(Problem):
@@ -143,4 +160,9 @@ class QuotaExceeded(Problem):
 
     status, code, title = 429, "quota_exceeded", "Quota exceeded"
     example = "The plan allows 500 emails per month; 499 are used and this request needs 2 more."
-    example_members: ClassVar = {"limit": 500, "used": 499, "requested": 2, "resetsAt": "2026-12-01T00:00:00.000Z"}
+    added_members: ClassVar = {
+        "limit": Member("The number of emails per month.", 500),
+        "used": Member("The number of emails used this month.", 499),
+        "requested": Member("The number of emails in the request.", 2),
+        "resetsAt": Member("The time at which the quota starts again.", "2026-12-01T00:00:00.000Z"),
+    }

@@ -1,6 +1,6 @@
 """Requests of `/v1/emails` about an accepted email."""
 
-from api.fields import StrictSerializer, TextField
+from api.fields import OPTIONAL, StrictSerializer, TextField
 from emails.accept.idempotency import MAX_LENGTH
 from emails.accept.rules.fields import ScheduleField
 
@@ -8,8 +8,14 @@ from emails.accept.rules.fields import ScheduleField
 class ResendInput(StrictSerializer):
     """`POST /v1/emails/:id/resend`. Only a key is allowed: ignoring `scheduledFor` would send immediately."""
 
-    idempotencyKey = TextField(required=False, allow_null=True, max_length=MAX_LENGTH)  # noqa: N815
+    idempotencyKey = TextField(
+        **OPTIONAL,
+        max_length=MAX_LENGTH,
+        help_text="Each key accepts one request per workspace. A repeat returns the first response.",
+    )
 
 
 class RescheduleInput(StrictSerializer):
-    scheduledFor = ScheduleField(allow_null=True)  # noqa: N815
+    scheduledFor = ScheduleField(
+        allow_null=True, help_text="The new time, at most 30 days ahead; null sends the email now."
+    )

@@ -99,11 +99,22 @@ refine_schema(
 refine_schema(BatchInput, properties={"recipients": {"maxItems": MAX_BATCH}})
 refine_schema(
     EmailSerializer,
-    properties={"htmlContent": {**TEXT, "description": "Without footer and tracking."}, "text": TEXT},
+    properties={
+        "htmlContent": {**TEXT, "description": "Without footer and tracking."},
+        "text": {**TEXT, "description": "The plain-text content; empty if the email has only HTML."},
+    },
 )
 refine_schema(
     EventSerializer,
-    properties={"payload": {"properties": {"emailId": TEXT, "to": TEXT}, "required": ["emailId"]}},
+    properties={
+        "payload": {
+            "properties": {
+                "emailId": {**TEXT, "description": "The id of the email."},
+                "to": {**TEXT, "description": "The address of the recipient."},
+            },
+            "required": ["emailId"],
+        }
+    },
 )
 
 emails_schema = keyed_view(

@@ -7,7 +7,15 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import ObjectField, UtcDateTimeField
+from api.fields import (
+    AttributesSerializer,
+    CountField,
+    ObjectField,
+    RowSerializer,
+    TextListField,
+    UtcDateTimeField,
+    help_texts,
+)
 from emails.accept.checks import CheckedEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
@@ -16,41 +24,73 @@ from events.kinds import EventKind
 from events.models import Event
 from suppressions.errors import RecipientSuppressed
 
+WARNINGS = "Parts of the request that were accepted but may be mistakes."
 
-class RecipientSerializer(serializers.ModelSerializer[Recipient]):
-    email = serializers.CharField(source="address")
-    type = serializers.ChoiceField(Recipient.RecipientType.choices, source="kind")
+
+class SentTimesSerializer(RowSerializer[Any]):
+    """The times of an email, and of one of its recipients."""
+
+    sentAt = UtcDateTimeField(
+        allow_null=True, help_text="The time at which the next mail server accepted the message; null before that."
+    )
+    deliveredAt = UtcDateTimeField(
+        allow_null=True,
+        help_text="The time at which the recipient's mail server accepted the message; null before that.",
+    )
+
+
+class RecipientSerializer(SentTimesSerializer):
+    email = serializers.CharField(source="address", help_text="The address of the recipient.")
+    type = serializers.ChoiceField(
+        Recipient.RecipientType.choices, source="kind", help_text="The field of the email that contains the address."
+    )
     status = serializers.ChoiceField(EmailStatus.choices, source="state")
-    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
-    deliveredAt = UtcDateTimeField(source="delivered_at", allow_null=True)  # noqa: N815
-    errorMessage = serializers.CharField(source="error_message", allow_null=True)  # noqa: N815
+    errorMessage = serializers.CharField(allow_null=True, help_text="The last delivery error; null if there is none.")
 
     class Meta:
         model = Recipient
         fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason")
+        extra_kwargs = help_texts(
+            reason="The classified reason of a bounce or failure, such as `unknown_user`; null without one."
+        )
 
 
-class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
-    contentType = serializers.CharField(source="content_type")  # noqa: N815
+class AttachmentSerializer(RowSerializer[Attachment]):
+    contentType = serializers.CharField(help_text="The media type of the file.")
 
     class Meta:
         model = Attachment
         fields = ("filename", "contentType", "size")
-        extra_kwargs = {"size": {"help_text": "The size after decoding, in bytes."}}
+        extra_kwargs = help_texts(
+            filename="The name of the file, without a path.", size="The size after decoding, in bytes."
+        )
 
 
-class EmailItemSerializer(serializers.ModelSerializer[Email]):
-    """An email in a list."""
+class EmailRowSerializer(SentTimesSerializer):
+    """The fields that the list and the detail view have."""
 
-    locals()["from"] = serializers.CharField(source="sender")
-    to = serializers.CharField(source="addressees")
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
-    test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
-    optional_fields = frozenset({"test"})
+    locals()["from"] = serializers.CharField(
+        source="sender", help_text="The sender: an address of a domain of the workspace, with or without a name."
+    )
+    to = serializers.CharField(source="addressees", help_text="The To addresses, joined with a comma and a space.")
+    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Email
+        extra_kwargs = help_texts(
+            tags="Names for filters and statistics, such as `welcome`. Recipients do not see them.",
+            cc="The addresses in Cc. They receive the email and every recipient sees them.",
+            bcc="The addresses in Bcc. They receive the email and no other recipient sees them.",
+        )
+
+
+class EmailItemSerializer(EmailRowSerializer):
+    """An email in a list."""
+
+    test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
+    optional_fields = frozenset({"test"})
+
+    class Meta(EmailRowSerializer.Meta):
         fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test")
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
@@ -58,29 +98,31 @@ class EmailItemSerializer(serializers.ModelSerializer[Email]):
         return fields if instance.is_test else {name: value for name, value in fields.items() if name != "test"}
 
 
-class EmailSerializer(serializers.ModelSerializer[Email]):
+class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
-    locals()["from"] = serializers.CharField(source="sender")
-    to = serializers.CharField(source="addressees", help_text="The To addresses, joined with a comma and a space.")
-    templateId = serializers.CharField(source="template_id", allow_null=True)  # noqa: N815
-    attachments = AttachmentSerializer(source="content.attachments", many=True, default=[])
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    sentAt = UtcDateTimeField(source="sent_at", allow_null=True)  # noqa: N815
-    deliveredAt = UtcDateTimeField(source="delivered_at", allow_null=True)  # noqa: N815
-    scheduledFor = UtcDateTimeField(source="scheduled_for", allow_null=True)  # noqa: N815
-    errorMessage = serializers.CharField(  # noqa: N815
-        source="error_message", allow_null=True, help_text="The most recent delivery error of any recipient."
+    templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
+    attachments = AttachmentSerializer(
+        source="content.attachments", many=True, default=[], help_text="The attached files and inline images."
     )
-    retryCount = serializers.IntegerField(source="retry_count")  # noqa: N815
-    replyTo = serializers.CharField(source="reply_to", allow_null=True)  # noqa: N815
-    metadata = ObjectField(allow_null=True)
-    headers = serializers.DictField(child=serializers.CharField())
-    test = serializers.BooleanField(source="is_test")
-    recipients = RecipientSerializer(many=True)
+    scheduledFor = UtcDateTimeField(
+        allow_null=True, help_text="The time at which the email is sent; null if it is sent immediately."
+    )
+    errorMessage = serializers.CharField(allow_null=True, help_text="The most recent delivery error of any recipient.")
+    retryCount = serializers.IntegerField(help_text="The largest number of repeated delivery attempts of a recipient.")
+    replyTo = serializers.CharField(allow_null=True, help_text="The address or addresses to which replies go.")
+    metadata = ObjectField(
+        allow_null=True, help_text="Custom data of your application, returned unchanged. Recipients do not see it."
+    )
+    headers = serializers.DictField(
+        child=serializers.CharField(), help_text="Custom header fields of the message, by name."
+    )
+    test = serializers.BooleanField(
+        source="is_test", help_text="Whether a test key sent the email: nothing is sent, and it does not count."
+    )
+    recipients = RecipientSerializer(many=True, help_text="All recipients, each with its own status.")
 
-    class Meta:
-        model = Email
+    class Meta(EmailRowSerializer.Meta):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
@@ -93,86 +135,97 @@ class EmailSerializer(serializers.ModelSerializer[Email]):
         return {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
 
 
-class EventSerializer(serializers.ModelSerializer[Event]):
-    eventType = serializers.ChoiceField(EventKind.choices, source="kind")  # noqa: N815
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    sentToWebhook = serializers.BooleanField(  # noqa: N815
-        source="sent_to_webhook", help_text="Whether a webhook endpoint accepted the event."
-    )
-    payload = ObjectField()
+class EventSerializer(RowSerializer[Event]):
+    eventType = serializers.ChoiceField(EventKind.choices, source="kind", help_text="The type of the event.")
+    createdAt = UtcDateTimeField(help_text="The time of the event.")
+    sentToWebhook = serializers.BooleanField(help_text="Whether a webhook endpoint accepted the event.")
+    payload = ObjectField(help_text="The details of the event, which depend on its type.")
 
     class Meta:
         model = Event
         fields = ("id", "eventType", "createdAt", "sentToWebhook", "payload")
+        extra_kwargs = help_texts(id="The id of the event, which webhooks send as well.")
 
 
 class TimelineSerializer(serializers.Serializer[Any]):
-    locals()["data"] = EventSerializer(many=True)
+    locals()["data"] = EventSerializer(many=True, help_text="The events, oldest first.")
 
 
 class WarningSerializer(serializers.Serializer[Any]):
     """A part of the request that was accepted but may be a mistake."""
 
-    code = serializers.CharField()
-    message = serializers.CharField()
-    variables = serializers.ListField(child=serializers.CharField(), required=False)
-    variable = serializers.CharField(required=False)
-    indexes = serializers.ListField(child=serializers.IntegerField(), required=False)
+    code = serializers.CharField(help_text="The machine-readable code of the warning.")
+    message = serializers.CharField(help_text="An explanation for people.")
+    variables = TextListField(required=False, help_text="The names of the template's variables without a value.")
+    variable = serializers.CharField(required=False, help_text="The name of the variable.")
+    indexes = serializers.ListField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="The indexes of the recipients in the request, from 0.",
+    )
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     status = serializers.ChoiceField([EmailStatus.QUEUED.value, EmailStatus.SCHEDULED.value])
-    createdAt = UtcDateTimeField()  # noqa: N815
+    createdAt = UtcDateTimeField()
     warnings = WarningSerializer(many=True, required=False)
 
 
 class DryRunSerializer(serializers.Serializer[CheckedEmail]):
-    valid = serializers.BooleanField(read_only=True, default=True)
-    subject = serializers.CharField(source="rendered.subject")
-    html = serializers.CharField(source="rendered.html")
-    text = serializers.CharField(source="rendered.text")
+    valid = serializers.BooleanField(
+        read_only=True, default=True, help_text="Always true; an invalid request returns an error."
+    )
+    subject = serializers.CharField(source="rendered.subject", help_text="The rendered subject.")
+    html = serializers.CharField(source="rendered.html", help_text="The rendered HTML.")
+    text = serializers.CharField(source="rendered.text", help_text="The rendered text.")
     warnings = WarningSerializer(many=True)
 
 
 class BatchEmailSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
-    to = serializers.CharField()
+    to = serializers.CharField(help_text="The recipient: an address, with or without a name.")
     id = serializers.CharField()
 
 
 class BatchRejectionSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
-    to = serializers.CharField()
-    code = serializers.ChoiceField([RecipientSuppressed.code])
+    to = serializers.CharField(help_text="The recipient: an address, with or without a name.")
+    code = serializers.ChoiceField([RecipientSuppressed.code], help_text="The reason for the rejection.")
 
 
 class BatchAcceptedSerializer(serializers.Serializer[Any]):
     queued = serializers.IntegerField(help_text="The number of accepted emails.")
-    ids = serializers.ListField(child=serializers.CharField())
-    emails = BatchEmailSerializer(many=True)
-    rejected = BatchRejectionSerializer(many=True)
+    ids = TextListField(help_text="The ids of the accepted emails, in the order of the request.")
+    emails = BatchEmailSerializer(many=True, help_text="The accepted emails, in the order of the request.")
+    rejected = BatchRejectionSerializer(many=True, help_text="The suppressed recipients, which get no email.")
     warnings = WarningSerializer(many=True, required=False)
 
 
-class RescheduledSerializer(serializers.Serializer[Email]):
+class RescheduledSerializer(AttributesSerializer[Email]):
     id = serializers.CharField()
     status = serializers.ChoiceField(EmailStatus.values)
-    createdAt = UtcDateTimeField(source="created_at")  # noqa: N815
-    scheduledFor = UtcDateTimeField(source="scheduled_for")  # noqa: N815
+    createdAt = UtcDateTimeField()
+    scheduledFor = UtcDateTimeField(help_text="The time at which the email is sent; null if it is sent immediately.")
 
 
 class CancelledSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
-    status = serializers.ChoiceField([EmailStatus.CANCELLED.value], read_only=True, default=EmailStatus.CANCELLED.value)
+    status = serializers.ChoiceField(
+        [EmailStatus.CANCELLED.value],
+        read_only=True,
+        default=EmailStatus.CANCELLED.value,
+    )
 
 
 class StatsSerializer(serializers.Serializer[Any]):
     """Queue statistics: every recipient is counted once."""
 
-    waiting = serializers.IntegerField(min_value=0)
-    active = serializers.IntegerField(min_value=0)
-    delayed = serializers.IntegerField(min_value=0)
-    completed = serializers.IntegerField(min_value=0)
-    failed = serializers.IntegerField(min_value=0)
-    paused = serializers.IntegerField(min_value=0)
+    waiting = CountField(help_text="Recipients that are due.")
+    active = CountField(help_text="Recipients that a worker is sending to.")
+    delayed = CountField(help_text="Recipients that are scheduled or wait for a retry.")
+    completed = CountField(
+        help_text="Recipients whose message was accepted by the next mail server, since the workspace was created."
+    )
+    failed = CountField(help_text="Recipients that bounced or failed, since the workspace was created.")
+    paused = CountField(help_text="Recipients that wait because the workspace is suspended.")

@@ -60,19 +60,21 @@ class FeedEventSerializer(serializers.Serializer[Any]):
     """An event, with the members of a webhook body and its cursor."""
 
     id = serializers.CharField()
-    type = serializers.ChoiceField([wire_type(kind) for kind in EVENT_KINDS])
-    event = serializers.ChoiceField(EVENT_KINDS)
-    createdAt = UtcDateTimeField()  # noqa: N815 - a wire name
+    type = serializers.ChoiceField(
+        [wire_type(kind) for kind in EVENT_KINDS], help_text="The type of the event, as in webhooks."
+    )
+    event = serializers.ChoiceField(EVENT_KINDS, help_text="The type of the event.")
+    createdAt = UtcDateTimeField()
     cursor = serializers.CharField(help_text="Pass it as `after` to continue behind this event.")
-    locals()["data"] = ObjectField()
+    locals()["data"] = ObjectField(help_text="The details of the event.")
 
 
 class EventsSerializer(serializers.Serializer[Any]):
-    locals()["data"] = FeedEventSerializer(many=True)
+    locals()["data"] = FeedEventSerializer(many=True, help_text="The events, oldest first.")
     cursor = serializers.CharField(
         help_text="Pass it as `after` of the next request, also if this page is empty: it may have skipped events."
     )
-    hasMore = serializers.BooleanField(help_text="Whether later events exist already.")  # noqa: N815
+    hasMore = serializers.BooleanField(help_text="Whether later events exist already.")
 
 
 def render_page(page: FeedPage, *, workspace_id: str) -> dict[str, Any]:

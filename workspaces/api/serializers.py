@@ -4,9 +4,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import UtcDateTimeField
+from api.fields import AttributesSerializer, TextListField, UtcDateTimeField
 from workspaces.models import ApiKey
 from workspaces.plans import PLANS
+
+LIMIT_TEXTS = {
+    "domains": "The domains that the key can send from. Requires the scope `sending_access`.",
+    "networks": "The networks from which the key can be used: addresses, or ranges such as 203.0.113.0/24.",
+    "templates": "The ids or aliases of the templates that the key can send with; it cannot send without a template. "
+    "Requires the scope `sending_access`.",
+    "requestsPerSecond": "The number of requests per second, also as a burst; null for the limit of the workspace.",
+}
 
 
 class WorkspaceSerializer(serializers.Serializer[Any]):
@@ -15,31 +23,35 @@ class WorkspaceSerializer(serializers.Serializer[Any]):
     plan = serializers.ChoiceField(list(PLANS))
 
 
-class KeyLimitsSerializer(serializers.Serializer[Any]):
+class KeyLimitsSerializer(AttributesSerializer[Any]):
     """The limits of an API key; an empty value is no limit."""
 
-    domains = serializers.ListField(child=serializers.CharField())
-    networks = serializers.ListField(child=serializers.CharField())
-    templates = serializers.ListField(child=serializers.CharField())
-    requestsPerSecond = serializers.IntegerField(source="requests_per_second", allow_null=True)  # noqa: N815
+    domains = TextListField(help_text=LIMIT_TEXTS["domains"])
+    networks = TextListField(help_text=LIMIT_TEXTS["networks"])
+    templates = TextListField(help_text=LIMIT_TEXTS["templates"])
+    requestsPerSecond = serializers.IntegerField(allow_null=True, help_text=LIMIT_TEXTS["requestsPerSecond"])
 
 
 class KeySerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
-    test = serializers.BooleanField(source="is_test")
+    test = serializers.BooleanField(
+        source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
+    )
     limits = KeyLimitsSerializer()
 
 
-class QuotaSerializer(serializers.Serializer[Any]):
-    limit = serializers.IntegerField(allow_null=True)
-    used = serializers.IntegerField()
-    remaining = serializers.IntegerField(allow_null=True)
-    resetsAt = UtcDateTimeField(source="resets_at")  # noqa: N815 - a wire name
+class QuotaSerializer(AttributesSerializer[Any]):
+    limit = serializers.IntegerField(allow_null=True, help_text="The number of emails per month; null if unlimited.")
+    used = serializers.IntegerField(help_text="The number of emails used this month.")
+    remaining = serializers.IntegerField(
+        allow_null=True, help_text="The number of emails left this month; null if unlimited."
+    )
+    resetsAt = UtcDateTimeField(help_text="The time at which the quota starts again.")
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    workspace = WorkspaceSerializer()
-    key = KeySerializer()
-    quota = QuotaSerializer()
+    workspace = WorkspaceSerializer(help_text="The workspace of the key.")
+    key = KeySerializer(help_text="The API key of the request.")
+    quota = QuotaSerializer(help_text="The monthly quota of emails.")

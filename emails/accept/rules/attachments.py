@@ -63,10 +63,10 @@ class Base64Field(TextField):
 
 
 class FileInput(StrictSerializer):
-    filename = FileNameField()
-    content = Base64Field(allow_blank=True)
-    contentType = TextField(required=False, allow_null=True, allow_blank=True, max_length=255)  # noqa: N815
-    contentId = TextField(required=False, allow_null=True, max_length=255)  # noqa: N815
+    filename = FileNameField(help_text="The name of the file, without a path.")
+    content = Base64Field(allow_blank=True, help_text="The content of the file in base64.")
+    contentType = TextField(required=False, allow_null=True, allow_blank=True, max_length=255)
+    contentId = TextField(required=False, allow_null=True, max_length=255)
 
     def validate_contentType(self, content_type: str | None) -> str | None:  # noqa: N802
         if content_type is not None and FORBIDDEN.search(content_type):

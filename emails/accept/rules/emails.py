@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import (
+    OPTIONAL,
     AddressField,
     EntriesField,
     FieldErrors,
@@ -40,17 +41,17 @@ MAX_BATCH = 500
 class SharedInput(StrictSerializer):
     """The fields shared by send and batch."""
 
-    locals()["from"] = AddressField()
-    replyTo = ReplyToField(required=False, allow_null=True)  # noqa: N815
-    tags = TagsField(required=False)
-    metadata = MetadataField(
-        required=False, allow_null=True, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes."
+    locals()["from"] = AddressField(
+        help_text="The sender: an address of a domain of the workspace, with or without a name."
     )
-    scheduledFor = ScheduleField(  # noqa: N815
-        required=False, allow_null=True, help_text="A time in the future, at most 30 days ahead."
+    replyTo = ReplyToField(**OPTIONAL, help_text="The address or addresses to which replies go.")
+    tags = TagsField(
+        required=False, help_text="Names for filters and statistics, such as `welcome`. Recipients do not see them."
     )
-    idempotencyKey = TextField(  # noqa: N815
-        required=False, allow_null=True, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
+    metadata = MetadataField(**OPTIONAL, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes.")
+    scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
+    idempotencyKey = TextField(
+        **OPTIONAL, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
     )
 
     def shared(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -66,23 +67,37 @@ class SharedInput(StrictSerializer):
 class SendInput(SharedInput):
     """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
 
-    to = RecipientsField()
-    cc = AddressListField(required=False, allow_null=True)
-    bcc = AddressListField(required=False, allow_null=True)
-    subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True)
-    html = BodyField(required=False, allow_null=True)
-    text = BodyField(required=False, allow_null=True)
-    templateId = TextField(  # noqa: N815
-        required=False, allow_null=True, max_length=100, help_text="A template's id or alias."
+    to = RecipientsField(
+        help_text="The recipients: one address, or a list of 1 to 50. Each of them sees all addresses in `to`."
     )
-    templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
-    headers = HeadersField(required=False, allow_null=True)
-    attachments = FilesField(required=False, allow_null=True)
-    trackOpens = StrictBooleanField(required=False, default=True)  # noqa: N815
-    trackClicks = StrictBooleanField(required=False, default=True)  # noqa: N815
-    dryRun = StrictBooleanField(  # noqa: N815
-        required=False, default=False, help_text="Check the request without sending."
+    cc = AddressListField(
+        **OPTIONAL, help_text="Further recipients that everybody sees: one address, or a list of up to 50."
     )
+    bcc = AddressListField(
+        **OPTIONAL, help_text="Further recipients that nobody else sees: one address, or a list of up to 50."
+    )
+    subject = HeaderField(
+        max_length=MAX_SUBJECT_LENGTH,
+        **OPTIONAL,
+        help_text="The subject. Required without `templateId`; with it, it replaces the template's subject.",
+    )
+    html = BodyField(**OPTIONAL, help_text="The HTML content, at most 1 MiB. Ignored with `templateId`.")
+    text = BodyField(
+        **OPTIONAL,
+        help_text="The plain-text content, at most 1 MiB. Generated from the HTML if absent. Ignored with "
+        "`templateId`.",
+    )
+    templateId = TextField(**OPTIONAL, max_length=100, help_text="A template's id or alias.")
+    templateData = ObjectField(**OPTIONAL)
+    headers = HeadersField(**OPTIONAL)
+    attachments = FilesField(
+        **OPTIONAL, help_text="Files and inline images: at most 10, and 10 MiB in total after decoding."
+    )
+    trackOpens = StrictBooleanField(required=False, default=True, help_text="Whether opens are tracked with a pixel.")
+    trackClicks = StrictBooleanField(
+        required=False, default=True, help_text="Whether clicks are tracked by rewriting links."
+    )
+    dryRun = StrictBooleanField(required=False, default=False, help_text="Check the request without sending.")
 
     def to_internal_value(self, data: Any) -> Any:
         for name in ("to", "cc", "bcc", "replyTo"):
@@ -120,22 +135,23 @@ class SendInput(SharedInput):
 
 
 class BatchRecipientInput(StrictSerializer):
-    to = RecipientField()
-    templateData = ObjectField(required=False, allow_null=True)  # noqa: N815
-    metadata = MetadataField(required=False, allow_null=True)
+    to = RecipientField(help_text="The recipient: an address, with or without a name.")
+    templateData = ObjectField(**OPTIONAL)
+    metadata = MetadataField(**OPTIONAL, help_text="Custom data of this email, merged into the shared `metadata`.")
 
 
 class BatchInput(SharedInput):
     """`POST /v1/emails/batch`. The validated data is a BatchDraft."""
 
-    templateId = TextField(max_length=100, help_text="A template's id or alias.")  # noqa: N815
+    templateId = TextField(max_length=100, help_text="A template's id or alias.")
     subject = HeaderField(
         max_length=MAX_SUBJECT_LENGTH,
-        required=False,
-        allow_null=True,
+        **OPTIONAL,
         help_text="Overrides the template's subject and is rendered the same way.",
     )
-    recipients = EntriesField(child=BatchRecipientInput(), min_length=1)
+    recipients = EntriesField(
+        child=BatchRecipientInput(), min_length=1, help_text="The recipients, 1 to 500. Each receives a separate email."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         _refuse_too_many(data, "recipients", limit=MAX_BATCH)
