@@ -3,20 +3,12 @@
 import functools
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from documentation.pages import directory
-
-
-@dataclass(frozen=True)
-class CodeSample:
-    """language: the heading above the sample."""
-
-    language: str
-    code: str
+from lib.code_samples import CodeSample
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from api.openapi import openapi_document
 from documentation.fields import FieldDescription, Schema, SchemaReader
 from documentation.markdown import parser, plain_text, render_markdown
-from documentation.samples import ExampleRequest, OperationSample, code_samples
+from lib.code_samples import CodeSample, ExampleRequest, code_samples
 
 METHODS = ("get", "post", "patch", "put", "delete")
 FIRST_ERROR_STATUS = 400
@@ -57,7 +57,7 @@ class ReferenceOperation:
     example: str
     responses: tuple[OperationResponse, ...]
     errors: tuple[OperationError, ...]
-    samples: tuple[OperationSample, ...]
+    samples: tuple[CodeSample, ...]
     has_key: bool
 
     @property

@@ -10,6 +10,7 @@ from embedded.commands import run_command
 from embedded.errors import CannotStart
 from embedded.locations import DataDirectory, write_private
 from embedded.processes.programs import CREATE_DEMO
+from lib.code_samples import ExampleRequest, curl_line
 
 ACCOUNT_KEYS = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
 
@@ -39,15 +40,8 @@ class DemoAccount:
             "subject": "Hello from Postrider",
             "html": "<h1>It works</h1>",
         }
-        headers = (
-            f"Authorization: Bearer {self.logins['apiKey']}",
-            "Content-Type: application/json",
-        )
-        arguments = ["curl", "-sS", f"{self.base_url}/v1/emails/send"]
-        for header in headers:
-            arguments += ["-H", header]
-        body = json.dumps(email, separators=(",", ":"), ensure_ascii=False)
-        return shlex.join([*arguments, "-d", body])
+        url = f"{self.base_url}/v1/emails/send"
+        return curl_line(ExampleRequest("POST", url, email, key=self.logins["apiKey"]))
 
     def curl_smtp(self, port: str) -> str:
         """Return a shell command that sends an email over SMTP."""

@@ -18,11 +18,11 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from api.errors import InvalidFields
 from dashboard.pages.onboarding import sending_domain_name
+from dashboard.pages.sending_samples import key_samples
 from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import LocalDateTimeField, in_time_zone
-from dashboard.ui.key_samples import key_samples
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
 from workspaces.api_key_secrets import KeySecret

@@ -1,8 +1,6 @@
 """Onboarding: the steps from a new workspace to its first email, with their state, and the test email."""
 
-import json
-import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -23,15 +21,13 @@ from domains.services import is_dns_optional
 from emails.accept.drafts import Draft
 from emails.accept.services import send_email
 from emails.models import Entrance
+from lib.code_samples import ExampleRequest, curl
 from lib.email_addresses import Address, InvalidAddress, parse_recipient
 from workspaces.account_status import refuse_inactive, refuse_suspended
 from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import User, Workspace
 
-# The key is a variable, because it cannot be shown again.
-AUTHORIZATION = '-H "Authorization: Bearer $POSTRIDER_API_KEY"'
-JSON_BODY = '-H "Content-Type: application/json"'
 EXAMPLE_DOMAIN = "your-domain.example"
 
 
@@ -83,7 +79,7 @@ def example_curl(domains: Sequence[Domain]) -> str:
         "subject": "Hello from Postrider",
         "html": "<h1>It works</h1>",
     }
-    return _curl("/emails/send", AUTHORIZATION, JSON_BODY, f"-d {shlex.quote(json.dumps(body, indent=2))}")
+    return _curl("POST", "/emails/send", body)
 
 
 @require_POST
@@ -127,19 +123,18 @@ def _key_step(workspace: Workspace) -> OnboardingStep:
         _("Create an API key"),
         _("Your application sends it with every request."),
         reverse("dashboard:workspaces_apikey_add"),
-        f"export POSTRIDER_API_KEY=pr_…\n# {comment}\n{_curl('/me', AUTHORIZATION)}",
+        f"export POSTRIDER_API_KEY=pr_…\n# {comment}\n{_curl('GET', '/me')}",
         is_done=workspace.api_keys.filter(revoked_at=None).exists(),
     )
 
 
 def _domain_step(domains: Sequence[Domain]) -> OnboardingStep:
-    body = shlex.quote(json.dumps({"name": EXAMPLE_DOMAIN}))
     return OnboardingStep(
         "domain",
         _("Add a domain"),
         _("The domain you send from."),
         reverse("dashboard:domains_domain_add"),
-        f"{_full_access()}\n{_curl('/domains', AUTHORIZATION, JSON_BODY, f'-d {body}')}",
+        f"{_full_access()}\n{_curl('POST', '/domains', {'name': EXAMPLE_DOMAIN})}",
         is_done=bool(domains),
     )
 
@@ -156,7 +151,7 @@ def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
         if is_optional
         else _("They prove that the domain is yours and sign your emails."),
         reverse(page, args=[domains[0].id] if domains else []),
-        f"{_full_access()}\n{_curl(f'/domains/{domain_id}/verify', '-X POST', AUTHORIZATION)}",
+        f"{_full_access()}\n{_curl('POST', f'/domains/{domain_id}/verify')}",
         is_done=is_optional or any(domain.status in SENDING_STATUSES for domain in domains),
     )
 
@@ -181,5 +176,6 @@ def _first_name(domains: Sequence[Domain]) -> str:
     return domains[0].name if domains else EXAMPLE_DOMAIN
 
 
-def _curl(path: str, *arguments: str) -> str:
-    return " \\\n  ".join([f"curl {settings.PUBLIC_URL}/v1{path}", *arguments])
+def _curl(method: str, path: str, body: Mapping[str, str] | None = None) -> str:
+    """Return a command that reads the key from the environment, because it cannot be shown again."""
+    return curl(ExampleRequest(method, f"{settings.PUBLIC_URL}/v1{path}", body))

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from dashboard.pages.sending_samples import template_samples
 from dashboard.pages.template_drafts import apply_color_scheme, check_draft, read_draft, sample_data
-from dashboard.pages.template_samples import template_samples
 from dashboard.pages.template_starters import STARTERS, TemplateStarter, find_starter
 from dashboard.pages.template_tests import default_sender, send_test
 from dashboard.ui.confirm import Confirmation, try_action

@@ -18,7 +18,7 @@ def test_sends_an_email(live_server, settings, language):
     make_domain(account.workspace, "alice.example")
     with run_submission(settings):
         page = signed_in(account.owner).post("/dashboard/keys/add/", {"name": "Shop", "scope": "sending_access"})
-        code = {one.language: one.code for one in page.context["samples"]}[language]
+        code = {one.label: one.text for one in page.context["samples"]}[language]
         done = run_sample(language, code)
     wait_for_the_end_of_requests()
     assert done.returncode == 0, done.stderr

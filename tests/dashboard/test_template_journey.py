@@ -118,7 +118,7 @@ def test_the_code_of_a_template_sends_it(live_server, settings, account, languag
     key = make_key(account.workspace)
     with run_submission(settings):
         page = owner.get(f"/dashboard/templates/{Template.objects.get().id}/")
-        code = {one.language: one.code for one in page.context["samples"]}[language]
+        code = {one.label: one.text for one in page.context["samples"]}[language]
         done = run_sample(language, code, POSTRIDER_API_KEY=key)
     wait_for_the_end_of_requests()
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from documentation.reference import ReferenceOperation, reference_pages
-from documentation.samples import RENDERERS
+from lib.code_samples import RENDERERS
 from tests.stack.stack import Stack, wait_for
 
 pytestmark = pytest.mark.full

@@ -85,11 +85,11 @@ def test_a_key_outlives_the_account_of_its_creator(owner, alice):
 def test_a_key_that_only_reads_has_a_sample_that_reads(owner):
     samples = create(owner, scope="read_only").context["samples"]
 
-    assert [one.language for one in samples] == ["curl"]
+    assert [one.label for one in samples] == ["curl"]
     assert (
         "/v1/emails \
 "
-        in samples[0].code
+        in samples[0].text
     )
 
 

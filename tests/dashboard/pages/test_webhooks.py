@@ -262,6 +262,6 @@ def test_a_delivery_links_to_its_email(owner, webhook, alice, bob):
 def test_the_verification_code_is_beside_the_secret(owner):
     page = add(owner)
 
-    assert [one.language for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
+    assert [one.label for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
     for text in ("def is_genuine(body: bytes", "timingSafeEqual", "hash_hmac", "hmac.New", "OpenSSL::HMAC"):
         assert text in html.unescape(page.content.decode())

@@ -1,7 +1,8 @@
-"""Code samples of API operations: one renderer for each language, from the example of the request."""
+"""Code samples of API requests, one renderer for each language: for documentation, dashboard and launcher."""
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,11 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """body: a JSON value; None without a body. has_key: whether the operation needs an API key.
+    """An example of a request.
 
+    body: a JSON value; None without a body.
+    has_key: whether the operation needs an API key.
+    key: the API key; empty if the sample reads it from the environment, as those in PHP and Ruby always do.
     is_stream: whether the response never ends.
     """
 
@@ -21,16 +25,17 @@ class ExampleRequest:
     url: str
     body: Any = None
     has_key: bool = True
+    key: str = ""
     is_stream: bool = False
 
 
 @dataclass(frozen=True)
-class OperationSample:
-    """language: as in a fence of Markdown."""
+class CodeSample:
+    """label: the heading above the sample. language: as in a fence of Markdown."""
 
     label: str
-    language: str
     text: str
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,19 +107,37 @@ def _parts(value: Any, style: LiteralStyle, *, indent: int) -> list[str]:
 
 
 def curl(request: ExampleRequest) -> str:
-    option = "-N " if request.is_stream else "" if request.method == "GET" else f"-X {request.method} "
-    lines = [f'curl {option}"{request.url}"']
+    return " \\\n  ".join(_curl_parts(request, body=literal(request.body, JSON, indent=2)))
+
+
+def curl_line(request: ExampleRequest) -> str:
+    """Return the command on one line; it shows errors, but no progress."""
+    body = json.dumps(request.body, separators=(",", ":"), ensure_ascii=False)
+    return " ".join(_curl_parts(request, body=body, options="-sS "))
+
+
+def _curl_parts(request: ExampleRequest, *, body: str, options: str = "") -> list[str]:
+    if request.is_stream:
+        options += "-N "
+    elif request.method != ("GET" if request.body is None else "POST"):
+        options += f"-X {request.method} "
+    parts = [f"curl {options}{shlex.quote(request.url)}"]
     if request.has_key:
-        lines.append('-H "Authorization: Bearer $POSTRIDER_API_KEY"')
+        parts.append(f'-H "Authorization: Bearer {request.key or "$POSTRIDER_API_KEY"}"')
     if request.body is not None:
-        body = literal(request.body, JSON, indent=2).replace("'", r"'\''")
-        lines += ['-H "Content-Type: application/json"', f"-d '{body}'"]
-    return " \\\n  ".join(lines)
+        parts += ['-H "Content-Type: application/json"', f"-d {shell_quote(body)}"]
+    return parts
+
+
+def shell_quote(text: str) -> str:
+    escaped = text.replace("'", r"'\''")
+    return f"'{escaped}'"
 
 
 def javascript(request: ExampleRequest) -> str:
     options = [] if request.method == "GET" else [f'method: "{request.method}"']
-    headers = ["Authorization: `Bearer ${process.env.POSTRIDER_API_KEY}`"] if request.has_key else []
+    key = quote(f"Bearer {request.key}") if request.key else "`Bearer ${process.env.POSTRIDER_API_KEY}`"
+    headers = [f"Authorization: {key}"] if request.has_key else []
     if request.body is not None:
         headers.append('"Content-Type": "application/json"')
     if headers:
@@ -132,7 +155,9 @@ def javascript(request: ExampleRequest) -> str:
 def python(request: ExampleRequest) -> str:
     arguments = [f'"{request.url}"']
     imports = "import requests\n"
-    if request.has_key:
+    if request.key:
+        arguments.append(f'headers={{"Authorization": "Bearer {request.key}"}}')
+    elif request.has_key:
         imports = f"import os\n\n{imports}"
         arguments.append('headers={"Authorization": f"Bearer {os.environ[\'POSTRIDER_API_KEY\']}"}')
     if request.body is not None:
@@ -191,5 +216,5 @@ RENDERERS: tuple[tuple[str, str, Callable[[ExampleRequest], str]], ...] = (
 )
 
 
-def code_samples(request: ExampleRequest) -> tuple[OperationSample, ...]:
-    return tuple(OperationSample(label, language, render(request)) for label, language, render in RENDERERS)
+def code_samples(request: ExampleRequest) -> tuple[CodeSample, ...]:
+    return tuple(CodeSample(label, render(request), language) for label, language, render in RENDERERS)
