@@ -18,6 +18,7 @@ from emails.accept.drafts import Draft
 from emails.accept.rules.emails import SendInput
 from emails.accept.rules.fields import MAX_SUBJECT_LENGTH, HeaderField, HeadersField, is_reserved_header
 from emails.models import Entrance
+from lib.email_addresses import InvalidAddress, parse_recipient
 
 # The largest number of tags of a provider, and the longest name and value of one with a colon between them.
 MAX_TAGS = 75
@@ -96,6 +97,19 @@ def read_choice(value: Any, choices: Mapping[str, V], *, field: str) -> V | None
     if not isinstance(value, str) or value not in choices:
         raise invalid_field(field, f"Use one of {', '.join(choices)}.")
     return choices[value]
+
+
+def read_address(value: Any, field: str) -> str:
+    """Return an address without its name. Raises InvalidFields."""
+    try:
+        return parse_recipient(value if isinstance(value, str) else "").spec
+    except InvalidAddress as error:
+        raise invalid_field(field, str(error), code="invalid_email") from error
+
+
+def rename_fields(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields that are set, with our names. names: ours by those of the dialect."""
+    return {native: body[name] for name, native in names.items() if body.get(name) is not None}
 
 
 def valid_field(name: str, value: Any) -> Any:

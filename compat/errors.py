@@ -1,12 +1,28 @@
 """Problems of the compatibility endpoints, and the description of a problem from which dialects build their errors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from api.errors import InvalidFields, NotFound
+from rest_framework.response import Response
+
+from api.errors import InvalidFields, NotFound, problem_members
+from api.exception_handler import logged_problem
 
 # Of a problem as in api.errors.problem_members: status, code, detail and the members of its class.
 ProblemMembers = Mapping[str, Any]
+
+
+def error_handler(
+    render: Callable[[ProblemMembers], tuple[int, Any]],
+) -> Callable[[Exception, dict[str, Any]], Response]:
+    """Return DRF's exception handler for a dialect. render: returns status and body of a problem."""
+
+    def handle(error: Exception, context: dict[str, Any]) -> Response:
+        problem = logged_problem(error)
+        status, body = render(problem_members(problem))
+        return Response(body, status=status, headers=problem.headers)
+
+    return handle
 
 
 def endpoint_absent(detail: str) -> NotFound:

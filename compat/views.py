@@ -1,5 +1,6 @@
 """Base views of the compatibility endpoints: keys and limits of `/v1`, errors of the dialect."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
@@ -7,12 +8,15 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NOT_FOUND_DETAIL, InvalidJson, NotFound
+from api.errors import NOT_FOUND_DETAIL, InvalidJson, NotFound, Problem
 from api.parser import MAX_BODY_BYTES, StrictJSONParser, check_body_type, parse_json
 from compat.chunked import is_chunked, read_chunks
 from compat.drafts import as_object
 from compat.errors import endpoint_absent
-from emails.accept.idempotency import StoredResponse
+from emails.accept.drafts import Draft
+from emails.accept.idempotency import StoredResponse, find_response, read_header_key
+from emails.accept.services import accept_emails
+from emails.accept.suppressed import SuppressionPolicy
 from lib.ids import from_any_spelling, id_number
 from workspaces.account_status import refuse_suspended
 from workspaces.api.scopes import HasScope
@@ -33,7 +37,11 @@ class AnyJSONParser(StrictJSONParser):
 class DialectViewSet(WorkspaceViewSet[R]):
     """A viewset of one dialect.
 
-    provider: the name of the dialect. render_error: DRF's exception handler. id_prefix: of the ids in paths.
+    provider: the name of the dialect.
+    render_error: DRF's exception handler.
+    id_prefix: of the ids in paths.
+    accepting_actions: those that accept emails, from workspaces that are not suspended.
+    suppressed: the policy of the dialect for suppressed recipients.
     """
 
     parser_classes = (AnyJSONParser,)
@@ -44,6 +52,8 @@ class DialectViewSet(WorkspaceViewSet[R]):
     provider: ClassVar[str]
     render_error: ClassVar[Any]
     id_prefix: ClassVar[str] = ""
+    accepting_actions: ClassVar[frozenset[str]] = frozenset()
+    suppressed: ClassVar[SuppressionPolicy] = SuppressionPolicy.ACCEPT
 
     def get_exception_handler(self) -> Any:
         return type(self).render_error
@@ -54,9 +64,16 @@ class DialectViewSet(WorkspaceViewSet[R]):
         name = type(self).__name__.lower().removeprefix(self.provider).removesuffix("viewset")
         return f"{self.provider}-{name}-{self.action or 'other'}".replace("_", "-")
 
+    # The body of an absent endpoint is not read: of any type and size, it gets the same response.
     def check_body(self, request: Request) -> None:
-        check = check_body_type if is_chunked(request.META) else super().check_body
-        check(request)
+        if self.action != "absent":
+            check = check_body_type if is_chunked(request.META) else super().check_body
+            check(request)
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        if self.action in self.accepting_actions:
+            refuse_suspended(self.workspace)
 
     # A chunked body is read after authentication. PostgreSQL cannot compare a text with NUL, which the parser refuses
     # in bodies.
@@ -81,6 +98,30 @@ class DialectViewSet(WorkspaceViewSet[R]):
             raise InvalidJson("The body must be a JSON array.")
         return self.request.data
 
+    def absent(self, request: Request, **_: Any) -> Response:
+        """Answer a request to an endpoint that the dialect does not have here."""
+        page = f"{settings.PUBLIC_URL}/docs/migrate/{self.provider}"
+        raise endpoint_absent(f"{request.method} {request.path[:200]} is not available here. See {page}.")
+
+    def accept(
+        self, read: Callable[[], Sequence[Draft | Problem]], *, all_or_nothing: bool = True, about: str = ""
+    ) -> StoredResponse:
+        """Accept the emails of a request, or return the response to an earlier one with its idempotency key.
+
+        read: translates the request, unless it repeats another.
+        all_or_nothing: raise the first problem instead of returning it as a result.
+        about: part of the fingerprint.
+        """
+        key = read_header_key(self.request, operation=self.provider, about=about)
+        return find_response(self.workspace, key) or accept_emails(
+            self.workspace,
+            drafts=read(),
+            key=key,
+            limits=self.limits,
+            all_or_nothing=all_or_nothing,
+            suppressed=self.suppressed,
+        )
+
     def find(self, text: str) -> R:
         """Return the workspace's object with an id in either spelling. Raises NotFound."""
         return find_row(self.get_queryset(), pk=from_any_spelling(text, prefix=self.id_prefix))
@@ -101,37 +142,6 @@ def find_row(rows: QuerySet[R], **lookup: Any) -> R:
         raise NotFound(NOT_FOUND_DETAIL) from error
 
 
-class AcceptingMixin:
-    """A viewset whose actions named in sending_actions and not in reading_actions accept emails."""
-
-    accepting_actions: ClassVar[frozenset[str]] = frozenset()
-
-    def check_permissions(self, request: Request) -> None:
-        super().check_permissions(request)  # type: ignore[misc]
-        if self.action in self.accepting_actions:  # type: ignore[attr-defined]
-            refuse_suspended(self.workspace)  # type: ignore[attr-defined]
-
-
-class AbsentEndpointMixin:
-    """Answers every request to a path that the dialect does not have here."""
-
-    provider: ClassVar[str]
-
-    # The body of an absent endpoint is not read: of any type and size, it gets the same response.
-    def check_body(self, request: Request) -> None:
-        if self.action != "absent":  # type: ignore[attr-defined]
-            super().check_body(request)  # type: ignore[misc]
-
-    def absent(self, request: Request, **_: Any) -> Response:
-        page = f"{settings.PUBLIC_URL}/docs/migrate/{self.provider}"
-        raise endpoint_absent(f"{request.method} {request.path[:200]} is not available here. See {page}.")
-
-
-def dialect_response(stored: StoredResponse, body: Any, *, status: int = 200) -> Response:
-    """Return the response to accepted emails, with the headers of a replay."""
-    return Response(body, status=status, headers=stored.headers)
-
-
 def bounded_count(rows: QuerySet[R]) -> int:
     """Return the number of rows, at most MAX_COUNTED."""
     return rows.order_by()[:MAX_COUNTED].count()
@@ -140,14 +150,16 @@ def bounded_count(rows: QuerySet[R]) -> int:
 def cursor_page(rows: QuerySet[R], *, after: R | None, before: R | None, limit: int) -> tuple[list[R], bool]:
     """Return rows next to another one, newest first, and whether there are more in that direction.
 
-    rows: with created_at and id. after: the rows that follow it in the list, which are older.
+    rows: with created_at and id.
+    after: the rows that follow it in the list, which are older.
+    before: the rows that precede it.
     """
     if before is not None:
         newer = Q(created_at__gt=before.created_at) | Q(created_at=before.created_at, id__gt=before.pk)  # type: ignore[attr-defined]
-        found = list(rows.filter(newer).order_by("created_at", "id")[: limit + 1])
-        return found[:limit][::-1], len(found) > limit
+        page = list(rows.filter(newer).order_by("created_at", "id")[: limit + 1])
+        return page[:limit][::-1], len(page) > limit
     if after is not None:
         older = Q(created_at__lt=after.created_at) | Q(created_at=after.created_at, id__lt=after.pk)  # type: ignore[attr-defined]
         rows = rows.filter(older)
-    found = list(rows.order_by("-created_at", "-id")[: limit + 1])
-    return found[:limit], len(found) > limit
+    page = list(rows.order_by("-created_at", "-id")[: limit + 1])
+    return page[:limit], len(page) > limit

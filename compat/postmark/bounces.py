@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NotFound
+from api.errors import NOT_FOUND_DETAIL, NotFound
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.views import PostmarkViewSet
@@ -22,12 +22,7 @@ from suppressions.services import delete_suppressions, find_suppressed
 from workspaces.models import Workspace
 
 # The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
-BOUNCE_EVENTS = (
-    EventKind.BOUNCED,
-    EventKind.FAILED,
-    EventKind.DEFERRED,
-    EventKind.COMPLAINED,
-)
+BOUNCE_EVENTS = (EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED, EventKind.COMPLAINED)
 # The newest bounced emails, whose tags are listed.
 MAX_TAGGED = 1000
 
@@ -81,10 +76,10 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         """Return the workspace's bounce with a number. Raises NotFound."""
         numbered = self._events().annotate(id_number=IdNumber("id"))
         value = int(number) if number.isascii() and number.isdigit() and len(number) <= len(str(1 << 53)) else -1
-        found = numbered.filter(id_number=value, kind__in=BOUNCE_EVENTS, email__in=self.get_queryset()).first()
-        if found is None or "to" not in found.payload:
-            raise NotFound("Not found in this workspace.")
-        return found
+        bounce = numbered.filter(id_number=value, kind__in=BOUNCE_EVENTS, email__in=self.get_queryset()).first()
+        if bounce is None or "to" not in bounce.payload:
+            raise NotFound(NOT_FOUND_DETAIL)
+        return bounce
 
     def _resource(self, event: Event) -> resources.Resource:
         (resource,) = _resources(self.workspace, [event])
@@ -92,6 +87,6 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
 
 
 def _resources(workspace: Workspace, events: Iterable[Event]) -> list[resources.Resource]:
-    found = list(events)
-    suppressed = find_suppressed(workspace.id, {event.payload.get("to", "") for event in found})
-    return [resources.bounce_resource(event, suppressed=suppressed) for event in found]
+    bounces = list(events)
+    suppressed = find_suppressed(workspace.id, {event.payload.get("to", "") for event in bounces})
+    return [resources.bounce_resource(event, suppressed=suppressed) for event in bounces]

@@ -13,12 +13,9 @@ from api.parser import MAX_BODY_BYTES
 from compat.drafts import MAX_GIVEN_HEADERS, as_list, as_object, as_objects, read_drafts, valid_field
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
-from compat.postmark.views import OPERATION, PostmarkViewSet, Reader
-from compat.views import AcceptingMixin
+from compat.postmark.views import PostmarkViewSet, Reader
 from emails.accept.batches import create_batch
 from emails.accept.drafts import Draft
-from emails.accept.idempotency import find_response, read_header_key
-from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.models import Email, EmailBatch
 from emails.rendered_content import render_compiled
@@ -34,28 +31,16 @@ MESSAGE_FIELDS = ("To", "Cc", "Bcc", "TemplateModel")
 PLACEHOLDER = {"TextBody": "-", "HtmlBody": None, "Attachments": None}
 
 
-class PostmarkBulkViewSet(AcceptingMixin, PostmarkViewSet[EmailBatch]):
+class PostmarkBulkViewSet(PostmarkViewSet[EmailBatch]):
     queryset = EmailBatch.objects.all()
     sending_actions = frozenset({"send", "retrieve"})
     accepting_actions = frozenset({"send"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES}
     id_prefix = "bat_"
+    suppressed = SuppressionPolicy.ACCEPT
 
     def send(self, request: Request) -> Response:
-        key = read_header_key(request, operation=OPERATION, about=self.operation)
-        stored = find_response(self.workspace, key)
-        if stored is None:
-            drafts = read_messages(self.body, template_ids=resources.template_ids(self.workspace))
-            batch = create_batch(self.workspace, limits=self.limits)
-            drafts = [replace(one, batch_id=batch.id) if isinstance(one, Draft) else one for one in drafts]
-            stored = accept_emails(
-                self.workspace,
-                drafts=drafts,
-                key=key,
-                limits=self.limits,
-                all_or_nothing=True,
-                suppressed=SuppressionPolicy.ACCEPT,
-            )
+        stored = self.accept(self._drafts, about=self.operation)
         first = stored.body["results"][0]
         batch_id = Email.objects.filter(pk=first["id"]).values_list("batch_id", flat=True).first()
         body = {"Id": batch_id and uuid_text(batch_id, prefix="bat_"), "Status": "Accepted"}
@@ -64,17 +49,23 @@ class PostmarkBulkViewSet(AcceptingMixin, PostmarkViewSet[EmailBatch]):
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response(bulk_resource(self.find(pk)))
 
+    def _drafts(self) -> list[Draft | Problem]:
+        """Return the messages of the request, in a new batch."""
+        drafts = read_messages(self.body, template_ids=resources.template_ids(self.workspace))
+        batch = create_batch(self.workspace, limits=self.limits)
+        return [replace(draft, batch_id=batch.id) if isinstance(draft, Draft) else draft for draft in drafts]
+
 
 def read_messages(body: dict[str, Any], *, template_ids: Mapping[str, str]) -> list[Draft | Problem]:
     """Return the draft of each message, or its problem. Raises InvalidFields and ValidationError."""
-    given = as_list(body.get("Messages"), "Messages", at_most=requests.MAX_BATCH)
-    if not given:
+    messages = as_list(body.get("Messages"), "Messages", at_most=requests.MAX_BATCH)
+    if not messages:
         raise invalid_field("Messages", "At least one message is required.", code="required")
     shared = {name: value for name, value in body.items() if name not in {"Messages", *MESSAGE_FIELDS}}
     read_one: Reader = requests.read_email
     if body.get("TemplateId") or body.get("TemplateAlias"):
         read_one = partial(requests.read_email_with_template, template_ids=template_ids)
-    writer = _MessageWriter(read_one(shared | _of_message(given[0])))
+    writer = _MessageWriter(read_one(shared | _of_message(messages[0])))
 
     def read(value: Any) -> Draft:
         message = as_object(value, "Messages")
@@ -83,7 +74,7 @@ def read_messages(body: dict[str, Any], *, template_ids: Mapping[str, str]) -> l
         item = {**shared, **PLACEHOLDER, **_of_message(message), "Metadata": metadata, "Headers": headers}
         return writer.write(read_one(item), message)
 
-    return read_drafts(read, given)
+    return read_drafts(read, messages)
 
 
 class _MessageWriter:

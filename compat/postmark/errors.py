@@ -4,11 +4,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from rest_framework.response import Response
-
-from api.errors import problem_members
-from api.exception_handler import logged_problem
-from compat.errors import ProblemMembers, first_field_error, is_absent
+from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
 
 # The status and ErrorCode of each problem.
 ERRORS: dict[str, tuple[int, int]] = {
@@ -45,17 +41,16 @@ INACTIVE_RECIPIENTS = (
 ADDRESS_FIELDS = {"from": "From", "to": "To", "cc": "Cc", "bcc": "Bcc", "replyTo": "Reply-To"}
 
 
-def render_error(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the response for an exception; DRF's exception handler."""
-    problem = logged_problem(error)
-    members = problem_members(problem)
-    status, _ = _status_and_code(members)
-    return Response(error_body(members), status=status, headers=problem.headers)
+def _status_and_body(problem: ProblemMembers) -> tuple[int, dict[str, Any]]:
+    status, code = _status_and_code(problem)
+    return status, {"ErrorCode": code, "Message": error_message(problem)}
 
 
 def error_body(problem: ProblemMembers) -> dict[str, Any]:
-    _, code = _status_and_code(problem)
-    return {"ErrorCode": code, "Message": error_message(problem)}
+    return _status_and_body(problem)[1]
+
+
+render_error = error_handler(_status_and_body)
 
 
 def error_message(problem: ProblemMembers) -> str:

@@ -1,19 +1,18 @@
 """Postmark's API: suppressions, templates and the server."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NotFound
-from compat.drafts import as_objects
-from compat.errors import invalid_field
+from compat.drafts import as_objects, read_address
 from compat.postmark import requests, resources
 from compat.postmark.template_requests import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
 from compat.postmark.webhook_format import STREAM
-from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
+from lib.email_addresses import normalize_address
 from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, suppress_addresses
 from templates_app.models import Template
@@ -48,7 +47,7 @@ class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
 
     def _addresses(self) -> list[str]:
         entries = as_objects(self.body.get("Suppressions"), "Suppressions", at_most=MAX_SUPPRESSIONS)
-        return [_address(entry.get("EmailAddress")).spec for entry in entries]
+        return [read_address(entry.get("EmailAddress"), "EmailAddress") for entry in entries]
 
 
 class PostmarkTemplateViewSet(PostmarkViewSet[Template]):
@@ -59,8 +58,8 @@ class PostmarkTemplateViewSet(PostmarkViewSet[Template]):
 
     def list(self, request: Request) -> Response:
         rows: QuerySet[Template] = self.get_queryset().defer("version__html", "version__text")
-        found = [resources.template_item(row) for row in rows[requests.read_slice(request)]]
-        return Response({"TotalCount": rows.count(), "Templates": found})
+        items = [resources.template_item(row) for row in rows[requests.read_slice(request)]]
+        return Response({"TotalCount": rows.count(), "Templates": items})
 
     def create(self, request: Request) -> Response:
         template = create_template(self.workspace, **read_template(self.body))
@@ -103,13 +102,6 @@ class PostmarkStreamViewSet(PostmarkViewSet[Template]):
         if stream != STREAM:
             raise NotFound("Not found: a workspace has one stream, outbound.")
         return Response(resources.stream_resource(self.workspace))
-
-
-def _address(value: Any) -> Address:
-    try:
-        return parse_recipient(value if isinstance(value, str) else "")
-    except InvalidAddress as error:
-        raise invalid_field("EmailAddress", str(error), code="invalid_email") from error
 
 
 def _statuses(addresses: list[str], status: str) -> Response:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compat.drafts import as_object
+from compat.drafts import as_object, rename_fields
 from compat.templates import with_html
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import TemplateInput, new_template
@@ -14,12 +14,12 @@ SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 
 def read_template(body: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of create_template. Raises ValidationError."""
-    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **_native(body)})))
+    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **rename_fields(body, FIELDS)})))
 
 
 def read_changes(body: dict[str, Any]) -> dict[str, Any]:
     """Return the changes of update_template. Raises ValidationError."""
-    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(_native(body))
+    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(rename_fields(body, FIELDS))
     return changes
 
 
@@ -29,10 +29,6 @@ def validate(body: dict[str, Any]) -> dict[str, Any]:
     sections = {name: _section(name, body.get(name), model) for name in SECTIONS}
     is_valid = all(section["ContentIsValid"] for section in sections.values())
     return {"AllContentIsValid": is_valid, **sections, "SuggestedTemplateModel": model}
-
-
-def _native(body: dict[str, Any]) -> dict[str, Any]:
-    return {native: body[name] for name, native in FIELDS.items() if body.get(name) is not None}
 
 
 def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:

@@ -58,8 +58,8 @@ class PostmarkTestView(APIView):
     def post(self, request: Request) -> Response:
         if not isinstance(request.data, list) and "Messages" not in as_object(request.data, "Body"):
             return Response(_accepted(request.data, _read(request.data)))
-        given = request.data if isinstance(request.data, list) else request.data["Messages"]
-        items = as_list(given, "Messages", at_most=requests.MAX_BATCH)
+        messages = request.data if isinstance(request.data, list) else request.data["Messages"]
+        items = as_list(messages, "Messages", at_most=requests.MAX_BATCH)
         read = zip(items, read_drafts(_read, items), strict=True)
         return Response([_accepted(item, draft) for item, draft in read])
 

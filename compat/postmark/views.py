@@ -6,33 +6,30 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import Problem
 from api.parser import MAX_BODY_BYTES
 from compat.drafts import as_list, read_drafts
 from compat.postmark import requests, resources
 from compat.postmark.errors import render_error
 from compat.postmark.tokens import TEST_TOKEN, PostmarkTestView, PostmarkTokenAuthentication, given_token
-from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R, bounded_count
+from compat.views import DialectViewSet, R, bounded_count
 from emails.accept.drafts import Draft
-from emails.accept.idempotency import StoredResponse, find_response, read_header_key
-from emails.accept.services import accept_emails
 from emails.accept.suppressed import SuppressionPolicy
 from emails.listing.counts import count_by_status
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import EventKind
 
-OPERATION = "postmark"
 Reader = Callable[[Any], Draft]
 
 
-class PostmarkViewSet(AbsentEndpointMixin, DialectViewSet[R]):
+class PostmarkViewSet(DialectViewSet[R]):
     provider = "postmark"
     render_error = staticmethod(render_error)
     authentication_classes = (PostmarkTokenAuthentication,)
+    suppressed = SuppressionPolicy.REPORT
 
 
-class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
+class PostmarkEmailViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.all()
     sending_actions = frozenset({"send", "batch", "send_template", "batch_templates"})
     accepting_actions = sending_actions
@@ -60,26 +57,15 @@ class PostmarkEmailViewSet(AcceptingMixin, PostmarkViewSet[Email]):
         return lambda item: requests.read_email_with_template(item, template_ids=template_ids)
 
     def _accept_one(self, read: Reader) -> Response:
-        stored = self._accept(lambda: [read(self.request.data)], all_or_nothing=True)
+        stored = self.accept(lambda: [read(self.request.data)], about=self.operation)
         return Response(resources.sent_resource(self.body, stored.body["results"][0]), headers=stored.headers)
 
-    def _accept_many(self, given: Any, read: Reader) -> Response:
-        items = as_list(given, "Messages", at_most=requests.MAX_BATCH)
-        stored = self._accept(lambda: read_drafts(read, items), all_or_nothing=False)
+    def _accept_many(self, messages: Any, read: Reader) -> Response:
+        items = as_list(messages, "Messages", at_most=requests.MAX_BATCH)
+        stored = self.accept(lambda: read_drafts(read, items), all_or_nothing=False, about=self.operation)
         pairs = zip(items, stored.body["results"], strict=True)
         results = [resources.sent_resource(item if isinstance(item, dict) else {}, result) for item, result in pairs]
         return Response(results, headers=stored.headers)
-
-    def _accept(self, read: Callable[[], list[Draft | Problem]], *, all_or_nothing: bool) -> StoredResponse:
-        key = read_header_key(self.request, operation=OPERATION, about=self.operation)
-        return find_response(self.workspace, key) or accept_emails(
-            self.workspace,
-            drafts=read(),
-            key=key,
-            limits=self.limits,
-            all_or_nothing=all_or_nothing,
-            suppressed=SuppressionPolicy.REPORT,
-        )
 
 
 class PostmarkMessageViewSet(PostmarkViewSet[Email]):
@@ -106,5 +92,5 @@ class PostmarkMessageViewSet(PostmarkViewSet[Email]):
     def _events(self, pk: str, *, kind: EventKind, name: str) -> Response:
         email, page = self.find(pk), requests.read_slice(self.request)
         events = email.events.filter(kind=kind)
-        found = [resources.tracking_resource(event, email) for event in events[page]]
-        return Response({"TotalCount": bounded_count(events), name: found})
+        items = [resources.tracking_resource(event, email) for event in events[page]]
+        return Response({"TotalCount": bounded_count(events), name: items})

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compat.drafts import as_object
+from compat.drafts import as_object, rename_fields
 from compat.errors import invalid_field
 from compat.postmark.resources import Resource
 from compat.postmark.views import PostmarkViewSet
@@ -17,6 +17,7 @@ from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
+FIELDS = {"Url": "url"}
 # The events of each trigger.
 TRIGGERS = {
     "Open": frozenset({"opened"}),
@@ -44,7 +45,9 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
 
     def create(self, request: Request) -> Response:
         native = {"events": read_events(self.body, current=()), "format": FORMAT.name}
-        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native | _url(self.body)))
+        webhook, _ = create_webhook(
+            self.workspace, **WebhookInput().run_validation(native | rename_fields(self.body, FIELDS))
+        )
         return Response(webhook_resource(webhook))
 
     def retrieve(self, request: Request, number: str) -> Response:
@@ -53,7 +56,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
     def update(self, request: Request, number: str) -> Response:
         with lock_webhooks(self.workspace):
             webhook = self.find_number(number)
-            native = {"events": read_events(self.body, current=webhook.events)} | _url(self.body)
+            native = {"events": read_events(self.body, current=webhook.events)} | rename_fields(self.body, FIELDS)
             update_webhook(webhook, changes=WebhookChanges().run_validation(native))
         return Response(webhook_resource(webhook))
 
@@ -68,10 +71,9 @@ def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
         if body.get(name):
             raise invalid_field(name, "This is not supported; verify the signature of the request instead.")
     events = set(current)
-    for name, given in as_object(body.get("Triggers"), "Triggers").items():
-        change = (
-            events.update if as_object(given, f"Triggers.{name}").get("Enabled") is True else events.difference_update
-        )
+    for name, trigger in as_object(body.get("Triggers"), "Triggers").items():
+        is_enabled = as_object(trigger, f"Triggers.{name}").get("Enabled") is True
+        change = events.update if is_enabled else events.difference_update
         change(TRIGGERS.get(name, frozenset()))
     return [event for event in WEBHOOK_KINDS if event in events]
 
@@ -88,7 +90,3 @@ def webhook_resource(webhook: Webhook) -> Resource:
             for name, events in TRIGGERS.items()
         },
     }
-
-
-def _url(body: dict[str, Any]) -> dict[str, Any]:
-    return {"url": body["Url"]} if body.get("Url") is not None else {}

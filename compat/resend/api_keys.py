@@ -24,18 +24,20 @@ from workspaces.services import issue_key_for, revoke_api_key
 PERMISSIONS = {"full_access": ApiKey.Scope.FULL_ACCESS, "sending_access": ApiKey.Scope.SENDING_ACCESS}
 
 
+def key_item(key: ApiKey) -> Resource:
+    """Return an API key in a list."""
+    return {
+        "id": uuid_text(key.id, prefix="key_"),
+        "name": key.name,
+        "created_at": format_datetime(key.created_at),
+        "last_used_at": format_datetime(key.last_used_at) if key.last_used_at else None,
+    }
+
+
 class ResendApiKeyViewSet(ResendViewSet[ApiKey]):
     permission_classes = (AdministersWorkspace,)
     queryset = ApiKey.objects.filter(revoked_at=None)
-    object_name, id_prefix = "api_key", "key_"
-
-    def item(self, row: ApiKey) -> Resource:
-        return {
-            "id": uuid_text(row.id, prefix=self.id_prefix),
-            "name": row.name,
-            "created_at": format_datetime(row.created_at),
-            "last_used_at": format_datetime(row.last_used_at) if row.last_used_at else None,
-        }
+    object_name, id_prefix, item = "api_key", "key_", staticmethod(key_item)
 
     def get_permissions(self) -> Sequence[Any]:
         # An endpoint that is absent is answered 501 with any key.

@@ -45,9 +45,7 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
     queryset = Domain.objects.prefetch_related("dkim_keys")
     sending_actions = frozenset({"list", "retrieve"})
     object_name, id_prefix = "domain", "dom_"
-
-    def item(self, row: Domain) -> Resource:
-        return domain_item(row)
+    item, delete_object = staticmethod(domain_item), staticmethod(delete_domain)
 
     def create(self, request: Request) -> Response:
         tls = read_choice(self.body.get("tls"), TLS, field="tls")
@@ -64,12 +62,6 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
         if tls:
             set_tls_policy(domain, tls=tls)
         return Response(self.reference(domain))
-
-    def destroy(self, request: Request, pk: str) -> Response:
-        domain = self.find(pk)
-        answer = self.reference(domain, deleted=True)
-        delete_domain(domain)
-        return Response(answer)
 
     def verify(self, request: Request, pk: str) -> Response:
         domain = self.find(pk)

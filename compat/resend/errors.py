@@ -3,11 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from rest_framework.response import Response
-
-from api.errors import problem_members
-from api.exception_handler import logged_problem
-from compat.errors import ProblemMembers, first_field_error, is_absent
+from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
 
 # The status and name of each problem; Resend's SDKs choose the exception by the pair. A domain that cannot send is
 # 403 with the name of a validation error there, too.
@@ -47,16 +43,17 @@ WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId
 ABSENT = (501, "application_error")
 
 
-def render_error(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the response for an exception; DRF's exception handler."""
-    problem = logged_problem(error)
-    body = error_body(problem_members(problem))
-    return Response(body, status=body["statusCode"], headers=problem.headers)
-
-
 def error_body(problem: ProblemMembers) -> dict[str, Any]:
     status, name = _status_and_name(problem)
     return {"statusCode": status, "name": name, "message": error_message(problem)}
+
+
+def _status_and_body(problem: ProblemMembers) -> tuple[int, dict[str, Any]]:
+    body = error_body(problem)
+    return body["statusCode"], body
+
+
+render_error = error_handler(_status_and_body)
 
 
 def error_message(problem: ProblemMembers) -> str:

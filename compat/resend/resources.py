@@ -46,7 +46,7 @@ def email_item(email: Email) -> Resource:
         "subject": email.subject,
         "bcc": email.bcc or None,
         "cc": email.cc or None,
-        "reply_to": [str(one) for one in parse_address_list(email.reply_to or "")] or None,
+        "reply_to": [str(address) for address in parse_address_list(email.reply_to or "")] or None,
         "last_event": last_event(email),
         "scheduled_at": _time(email.scheduled_for),
     }
@@ -69,7 +69,7 @@ def last_event(email: Email) -> str:
     status = EmailStatus(email.status)
     if status is EmailStatus.QUEUED and email.retry_count:
         return "delivery_delayed"
-    if status is EmailStatus.FAILED and all(one.reason == SUPPRESSED for one in email.recipients.all()):
+    if status is EmailStatus.FAILED and all(recipient.reason == SUPPRESSED for recipient in email.recipients.all()):
         return "suppressed"
     return LAST_EVENTS.get(status, status.value)
 

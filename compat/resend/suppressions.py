@@ -44,6 +44,7 @@ def suppression_item(suppression: Suppression) -> Resource:
 class ResendSuppressionViewSet(ResendViewSet[Suppression]):
     queryset = Suppression.objects.all()
     object_name, id_prefix = "suppression", "sup_"
+    item, delete_object = staticmethod(suppression_item), staticmethod(delete_suppression)
 
     def get_queryset(self) -> QuerySet[Suppression]:
         rows = super().get_queryset()
@@ -58,20 +59,12 @@ class ResendSuppressionViewSet(ResendViewSet[Suppression]):
             return find_row(self.get_queryset(), address_key=normalize_address(text))
         return super().find(text)
 
-    def item(self, row: Suppression) -> Resource:
-        return suppression_item(row)
-
     def create(self, request: Request) -> Response:
         (suppression,) = self._suppress({"email": self.body.get("email")})
         return Response(self.reference(suppression), status=status.HTTP_201_CREATED)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response({"object": self.object_name, **suppression_item(self.find(pk))})
-
-    def destroy(self, request: Request, pk: str) -> Response:
-        suppression = self.find(pk)
-        delete_suppression(suppression)
-        return Response(self.reference(suppression, deleted=True))
 
     def add_batch(self, request: Request) -> Response:
         rows = self._suppress({"emails": self._entries("emails")})
@@ -82,8 +75,8 @@ class ResendSuppressionViewSet(ResendViewSet[Suppression]):
         delete_suppressions(self.workspace, addresses=[row.email for row in rows])
         return Response({"data": [self.reference(row, deleted=True) for row in rows]})
 
-    def _suppress(self, given: dict[str, Any]) -> list[Suppression]:
-        accepted: SuppressionRequest = SuppressionInput().run_validation(given)
+    def _suppress(self, native: dict[str, Any]) -> list[Suppression]:
+        accepted: SuppressionRequest = SuppressionInput().run_validation(native)
         return [
             row for row, _ in suppress_addresses(self.workspace, addresses=accepted.addresses, reason=Reason.MANUAL)
         ]
@@ -93,13 +86,13 @@ class ResendSuppressionViewSet(ResendViewSet[Suppression]):
         if "ids" in self.body:
             return self.get_queryset().filter(id__in=_ids(self._entries("ids")))
         accepted: SuppressionRequest = SuppressionInput().run_validation({"emails": self._entries("emails")})
-        return self.get_queryset().filter(address_key__in=[normalize_address(one) for one in accepted.addresses])
+        return self.get_queryset().filter(address_key__in=map(normalize_address, accepted.addresses))
 
     def _entries(self, name: str) -> list[Any]:
         return as_list(self.body.get(name), name, at_most=MAX_BATCH)
 
 
-def _ids(given: Sequence[Any]) -> list[str]:
+def _ids(entries: Sequence[Any]) -> list[str]:
     """Return ids in their usual spelling, without those that are malformed."""
-    ids = [from_any_spelling(text, prefix="sup_") for text in given if isinstance(text, str)]
+    ids = [from_any_spelling(text, prefix="sup_") for text in entries if isinstance(text, str)]
     return [text for text in ids if is_id(text, prefix="sup_")]

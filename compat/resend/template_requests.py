@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from api.fields import TextField
-from compat.drafts import as_objects
+from compat.drafts import as_objects, rename_fields
 from compat.errors import invalid_field
 from templates_app.language.scanner import MAX_TAGS
 from templates_app.models import TemplateVersion
@@ -40,9 +40,9 @@ def read_changes(body: dict[str, Any], *, version: TemplateVersion) -> dict[str,
     fallbacks = _read_fallbacks(body)
     if body.get("variables") is None:
         return _changes(_native(body, fallbacks))
-    given = {name: value for name, value in body.items() if value is not None}
+    changed = {name: value for name, value in body.items() if value is not None}
     content = {name: getattr(version, name) for name in CONTENT}
-    return {**_changes(_native({**content, **given}, fallbacks)), "strict_variables": bool(body["variables"])}
+    return {**_changes(_native({**content, **changed}, fallbacks)), "strict_variables": bool(body["variables"])}
 
 
 def _changes(native: dict[str, Any]) -> dict[str, Any]:
@@ -51,16 +51,15 @@ def _changes(native: dict[str, Any]) -> dict[str, Any]:
 
 
 def _native(body: dict[str, Any], fallbacks: dict[str, str]) -> dict[str, Any]:
-    given = {name: body[name] for name in FIELDS if body.get(name) is not None}
-    filled = {name: _with_fallbacks(given[name], fallbacks) for name in CONTENT if name in given}
-    return {FIELDS[name]: value for name, value in (given | filled).items()}
+    filled = {name: _with_fallbacks(body[name], fallbacks) for name in CONTENT if name in body}
+    return rename_fields({**body, **filled}, FIELDS)
 
 
 def _read_fallbacks(body: dict[str, Any]) -> dict[str, str]:
     """Return the fallback values of the variables that have one. Raises InvalidFields."""
     variables = as_objects(body.get("variables"), "variables", at_most=MAX_VARIABLES)
-    given = {_read_key(variable): variable.get("fallback_value") for variable in variables}
-    return {key: _read_fallback(value) for key, value in given.items() if value is not None}
+    values = {_read_key(variable): variable.get("fallback_value") for variable in variables}
+    return {key: _read_fallback(value) for key, value in values.items() if value is not None}
 
 
 def _read_key(variable: dict[str, Any]) -> str:
@@ -86,7 +85,7 @@ def _with_fallbacks(source: Any, fallbacks: dict[str, str]) -> Any:
     # A backslash escapes the braces. A variable that has a default keeps it.
     tag = re.compile(rf"(?<!\\)(\{{\{{\{{?)\s*({names})\s*(?=\}}\}})")
     # A template with more tags than this is refused; until then, the source grows no further.
-    return tag.sub(lambda found: f"{found[1]}{found[2]}|{_quoted(fallbacks[found[2]])}", source, count=MAX_TAGS)
+    return tag.sub(lambda match: f"{match[1]}{match[2]}|{_quoted(fallbacks[match[2]])}", source, count=MAX_TAGS)
 
 
 def _quoted(text: str) -> str:

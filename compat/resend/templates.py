@@ -68,6 +68,7 @@ class ResendTemplateViewSet(ResendViewSet[Template]):
     sending_actions = frozenset({"list", "retrieve"})
     body_bytes: ClassVar = dict.fromkeys(("create", "update"), MAX_TEMPLATE_BODY_BYTES)
     object_name, id_prefix = "template", "tpl_"
+    item, delete_object = staticmethod(template_item), staticmethod(delete_template)
 
     def get_queryset(self) -> QuerySet[Template]:
         rows = super().get_queryset()
@@ -76,9 +77,6 @@ class ResendTemplateViewSet(ResendViewSet[Template]):
     def find(self, text: str) -> Template:
         """Return the template with an id in either spelling, or an alias. Raises TemplateNotFound."""
         return find_template(self.workspace, from_any_spelling(text, prefix=self.id_prefix))
-
-    def item(self, row: Template) -> Resource:
-        return template_item(row)
 
     def create(self, request: Request) -> Response:
         template = create_template(self.workspace, **read_template(self.body))
@@ -92,11 +90,6 @@ class ResendTemplateViewSet(ResendViewSet[Template]):
             template = lock_template(self.find(pk))
             changes = read_changes(self.body, version=template.version)
             return Response(self.reference(update_template(template, changes=changes)))
-
-    def destroy(self, request: Request, pk: str) -> Response:
-        template = self.find(pk)
-        delete_template(template)
-        return Response(self.reference(template, deleted=True))
 
     def publish(self, request: Request, pk: str) -> Response:
         return Response(self.reference(self.find(pk)))

@@ -60,9 +60,7 @@ def event_item(delivery: WebhookDelivery) -> Resource:
 class ResendWebhookViewSet(ResendViewSet[Webhook]):
     queryset = Webhook.objects.all()
     object_name, id_prefix = "webhook", "wh_"
-
-    def item(self, row: Webhook) -> Resource:
-        return webhook_item(row)
+    item, delete_object = staticmethod(webhook_item), staticmethod(delete_webhook)
 
     def create(self, request: Request) -> Response:
         values = WebhookInput().run_validation({**_read(self.body), "format": FORMAT.name})
@@ -78,11 +76,6 @@ class ResendWebhookViewSet(ResendViewSet[Webhook]):
         changes = WebhookChanges().run_validation(_read(self.body))
         return Response(self.reference(update_webhook(webhook, changes=changes)))
 
-    def destroy(self, request: Request, pk: str) -> Response:
-        webhook = self.find(pk)
-        delete_webhook(webhook)
-        return Response(self.reference(webhook, deleted=True))
-
     def rotate(self, request: Request, pk: str) -> Response:
         webhook = self.find(pk)
         return Response(self.reference(webhook, signing_secret=rotate_secret(webhook)))
@@ -92,7 +85,7 @@ class ResendWebhookEventViewSet(ResendViewSet[WebhookDelivery]):
     """The events of one webhook: our deliveries, with the ids of their events."""
 
     queryset = WebhookDelivery.objects.select_related("pending")
-    object_name, id_prefix = "webhook_event", "evt_"
+    object_name, id_prefix, item = "webhook_event", "evt_", staticmethod(event_item)
 
     def get_queryset(self) -> QuerySet[WebhookDelivery]:
         webhook_id = from_any_spelling(self.kwargs["webhook_id"], prefix="wh_")
@@ -104,9 +97,6 @@ class ResendWebhookEventViewSet(ResendViewSet[WebhookDelivery]):
     def find(self, text: str) -> WebhookDelivery:
         """Return the delivery of an event with an id in either spelling. Raises NotFound."""
         return find_row(self.get_queryset(), event=from_any_spelling(text, prefix=self.id_prefix))
-
-    def item(self, row: WebhookDelivery) -> Resource:
-        return event_item(row)
 
     def retrieve(self, request: Request, webhook_id: str, pk: str) -> Response:
         delivery = self.find(pk)
@@ -135,12 +125,12 @@ def _read(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in native.items() if value is not None}
 
 
-def _read_events(given: Any) -> Any:
+def _read_events(value: Any) -> Any:
     """Return our event types, without those that never happen here."""
-    if not isinstance(given, list):
-        return given
-    names = [name for name in given if not (isinstance(name, str) and name.startswith(ABSENT_EVENTS))]
-    if given and not names:
+    if not isinstance(value, list):
+        return value
+    names = [name for name in value if not (isinstance(name, str) and name.startswith(ABSENT_EVENTS))]
+    if value and not names:
         raise invalid_field("events", f"None of these events happens here. Use some of {', '.join(SUBSCRIPTIONS)}.")
     return [SUBSCRIPTIONS.get(name, name) if isinstance(name, str) else name for name in names]
 

@@ -3,11 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from rest_framework.response import Response
-
-from api.errors import problem_members
-from api.exception_handler import logged_problem
-from compat.errors import ProblemMembers, is_absent
+from compat.errors import ProblemMembers, error_handler, is_absent
 
 # Statuses that differ from those of `/v1`.
 STATUSES = {
@@ -45,12 +41,12 @@ WIRE_NAMES = {"html": "content", "text": "content", "replyTo": "reply_to", "tags
 OF_PERSONALIZATION = frozenset({"to", "cc", "bcc"})
 
 
-def render_error(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the response for an exception; DRF's exception handler."""
-    problem = logged_problem(error)
-    members = problem_members(problem)
-    status = HTTPStatus.NOT_IMPLEMENTED if is_absent(members) else STATUSES.get(problem.code, problem.status)
-    return Response({"errors": error_entries(members)}, status=status, headers=problem.headers)
+def _status_and_body(problem: ProblemMembers) -> tuple[int, dict[str, Any]]:
+    status = HTTPStatus.NOT_IMPLEMENTED if is_absent(problem) else STATUSES.get(problem["code"]) or problem["status"]
+    return status, {"errors": error_entries(problem)}
+
+
+render_error = error_handler(_status_and_body)
 
 
 def error_entries(problem: ProblemMembers) -> list[dict[str, Any]]:

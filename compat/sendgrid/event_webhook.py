@@ -59,17 +59,17 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
         return webhook
 
     def _create(self) -> Webhook:
-        given = {"url": self.body.get("url"), "events": self._events([]), "format": FORMAT.name}
-        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(given))
+        native = {"url": self.body.get("url"), "events": self._events([]), "format": FORMAT.name}
+        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native))
         return webhook if self._is_active(default=True) else update_webhook(webhook, changes={"active": False})
 
     def _change(self, webhook: Webhook) -> Webhook:
-        given = {
+        native = {
             "url": self.body.get("url") or webhook.url,
             "events": self._events(webhook.events),
             "active": self._is_active(default=webhook.active),
         }
-        return update_webhook(webhook, changes=WebhookChanges().run_validation(given))
+        return update_webhook(webhook, changes=WebhookChanges().run_validation(native))
 
     def _events(self, current: list[str]) -> list[str]:
         """Return the events after the request, whose settings may be a part of all."""

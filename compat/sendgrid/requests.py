@@ -50,11 +50,11 @@ PLACEHOLDER = "-"
 
 def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
     """Return the draft of each personalization, or its problem. Raises InvalidFields and ValidationError."""
-    given = as_objects(body.get("personalizations"), "personalizations", at_most=MAX_PERSONALIZATIONS)
-    if not given:
+    personalizations = as_objects(body.get("personalizations"), "personalizations", at_most=MAX_PERSONALIZATIONS)
+    if not personalizations:
         raise invalid_field("personalizations", "The personalizations field is required.", code="required")
     shared = _shared(body)
-    content = _content(body, shared, to=given[0].get("to"))
+    content = _content(body, shared, to=personalizations[0].get("to"))
     budget = _SubstitutionBudget()
 
     batch_id = read_batch_id(body["batch_id"]) if body.get("batch_id") else None
@@ -63,7 +63,7 @@ def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
         draft = build_draft(_personalized(body, shared, personalization))
         return replace(_with_content(draft, content, personalization, budget), batch_id=batch_id)
 
-    drafts = read_drafts(read, given)
+    drafts = read_drafts(read, personalizations)
     if sum(len(draft.to + draft.cc + draft.bcc) for draft in drafts if isinstance(draft, Draft)) > MAX_TOTAL_RECIPIENTS:
         raise invalid_field("personalizations", f"At most {MAX_TOTAL_RECIPIENTS:,} recipients are allowed in total.")
     return drafts
@@ -111,7 +111,9 @@ def _shared(body: dict[str, Any]) -> NativeBody:
     settings = as_object(body.get("tracking_settings"), "tracking_settings")
     return {
         "from": _address(body.get("from"), "from"),
-        "replyTo": [_address(one, "reply_to") for one in as_list(reply_to, "reply_to_list", at_most=MAX_RECIPIENTS)],
+        "replyTo": [
+            _address(address, "reply_to") for address in as_list(reply_to, "reply_to_list", at_most=MAX_RECIPIENTS)
+        ],
         "tags": as_list(body.get("categories"), "categories", at_most=MAX_CATEGORIES),
         "trackOpens": as_object(settings.get("open_tracking"), "open_tracking").get("enable"),
         "trackClicks": as_object(settings.get("click_tracking"), "click_tracking").get("enable"),
@@ -150,7 +152,7 @@ def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dic
         "html": None if template else PLACEHOLDER,
         "templateData": as_object(data, "dynamic_template_data") if template else None,
         "headers": custom_headers(headers.items()),
-        "metadata": texts({name: value for one in arguments for name, value in one.items()}),
+        "metadata": texts({name: value for members in arguments for name, value in members.items()}),
         "scheduledFor": _time(personalization.get("send_at") or body.get("send_at")),
     }
 
@@ -173,14 +175,14 @@ def _with_content(draft: Draft, content: Draft, personalization: dict[str, Any],
 
 
 def _substitutions(personalization: dict[str, Any]) -> dict[str, str]:
-    given = as_object(personalization.get("substitutions"), "substitutions")
-    if len(given) > MAX_SUBSTITUTIONS:
+    substitutions = as_object(personalization.get("substitutions"), "substitutions")
+    if len(substitutions) > MAX_SUBSTITUTIONS:
         raise invalid_field("substitutions", f"At most {MAX_SUBSTITUTIONS:,} are allowed.")
-    return {key: value if isinstance(value, str) else "" for key, value in given.items() if key}
+    return {key: value if isinstance(value, str) else "" for key, value in substitutions.items() if key}
 
 
 def _addresses(source: Mapping[str, Any], name: str) -> list[Any]:
-    return [_address(one, name) for one in as_list(source.get(name), name, at_most=MAX_RECIPIENTS)]
+    return [_address(address, name) for address in as_list(source.get(name), name, at_most=MAX_RECIPIENTS)]
 
 
 def _address(value: Any, field: str) -> Any:
@@ -221,8 +223,11 @@ def read_slice(request: Request) -> slice:
 def read_times(request: Request) -> dict[str, datetime]:
     """Return the bounds `start_time` and `end_time` by their lookups. Raises InvalidFields."""
     names = {"gte": "start_time", "lte": "end_time"}
-    given = {lookup: name for lookup, name in names.items() if request.query_params.get(name)}
-    return {lookup: datetime.fromtimestamp(_number(request, name, 0), UTC) for lookup, name in given.items()}
+    return {
+        lookup: datetime.fromtimestamp(_number(request, name, 0), UTC)
+        for lookup, name in names.items()
+        if request.query_params.get(name)
+    }
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -7,12 +7,12 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NotFound
-from compat.drafts import as_list
+from api.errors import NOT_FOUND_DETAIL, NotFound
+from compat.drafts import as_list, read_address
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
-from lib.email_addresses import InvalidAddress, normalize_address, parse_recipient
+from lib.email_addresses import normalize_address
 from suppressions.models import Suppression
 from suppressions.serializers import MAX_ADDRESSES
 from suppressions.services import delete_suppressions, suppress_addresses
@@ -52,21 +52,21 @@ class SendGridSuppressionViewSet(SendGridViewSet[Suppression]):
 
     def destroy(self, request: Request, name: str, address: str) -> Response:
         if not self._matching(address).exists():
-            raise NotFound("Not found in this workspace.")
+            raise NotFound(NOT_FOUND_DETAIL)
         delete_suppressions(self.workspace, addresses=[address])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def create_global(self, request: Request, name: str) -> Response:
-        given = as_list(self.body.get("recipient_emails"), "recipient_emails", at_most=MAX_ADDRESSES)
-        addresses = [_read_address(one, index) for index, one in enumerate(given)]
+        emails = as_list(self.body.get("recipient_emails"), "recipient_emails", at_most=MAX_ADDRESSES)
+        addresses = [read_address(email, f"recipient_emails[{index}]") for index, email in enumerate(emails)]
         if not addresses:
             raise invalid_field("recipient_emails", "At least one address is required.", code="required")
         suppress_addresses(self.workspace, addresses=addresses, reason=Reason.MANUAL)
         return Response({"recipient_emails": addresses}, status=status.HTTP_201_CREATED)
 
     def retrieve_global(self, request: Request, name: str, address: str) -> Response:
-        found = self._matching(address).first()
-        return Response({"recipient_email": found.email} if found else {})
+        suppression = self._matching(address).first()
+        return Response({"recipient_email": suppression.email} if suppression else {})
 
     def _matching(self, address: str) -> QuerySet[Suppression]:
         return self.get_queryset().filter(address_key=normalize_address(address))
@@ -76,16 +76,9 @@ def _addresses_to_delete(rows: QuerySet[Suppression], body: dict[str, Any]) -> l
     """Return the addresses of a list that a request names, or all of them. Raises InvalidFields."""
     keys = rows.values_list("address_key", flat=True)
     if body.get("delete_all") is True:
-        found = [*keys[: MAX_ADDRESSES + 1]]
-        if len(found) > MAX_ADDRESSES:
+        addresses = [*keys[: MAX_ADDRESSES + 1]]
+        if len(addresses) > MAX_ADDRESSES:
             raise invalid_field("delete_all", f"The list has more than {MAX_ADDRESSES:,} entries. Name them in emails.")
-        return found
+        return addresses
     emails = as_list(body.get("emails"), "emails", at_most=MAX_ADDRESSES)
-    return [*keys.filter(address_key__in=[normalize_address(one) for one in emails if isinstance(one, str)])]
-
-
-def _read_address(value: Any, index: int) -> str:
-    try:
-        return parse_recipient(value if isinstance(value, str) else "").spec
-    except InvalidAddress as error:
-        raise invalid_field(f"recipient_emails[{index}]", str(error), code="invalid_email") from error
+    return [*keys.filter(address_key__in=[normalize_address(email) for email in emails if isinstance(email, str)])]

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NotFound
+from compat.drafts import rename_fields
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
@@ -73,8 +74,8 @@ class SendGridTemplateViewSet(SendGridViewSet[Template]):
         """Replace the content of the template. Raises ValidationError."""
         if self.body.get("active") in (0, False):
             raise invalid_field("active", "A template has one version, which is active.")
-        given = {native: self.body[name] for name, native in VERSION_FIELDS.items() if self.body.get(name) is not None}
-        changes: dict[str, Any] = TemplateInput(partial=True).run_validation(with_html(given))
+        native = with_html(rename_fields(self.body, VERSION_FIELDS))
+        changes: dict[str, Any] = TemplateInput(partial=True).run_validation(native)
         return Response(resources.version_resource(update_template(self._find(), changes=changes)), status=code)
 
     def _find(self) -> Template:

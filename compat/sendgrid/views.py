@@ -10,17 +10,13 @@ from rest_framework.response import Response
 from api.parser import MAX_BODY_BYTES
 from compat.sendgrid import requests, resources
 from compat.sendgrid.errors import render_error
-from compat.views import AbsentEndpointMixin, AcceptingMixin, DialectViewSet, R
-from emails.accept.idempotency import StoredResponse, find_response, read_header_key
-from emails.accept.services import accept_emails, check_emails
-from emails.accept.suppressed import SuppressionPolicy
+from compat.views import DialectViewSet, R
+from emails.accept.services import check_emails
 from emails.models import Email
 from workspaces.models import ApiKey
 
-OPERATION = "sendgrid"
 
-
-class SendGridViewSet(AbsentEndpointMixin, DialectViewSet[R]):
+class SendGridViewSet(DialectViewSet[R]):
     provider = "sendgrid"
     render_error = staticmethod(render_error)
 
@@ -32,7 +28,7 @@ class SendGridViewSet(AbsentEndpointMixin, DialectViewSet[R]):
         return answer
 
 
-class SendGridMailViewSet(AcceptingMixin, SendGridViewSet[Email]):
+class SendGridMailViewSet(SendGridViewSet[Email]):
     queryset = Email.objects.none()
     sending_actions = frozenset({"send", "scopes"})
     accepting_actions = frozenset({"send"})
@@ -42,20 +38,9 @@ class SendGridMailViewSet(AcceptingMixin, SendGridViewSet[Email]):
         if requests.is_sandboxed(self.body):
             check_emails(self.workspace, drafts=requests.read_emails(self.body), limits=self.limits)
             return Response(status=status.HTTP_200_OK)
-        stored = self._accept()
+        stored = self.accept(lambda: requests.read_emails(self.body))
         headers = {**stored.headers, "X-Message-Id": resources.message_id(stored)}
         return Response(status=status.HTTP_202_ACCEPTED, headers=headers)
-
-    def _accept(self) -> StoredResponse:
-        key = read_header_key(self.request, operation=OPERATION)
-        return find_response(self.workspace, key) or accept_emails(
-            self.workspace,
-            drafts=requests.read_emails(self.body),
-            key=key,
-            limits=self.limits,
-            all_or_nothing=True,
-            suppressed=SuppressionPolicy.ACCEPT,
-        )
 
     def scopes(self, request: Request) -> Response:
         key = request.auth
