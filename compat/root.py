@@ -1,4 +1,7 @@
-"""Compatibility endpoints at the root: `COMPAT_AT_ROOT` names the dialects whose paths need no prefix."""
+"""Compatibility endpoints at the root: `COMPAT_AT_ROOT` names the dialects whose paths need no prefix.
+
+No path of Postrider begins with the first segment of theirs.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -6,47 +9,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-# The first segments of each dialect's paths. None of them begins a path of Postrider.
-SEGMENTS = {
-    "resend": frozenset(
-        {
-            "api-keys",
-            "audiences",
-            "automations",
-            "broadcasts",
-            "contact-properties",
-            "contacts",
-            "domains",
-            "emails",
-            "events",
-            "inboxes",
-            "logs",
-            "oauth",
-            "segments",
-            "suppressions",
-            "templates",
-            "topics",
-            "usage",
-            "webhooks",
-        }
-    ),
-    "postmark": frozenset(
-        {
-            "email",
-            "messages",
-            "bounces",
-            "deliverystats",
-            "stats",
-            "templates",
-            "message-streams",
-            "webhooks",
-            "server",
-            "triggers",
-        }
-    ),
-    "sendgrid": frozenset({"v3"}),
-}
-POSTMARK_HEADERS = ("HTTP_X_POSTMARK_SERVER_TOKEN", "HTTP_X_POSTMARK_ACCOUNT_TOKEN")
+from compat.endpoints import first_segments
+from compat.postmark.tokens import TOKEN_HEADERS
 
 
 class CompatAtRootMiddleware:
@@ -64,8 +28,8 @@ class CompatAtRootMiddleware:
 
 def _dialect(path: str, meta: Mapping[str, object]) -> str | None:
     segment = path.split("/", 2)[1].lower() if path.startswith("/") else ""
-    found = [dialect for dialect in settings.COMPAT_AT_ROOT if segment in SEGMENTS[dialect]]
-    if len(found) > 1:
+    dialects = [dialect for dialect in settings.COMPAT_AT_ROOT if segment in first_segments(dialect)]
+    if len(dialects) > 1:
         # Resend and Postmark share some segments; only Postmark's clients send its headers.
-        return "postmark" if any(header in meta for header in POSTMARK_HEADERS) else "resend"
-    return found[0] if found else None
+        return "postmark" if any(header in meta for header in TOKEN_HEADERS) else "resend"
+    return dialects[0] if dialects else None

@@ -22,6 +22,7 @@ from suppressions.services import delete_suppressions, find_suppressed
 from workspaces.models import Workspace
 
 # The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
+# https://postmarkapp.com/developer/webhooks/bounce-webhook
 BOUNCE_EVENTS = (EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED, EventKind.COMPLAINED)
 # The newest bounced emails, whose tags are listed.
 MAX_TAGGED = 1000

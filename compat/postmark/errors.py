@@ -7,6 +7,7 @@ from typing import Any
 from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
 
 # The status and ErrorCode of each problem.
+# https://postmarkapp.com/developer/api/overview#error-codes
 ERRORS: dict[str, tuple[int, int]] = {
     "missing_api_key": (401, 10),
     "invalid_api_key": (401, 10),

@@ -37,6 +37,7 @@ ADDRESS_LIST_LENGTH = 100_000
 MAX_SEARCHED = 100_000
 # Statuses of messages, in any case; an unknown one has no messages.
 QUEUED = (EmailStatus.QUEUED, EmailStatus.SCHEDULED)
+# https://postmarkapp.com/developer/api/messages-api
 STATUS_FILTERS: dict[str, Q] = {
     "queued": Q(status__in=QUEUED),
     "sent": ~Q(status__in=QUEUED),
@@ -56,6 +57,7 @@ FILTERS: dict[str, Callable[[QuerySet[Email], Any], QuerySet[Email]]] = {
 FILTER_NAMES = {"emailfilter": "recipient"}
 UNINDEXED = frozenset({"tag", "fromemail"})
 DATE_FILTERS = {"fromdate": DateTimeBoundField(is_end=False), "todate": DateTimeBoundField(is_end=True)}
+# https://postmarkapp.com/developer/api/email-api
 TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly": False}
 
 

@@ -18,6 +18,7 @@ from templates_app.models import Template
 from workspaces.models import Workspace
 
 Resource = dict[str, Any]
+# https://postmarkapp.com/developer/api/messages-api
 STATUSES = {EmailStatus.QUEUED: "Queued", EmailStatus.SCHEDULED: "Queued"}
 EVENT_TYPES = {
     EventKind.DELIVERED: "Delivered",
@@ -28,6 +29,7 @@ EVENT_TYPES = {
     EventKind.UNSUBSCRIBED: "SubscriptionChanged",
 }
 # Reason and origin of a suppression.
+# https://postmarkapp.com/developer/api/suppressions-api
 SUPPRESSION_REASONS = {
     Suppression.Reason.BOUNCE: ("HardBounce", "Recipient"),
     Suppression.Reason.COMPLAINT: ("SpamComplaint", "Recipient"),

@@ -26,6 +26,7 @@ def _reached(event: str) -> Count:
 SENT: Count = attrgetter("total")
 COMPLAINED: Count = attrgetter("complained")
 BOUNCED, OPENED, CLICKED = map(_reached, ("bounced", "opened", "clicked"))
+# https://postmarkapp.com/developer/api/stats-api
 OVERVIEW: dict[str, Count] = {
     "Sent": SENT,
     "Bounced": BOUNCED,

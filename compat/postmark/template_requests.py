@@ -8,6 +8,7 @@ from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import TemplateContent, preview_draft
 
+# https://postmarkapp.com/developer/api/templates-api
 FIELDS = {"Name": "name", "Alias": "alias", "Subject": "subject", "HtmlBody": "htmlContent", "TextBody": "textContent"}
 SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 

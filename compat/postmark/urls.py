@@ -22,8 +22,11 @@ ONE_OBJECT: Any = {"get": "retrieve", "put": "update", "delete": "destroy"}
 
 
 def postmark_path(route: str, view: Callable[..., Any]) -> URLPattern:
-    """Return the pattern of a path, in any case and with or without a trailing slash; `:name` is a parameter."""
-    return re_path(rf"^{'/'.join(map(_segment_pattern, route.split('/')))}/?$", view)
+    """Return the pattern of a path, in any case and with or without a trailing slash; `:name` is a parameter.
+
+    The name of the pattern is the path, for compat.endpoints.
+    """
+    return re_path(rf"^{'/'.join(map(_segment_pattern, route.split('/')))}/?$", view, name=route)
 
 
 def _segment_pattern(segment: str) -> str:
@@ -49,7 +52,7 @@ urlpatterns = [
     postmark_path("bounces/:number", PostmarkBounceViewSet.as_view({"get": "retrieve"})),
     postmark_path("bounces/:number/dump", PostmarkBounceViewSet.as_view({"get": "dump"})),
     postmark_path("bounces/:number/activate", PostmarkBounceViewSet.as_view({"put": "activate"})),
-    postmark_path("deliverystats", PostmarkBounceViewSet.as_view({"get": "delivery_stats"})),
+    postmark_path("deliveryStats", PostmarkBounceViewSet.as_view({"get": "delivery_stats"})),
     postmark_path("templates", PostmarkTemplateViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("templates/validate", PostmarkTemplateViewSet.as_view({"post": "validate"})),
     postmark_path("templates/:reference", PostmarkTemplateViewSet.as_view(ONE_OBJECT)),

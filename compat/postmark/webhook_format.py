@@ -8,6 +8,7 @@ from webhooks.formats import WebhookFormat
 
 STREAM = "outbound"
 # Types and codes of bounces that are neither the recipient's fault nor a block.
+# https://postmarkapp.com/developer/api/bounce-api#bounce-types
 BOUNCE_TYPES: dict[str, tuple[str, int]] = {
     FailureReason.MAILBOX_FULL: ("SoftBounce", 4096),
     FailureReason.BAD_ADDRESS: ("BadEmailAddress", 100000),
@@ -20,6 +21,7 @@ COMPLAINT = "SpamComplaint"
 # Types and codes of events whose reason does not matter.
 EVENT_BOUNCE_TYPES = {"complained": (COMPLAINT, 100001), "deferred": ("Transient", 2)}
 # The record type of an event and the name of its time.
+# https://postmarkapp.com/developer/webhooks/webhooks-overview
 RECORDS = {
     "sent": ("Sent", "ReceivedAt"),
     "delivered": ("Delivery", "DeliveredAt"),

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from compat.drafts import as_object, rename_fields
 from compat.errors import invalid_field
 from compat.postmark.resources import Resource
+from compat.postmark.unsupported import REFUSED_FIELDS
 from compat.postmark.views import PostmarkViewSet
 from compat.postmark.webhook_format import FORMAT, STREAM
 from events.kinds import WEBHOOK_KINDS
@@ -19,6 +20,7 @@ from webhooks.services import create_webhook, delete_webhook, lock_webhooks, upd
 
 FIELDS = {"Url": "url"}
 # The events of each trigger.
+# https://postmarkapp.com/developer/api/webhooks-api
 TRIGGERS = {
     "Open": frozenset({"opened"}),
     "Click": frozenset({"clicked"}),
@@ -32,8 +34,6 @@ TRIGGER_OPTIONS = {
     "Bounce": {"IncludeContent": False},
     "SpamComplaint": {"IncludeContent": False},
 }
-# Ignoring them would leave a receiver without the authentication that it expects.
-UNSUPPORTED = ("HttpAuth", "HttpHeaders")
 
 
 class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
@@ -67,7 +67,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
 
 def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
     """Return the events after a request: the current ones, and changes by the triggers given. Raises InvalidFields."""
-    for name in UNSUPPORTED:
+    for name in REFUSED_FIELDS:
         if body.get(name):
             raise invalid_field(name, "This is not supported; verify the signature of the request instead.")
     events = set(current)

@@ -17,10 +17,12 @@ from domains.verify import verify_domain
 from lib.datetimes import format_datetime
 from lib.ids import uuid_text
 
+# https://resend.com/docs/api-reference/domains/create-domain
 TLS = {"enforced": Domain.TlsPolicy.REQUIRED, "opportunistic": Domain.TlsPolicy.OPPORTUNISTIC}
 # Clients expect one of Resend's regions.
 REGION = "us-east-1"
 # The records that Resend's clients know, by ours: at Resend the return path is a part of SPF.
+# https://resend.com/docs/api-reference/domains/get-domain
 RECORDS = {"DKIM": "DKIM", "SPF": "SPF", "ReturnPath": "SPF"}
 
 

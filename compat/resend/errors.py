@@ -7,6 +7,7 @@ from compat.errors import ProblemMembers, error_handler, first_field_error, is_a
 
 # The status and name of each problem; Resend's SDKs choose the exception by the pair. A domain that cannot send is
 # 403 with the name of a validation error there, too.
+# https://resend.com/docs/api-reference/errors
 ERRORS: dict[str, tuple[int, str]] = {
     "missing_api_key": (401, "missing_api_key"),
     "invalid_api_key": (403, "invalid_api_key"),
@@ -36,6 +37,7 @@ ERRORS: dict[str, tuple[int, str]] = {
 }
 # Names by the invalid field; the prefix covers items of a list.
 FIELD_NAMES = (("from", "invalid_from_address"), ("attachments", "invalid_attachment"))
+# https://resend.com/docs/api-reference/emails/send-email
 WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId": "template.id",
               "templateData": "template.variables", "htmlContent": "html", "textContent": "text", "url": "endpoint",
               "active": "status"}  # fmt: skip

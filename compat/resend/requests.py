@@ -20,6 +20,7 @@ MAX_TAGS = 75
 NUMBER = re.compile("[0-9]{1,6}")
 # "in 1 min": the form of natural language in Resend's examples. Other forms are refused.
 DELAY = re.compile(r"in (?P<count>[0-9]{1,6}) ?(?P<unit>sec|second|min|minute|h|hour|day)s?", re.ASCII)
+# https://resend.com/docs/dashboard/emails/schedule-email
 UNITS = {"sec": "seconds", "second": "seconds", "min": "minutes", "minute": "minutes", "h": "hours", "hour": "hours",
          "day": "days"}  # fmt: skip
 

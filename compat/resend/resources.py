@@ -16,6 +16,7 @@ from lib.ids import uuid_text
 Resource = dict[str, Any]
 SUPPRESSED = "recipient_suppressed"
 # Resend's spelling of a status, where it differs.
+# https://resend.com/docs/api-reference/emails/retrieve-email
 LAST_EVENTS = {EmailStatus.CANCELLED: "canceled"}
 
 

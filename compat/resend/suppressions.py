@@ -21,6 +21,7 @@ from suppressions.services import delete_suppression, delete_suppressions, suppr
 
 Reason = Suppression.Reason
 # The reasons of each origin; Resend has no other origins.
+# https://resend.com/docs/api-reference/suppressions/list-suppressions
 ORIGINS = {
     "bounce": (Reason.BOUNCE,),
     "complaint": (Reason.COMPLAINT,),

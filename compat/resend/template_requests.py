@@ -11,6 +11,7 @@ from templates_app.language.scanner import MAX_TAGS
 from templates_app.models import TemplateVersion
 from templates_app.serializers import MAX_SUBJECT_LENGTH, TemplateInput, new_template
 
+# https://resend.com/docs/api-reference/templates/create-template
 FIELDS = {"name": "name", "alias": "alias", "subject": "subject", "html": "htmlContent", "text": "textContent"}
 CONTENT = ("subject", "html", "text")
 MAX_VARIABLES = 50

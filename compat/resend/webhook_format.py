@@ -10,6 +10,7 @@ from webhooks.formats import WebhookFormat
 
 SUPPRESSED = "recipient_suppressed"
 # Resend's type of each event of a recipient.
+# https://resend.com/docs/dashboard/webhooks/event-types
 TYPES = {
     "sent": "email.sent",
     "delivered": "email.delivered",
@@ -22,6 +23,7 @@ TYPES = {
     "unsubscribed": "suppression.added",
 }
 # Of a bounce, by its reason; the others are General.
+# https://resend.com/docs/dashboard/emails/email-bounces
 BOUNCE_SUB_TYPES: dict[str, str] = {
     FailureReason.MAILBOX_FULL: "MailboxFull",
     FailureReason.TOO_LARGE: "MessageTooLarge",

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from compat.drafts import read_choice
 from compat.errors import invalid_field
 from compat.resend.resources import Resource, list_resource
+from compat.resend.unsupported import ABSENT_EVENTS
 from compat.resend.views import ResendViewSet
 from compat.resend.webhook_format import FORMAT, TYPES, resend_type
 from compat.views import find_row
@@ -22,11 +23,9 @@ from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, replay_delivery, rotate_secret, update_webhook
 
 # Our event type of each of Resend's. One of ours is two of Resend's, which tell a suppressed recipient apart.
+# https://resend.com/docs/api-reference/webhooks/create-webhook
 SUBSCRIPTIONS = {name: kind for kind, name in TYPES.items()} | {"email.suppressed": "failed"}
-# Events that never happen here, or the beginnings of their names. A subscription to them is ignored.
-ABSENT_EVENTS = (
-    "contact.", "domain.", "email.received", "email.scheduled", "inbox.", "suppression.removed", "topic.",
-)  # fmt: skip
+# https://resend.com/docs/api-reference/webhooks/update-webhook
 STATUSES = {"enabled": True, "disabled": False}
 EVENT_STATUSES = {
     WebhookDeliveryStatus.PENDING: "pending",

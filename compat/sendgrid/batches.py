@@ -14,6 +14,7 @@ from emails.accept.batches import cancel_batch, create_batch, pause_batch, resum
 from emails.models import EmailBatch
 from workspaces.key_limits import KeyLimits
 
+# https://www.twilio.com/docs/sendgrid/api-reference/cancel-scheduled-sends
 CHANGES = {"pause": pause_batch, "cancel": cancel_batch}
 
 

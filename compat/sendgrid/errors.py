@@ -6,6 +6,7 @@ from typing import Any
 from compat.errors import ProblemMembers, error_handler, is_absent
 
 # Statuses that differ from those of `/v1`.
+# https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors
 STATUSES = {
     "validation_error": 400,
     "too_many_attachments": 400,
@@ -34,6 +35,7 @@ MESSAGES = {
     "template_not_found": ("The template_id must be a valid GUID.", "template_id"),
 }
 # Fields of an email that are the same for all personalizations.
+# https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 WIRE_NAMES = {"html": "content", "text": "content", "replyTo": "reply_to", "tags": "categories",
               "metadata": "custom_args", "scheduledFor": "send_at", "templateId": "template_id",
               "templateData": "dynamic_template_data", "htmlContent": "html_content",

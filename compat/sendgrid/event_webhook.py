@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from api.errors import NotFound
 from compat.errors import invalid_field
 from compat.sendgrid.resources import Resource
+from compat.sendgrid.unsupported import ABSENT_EVENTS
 from compat.sendgrid.views import SendGridViewSet
 from compat.sendgrid.webhook_format import EVENTS, FORMAT, verification_key
 from webhooks.models import Webhook
@@ -16,9 +17,8 @@ from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, lock_webhooks, send_test, update_webhook
 
 # The event of each setting, which has the name that the event has in a body, but for one.
+# https://www.twilio.com/docs/sendgrid/api-reference/webhooks
 SETTINGS = {name: kind for kind, name in EVENTS.items() if name != "spamreport"} | {"spam_report": "complained"}
-# Events of unsubscribe groups, which do not exist here.
-ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe")
 
 
 class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):

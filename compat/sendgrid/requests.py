@@ -33,6 +33,7 @@ MAX_TOTAL_RECIPIENTS = 1000
 MAX_CATEGORIES = 10
 MAX_CONTENTS = 10
 TEMPLATE_PREFIX = "d-"
+# https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 CONTENT_FIELDS = {"text/plain": "text", "text/html": "html"}
 # Characters that all substitutions of a request may read, and write into content: up to 1 s and 20 MiB.
 MAX_SCANNED = 200_000_000

@@ -15,7 +15,9 @@ from templates_app.models import Template
 from workspaces.models import ApiKey
 
 Resource = dict[str, Any]
+# https://www.twilio.com/docs/sendgrid/api-reference/domain-authentication
 RECORD_NAMES = {"DKIM": "dkim", "SPF": "subdomain_spf", "DMARC": "dmarc", "ReturnPath": "mail_server"}
+# https://www.twilio.com/docs/sendgrid/api-reference/api-key-permissions
 SENDING_SCOPES = frozenset(
     {
         "mail.batch.create", "mail.batch.read", "mail.send", "templates.read", "templates.versions.read",

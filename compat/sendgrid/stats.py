@@ -29,6 +29,7 @@ class SendGridStatsViewSet(SendGridViewSet[Email]):
 
 def day_resource(day: DailyVolume) -> Resource:
     reached = day.reached
+    # https://www.twilio.com/docs/sendgrid/api-reference/stats
     metrics = {
         "requests": day.total,
         "processed": day.total,

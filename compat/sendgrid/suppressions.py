@@ -19,6 +19,7 @@ from suppressions.services import delete_suppressions, suppress_addresses
 
 Reason = Suppression.Reason
 # The reasons of the suppressions in each list. Global unsubscribes can be added, which is a suppression by hand.
+# https://www.twilio.com/docs/sendgrid/api-reference/suppressions-suppressions
 LISTS: dict[str, tuple[Reason, ...]] = {
     "bounces": (Reason.BOUNCE,),
     "spam_reports": (Reason.COMPLAINT,),

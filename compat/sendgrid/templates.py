@@ -18,6 +18,7 @@ from templates_app.serializers import TemplateInput
 from templates_app.services import TemplateContent, create_template, delete_template, find_template, update_template
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 
+# https://www.twilio.com/docs/sendgrid/api-reference/transactional-templates-versions
 VERSION_FIELDS = {"subject": "subject", "html_content": "htmlContent", "plain_content": "textContent"}
 # The content of a template without a version.
 NO_CONTENT = TemplateContent("", "", "")

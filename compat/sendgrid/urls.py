@@ -16,7 +16,7 @@ ALL: Any = {"get": "list", "delete": "clear"}
 ONE: Any = {"get": "retrieve", "delete": "destroy"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
 # Unsubscribes are deleted at GLOBAL.
-DELETABLE = LISTS.keys() - UNSUBSCRIBES.values()
+DELETABLE = [name for name in LISTS if name not in UNSUBSCRIBES.values()]
 GLOBAL = "v3/asm/suppressions/global"
 TEMPLATE = "v3/templates/<str:reference>"
 VERSION = f"{TEMPLATE}/versions/<str:version>"

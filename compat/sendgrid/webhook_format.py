@@ -14,6 +14,7 @@ from delivery.bounces.reasons import RECIPIENT_FAULTS
 from lib.ids import uuid_text
 from webhooks.formats import WebhookFormat
 
+# https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 EVENTS = {
     "sent": "processed",
     "delivered": "delivered",

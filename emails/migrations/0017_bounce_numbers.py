@@ -1,4 +1,4 @@
-"""An index of the numbers of bounces, which clients of Postmark's API use as ids."""
+"""An index of the numbers of bounces, the only ids that some clients can store."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models

@@ -1,16 +1,19 @@
 """The tables of docs/migrate/: each endpoint is where the table says, and no other exists."""
 
 import re
+from importlib import import_module
 
 import pytest
 from django.urls import ResolverMatch, get_resolver, resolve, reverse
 
+from compat.apps import DIALECTS
+from compat.endpoints import list_endpoints
+from config.management.commands.document_dialects import with_table
 from tests.stack.stack import REPOSITORY
 
 PAGES = REPOSITORY / "docs" / "migrate"
 ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<state>there|differs|absent) \|", re.MULTILINE)
 PLACEHOLDER = re.compile(r":\w+")
-DIALECTS = ("resend", "postmark", "sendgrid")
 
 
 def table(dialect: str) -> dict[tuple[str, str], str]:
@@ -43,6 +46,19 @@ def test_an_endpoint_is_where_its_row_says(dialect, method, path, state):
         assert action == "absent"
     else:
         assert action not in {"absent", None}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_page_is_current(dialect):
+    page = (PAGES / f"{dialect}.md").read_text("utf-8")
+    assert with_table(page, dialect) == page, "Run manage.py document_dialects."
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_note_is_about_an_endpoint(dialect):
+    requests = {f"{endpoint.method} {endpoint.path}" for endpoint in list_endpoints(dialect)}
+    assert import_module(f"compat.{dialect}.unsupported").NOTES.keys() <= requests
+    assert len(requests) == len(list_endpoints(dialect))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

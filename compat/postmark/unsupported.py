@@ -1,0 +1,52 @@
+"""What Postmark's API has and Postrider has not, or has in another way: https://postmarkapp.com/developer."""
+
+# Paths by the methods that are absent. The account API (servers, domains, sender signatures) is absent, too.
+ABSENT = {
+    ("GET",): (
+        "/messages/inbound", "/messages/inbound/:id/details", "/messages/outbound/:id/dump",
+        "/messages/outbound/clicks", "/messages/outbound/opens", "/stats/outbound/clicks/browserFamilies",
+        "/stats/outbound/clicks/location", "/stats/outbound/clicks/platforms", "/stats/outbound/opens/emailClients",
+        "/stats/outbound/opens/platforms", "/stats/outbound/opens/readTimes", "/stats/outbound/tracked",
+    ),
+    ("POST",): (
+        "/message-streams", "/message-streams/:stream/archive", "/message-streams/:stream/unarchive",
+    ),
+    ("PUT",): ("/messages/inbound/:id/bypass", "/messages/inbound/:id/retry", "/server"),
+    ("PATCH",): ("/message-streams/:stream",),
+    ("DELETE",): ("/triggers/inboundRules/:id",),
+    ("GET", "POST"): ("/triggers/inboundRules",),
+}  # fmt: skip
+# Of a webhook. Ignoring them would leave a receiver without the authentication that it expects.
+REFUSED_FIELDS = ("HttpAuth", "HttpHeaders")
+# Of an endpoint that differs, and of an absent one.
+NOTES = {
+    "POST /email": "see above",
+    "POST /email/withTemplate": "template language",
+    "POST /email/batchWithTemplates": "template language",
+    "POST /email/bulk": "at most 500 messages, accepted together or not at all",
+    "GET /bounces": "emails that no recipient received; filters: `emailFilter`, `tag`, `messageID`, `fromdate`, "
+    "`todate`",
+    "GET /bounces/tags": "of the newest 1,000 bounced emails",
+    "GET /bounces/:id": "also deferrals and spam complaints, by the number of their webhook",
+    "GET /bounces/:id/dump": "always empty: the source is not stored",
+    "GET /deliveryStats": "one count of all bounced emails; `InactiveMails` counts to 10,000",
+    "GET /server": "the name of the workspace; other settings have their defaults",
+    "GET /messages/outbound": "filters: `recipient`, `subject`, `tag`, `fromemail`, `status`, `messageid`, "
+    "`fromdate`, `todate`",
+    "GET /messages/outbound/:id/details": "without the source",
+    "GET /messages/outbound/opens/:id": "the first open of each recipient, without its program and place",
+    "GET /messages/outbound/clicks/:id": "the first click on each link, without its program and place",
+    "GET /messages/inbound": "Postrider does not receive email for applications",
+    "GET /message-streams/:stream/suppressions/dump": "filter: `EmailAddress`",
+    "GET /message-streams": "one stream",
+    "GET /message-streams/:stream": "`outbound`",
+    "GET /webhooks": "those with the format `postmark`",
+    "POST /webhooks": f"without {' and '.join(f'`{name}`' for name in REFUSED_FIELDS)}, which are refused",
+    "PUT /webhooks/:id": "as `POST`",
+    "GET /stats/outbound": "without `Tracked` and the other counts that Postrider does not keep",
+    "GET /stats/outbound/sends": "see above",
+    "GET /stats/outbound/bounces": "all as `HardBounce`",
+    "GET /stats/outbound/spam": "see above",
+    "GET /stats/outbound/opens": "emails that were opened",
+    "GET /stats/outbound/clicks": "emails in which a link was clicked",
+}

@@ -1,0 +1,35 @@
+"""The packages below compat know no provider by name. Some words of theirs have another reason."""
+
+import re
+import subprocess
+from collections import defaultdict
+
+from tests.stack.stack import REPOSITORY
+
+BELOW = (
+    "analytics", "api", "counters", "delivery", "domains", "emails", "events", "lib", "reputation", "suppressions",
+    "templates_app", "webhooks", "workspaces",
+)  # fmt: skip
+PROVIDER = re.compile(r"[\w-]*(?:resend|postmark|sendgrid)[\w-]*", re.IGNORECASE)
+# `POST /v1/emails/:id/resend`, an operation of Postrider: its names in code, the OpenAPI document and prose.
+OPERATION = {"resend", "Resend", "resendEmail", "resend_email", "ResendInput"}
+PERMITTED = {
+    "emails/accept/services.py": OPERATION,
+    "emails/api/inputs.py": OPERATION,
+    "emails/api/openapi.py": OPERATION,
+    "emails/api/views.py": OPERATION,
+    "emails/errors.py": OPERATION,
+    "emails/upkeep/retention.py": OPERATION,
+    # Names of fields that other services use: suggestions for callers that give one of them.
+    "api/suggestions.py": {"Resend", "Postmark", "SendGrid"},
+}
+
+
+def test_no_package_below_compat_names_a_provider():
+    listed = subprocess.run(["git", "ls-files", *BELOW], cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    names = defaultdict(set)
+    for path in listed.stdout.split():
+        names[path] = {path, *PROVIDER.findall((REPOSITORY / path).read_text("utf-8"))} - {path}
+        names[path] |= set(PROVIDER.findall(path))
+    assert {path: found for path in names if (found := names[path] - PERMITTED.get(path, set()))} == {}
+    assert PERMITTED.keys() <= {path for path, found in names.items() if found}
