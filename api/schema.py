@@ -88,10 +88,16 @@ class Operation:
 
 @dataclass(frozen=True)
 class Access:
-    """The effect of authentication on an operation: a sentence of its description, and problems."""
+    """What the view adds to the description of an operation.
+
+    note: a sentence of its description.
+    headers: names of response headers.
+    """
 
     note: str = ""
     problems: Sequence[type[Problem]] = ()
+    parameters: Sequence[OpenApiParameter] = ()
+    headers: Sequence[str] = ()
 
 
 PUBLIC = Access()
@@ -120,7 +126,7 @@ def http_method(view: Any, name: str) -> str:
 
 def _describe(view: Any, name: str, operation: Operation, access: Access) -> Callable[[Any], Any]:
     responses = [operation.responses] if isinstance(operation.responses, ResponseDescription) else operation.responses
-    parameters = list(operation.parameters)
+    parameters = [*access.parameters, *operation.parameters]
     if name == "list":
         limit = view.pagination_class.default_limit
         responses = [_page_of(one, limit) for one in responses]
@@ -137,7 +143,7 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
         extensions={
             PROBLEMS: sorted({problem.code for problem in problems}),
             POSITION: operation.position,
-            HEADERS: {str(one.status): list(one.headers) for one in responses},
+            HEADERS: {str(one.status): [*one.headers, *access.headers] for one in responses},
             BODY_MAY_BE_EMPTY: operation.body_may_be_empty,
         },
     )

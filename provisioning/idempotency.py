@@ -39,6 +39,8 @@ def idempotent(action: Action) -> Action:
             return action(view, request, **path)
         return _stored_response(request, key) or _respond(action, view, request, key=key, path=path)
 
+    # For the OpenAPI document.
+    respond_once.is_idempotent = True  # type: ignore[attr-defined]
     return respond_once
 
 

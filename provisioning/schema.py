@@ -89,7 +89,6 @@ CONFIGURATION = {
 WORKSPACE_ID = OpenApiParameter(
     "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
 )
-REPLAYED = ("Idempotent-Replayed",)
 IDEMPOTENT = OpenApiParameter(
     IDEMPOTENCY_KEY.name,
     IDEMPOTENCY_KEY.type,
@@ -101,17 +100,25 @@ EMAIL = OpenApiParameter("email", {"type": "string"}, OpenApiParameter.PATH, des
 
 
 def _access(view: Any, name: str) -> Access:
-    problems = (
-        *UNAUTHENTICATED,
-        NetworkNotAllowed,
-        InsufficientScope,
-        RateLimitExceeded,
-        WorkspaceDeleted,
-        WorkspaceSuspended,
+    """Derive the note, problems, parameters and headers from the viewset and from the decorator `idempotent`."""
+    is_within = hasattr(view, "workspace")
+    is_idempotent = hasattr(getattr(view, name), "is_idempotent")
+    note = "Requires a management key, or an API key of the workspace with scope `workspace_admin`."
+    return Access(
+        "Requires a management key." if name in view.management_actions else note,
+        problems=[
+            *UNAUTHENTICATED,
+            NetworkNotAllowed,
+            InsufficientScope,
+            RateLimitExceeded,
+            WorkspaceDeleted,
+            WorkspaceSuspended,
+            *([NotFound] if is_within else []),
+            *(IDEMPOTENCY if is_idempotent else []),
+        ],
+        parameters=[*([WORKSPACE_ID] if is_within else []), *([IDEMPOTENT] if is_idempotent else [])],
+        headers=["Idempotent-Replayed"] if is_idempotent else [],
     )
-    if name in view.management_actions:
-        return Access("Requires a management key.", problems)
-    return Access("Requires a management key, or an API key of the workspace with scope `workspace_admin`.", problems)
 
 
 def _reading_access(view: Any, name: str) -> Access:
@@ -145,11 +152,9 @@ workspaces = managed_view(
         "Create a workspace",
         "Creates a workspace in the group of the key. It has no members; with `ownerEmail`, a person is invited as an "
         "owner by email.",
-        response(ManagedWorkspaceSerializer, "The workspace was created.", WORKSPACE, status=201, headers=REPLAYED),
+        response(ManagedWorkspaceSerializer, "The workspace was created.", WORKSPACE, status=201),
         body=NewWorkspaceInput,
         bodies={"A workspace": {"name": "Shop", "plan": "pro", "ownerEmail": "ada@example.com"}},
-        parameters=[IDEMPOTENT],
-        problems=IDEMPOTENCY,
     ),
     retrieve=Operation(
         "getWorkspace",
@@ -169,21 +174,15 @@ workspaces = managed_view(
         "suspendWorkspace",
         "Suspend a workspace",
         "Refuses new emails and holds queued ones. Suspending again changes the reason.",
-        response(
-            ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "suspendedAt": CREATED_AT}, headers=REPLAYED
-        ),
+        response(ManagedWorkspaceSerializer, "The workspace.", {**WORKSPACE, "suspendedAt": CREATED_AT}),
         body=SuspensionInput,
         bodies={"With a reason": {"reason": "The invoice is overdue."}},
-        parameters=[IDEMPOTENT],
-        problems=IDEMPOTENCY,
     ),
     resume=Operation(
         "resumeWorkspace",
         "Resume a workspace",
         "Ends the suspension; queued emails are sent. Resuming again changes nothing.",
-        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE, headers=REPLAYED),
-        parameters=[IDEMPOTENT],
-        problems=IDEMPOTENCY,
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
     ),
     destroy=Operation(
         "deleteWorkspace",
@@ -197,9 +196,7 @@ workspaces = managed_view(
         "restoreWorkspace",
         "Restore a workspace",
         "Ends the deletion of a workspace; queued emails are sent. Restoring again changes nothing.",
-        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE, headers=REPLAYED),
-        parameters=[IDEMPOTENT],
-        problems=IDEMPOTENCY,
+        response(ManagedWorkspaceSerializer, "The workspace.", WORKSPACE),
     ),
     usage=Operation(
         "getUsage",
@@ -214,16 +211,14 @@ api_keys = managed_view(
         "List API keys",
         "Returns the API keys of a workspace, including revoked ones, newest first.",
         response(ManagedKeySerializer, "A page of API keys.", KEY),
-        problems=[NotFound],
-        parameters=[WORKSPACE_ID],
     ),
     create=Operation(
         "createApiKey",
         "Create an API key",
         "Creates an API key and returns it in `key`, once. A new key that an API key creates must not be "
         "broader: it expires no later and keeps within the networks and requests per second of the other.",
-        response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201, headers=REPLAYED),
-        problems=[*IDEMPOTENCY, NotFound, PlanLimitReached],
+        response(NewKeySerializer, "The API key was created.", {**KEY, "key": SECRET}, status=201),
+        problems=[PlanLimitReached],
         body=ApiKeyInput,
         bodies={
             "A key": {"name": "Website", "scope": "sending_access"},
@@ -234,14 +229,12 @@ api_keys = managed_view(
             },
             "A test key": {"name": "CI", "scope": "sending_access", "test": True},
         },
-        parameters=[WORKSPACE_ID, IDEMPOTENT],
     ),
     destroy=Operation(
         "revokeApiKey",
         "Revoke an API key",
         "Revokes an API key permanently, within a second. Revoking again changes nothing.",
         response(ManagedKeySerializer, "The revoked API key.", {**KEY, "revokedAt": CREATED_AT}),
-        parameters=[WORKSPACE_ID],
     ),
 )
 members = managed_view(
@@ -250,8 +243,6 @@ members = managed_view(
         "List members",
         "Returns the members of a workspace by address.",
         response(MemberSerializer, "A page of members.", MEMBER),
-        problems=[NotFound],
-        parameters=[WORKSPACE_ID],
     ),
     partial_update=Operation(
         "updateMember",
@@ -261,7 +252,7 @@ members = managed_view(
         problems=[LastOwner],
         body=RoleInput,
         bodies={"An owner": {"role": "owner"}},
-        parameters=[WORKSPACE_ID, EMAIL],
+        parameters=[EMAIL],
     ),
     destroy=Operation(
         "removeMember",
@@ -269,7 +260,7 @@ members = managed_view(
         "Ends a membership. The last owner cannot be removed. API keys stay active: they belong to the workspace.",
         response(RemovedMemberSerializer, "The member was removed.", {"email": MEMBER["email"], "deleted": True}),
         problems=[LastOwner],
-        parameters=[WORKSPACE_ID, EMAIL],
+        parameters=[EMAIL],
     ),
 )
 invitations = managed_view(
@@ -278,25 +269,21 @@ invitations = managed_view(
         "List invitations",
         "Returns the invitations that were not accepted, including expired ones until they are deleted.",
         response(InvitationSerializer, "A page of invitations.", INVITATION),
-        problems=[NotFound],
-        parameters=[WORKSPACE_ID],
     ),
     create=Operation(
         "createInvitation",
         "Invite a member",
         "Sends an email with a link that is valid for seven days. An open invitation of the same address is replaced.",
-        response(InvitationSerializer, "The invitation was created.", INVITATION, status=201, headers=REPLAYED),
-        problems=[*IDEMPOTENCY, NotFound, AlreadyMember, PlanLimitReached],
+        response(InvitationSerializer, "The invitation was created.", INVITATION, status=201),
+        problems=[AlreadyMember, PlanLimitReached],
         body=InvitationInput,
         bodies={"A member": {"email": "grace@example.com"}},
-        parameters=[WORKSPACE_ID, IDEMPOTENT],
     ),
     destroy=Operation(
         "withdrawInvitation",
         "Withdraw an invitation",
         "Deletes an invitation; its link stops working.",
         response(DeletedSerializer, "The invitation was deleted.", {"id": INVITATION["id"], "deleted": True}),
-        parameters=[WORKSPACE_ID],
     ),
 )
 audit = managed_view(
@@ -305,8 +292,6 @@ audit = managed_view(
         "List the audit log",
         "Returns the actions on a workspace, newest first, for 400 days.",
         response(AuditEntrySerializer, "A page of audit entries.", ENTRY),
-        problems=[NotFound],
-        parameters=[WORKSPACE_ID],
     )
 )
 configuration = describe_view(
