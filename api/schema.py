@@ -111,8 +111,8 @@ def describe_view(access: Callable[[Any, str], Access] | None = None, **operatio
 
     def describe(view: V) -> V:
         described = {
-            name: _describe(view, name, one, access(view, name) if access else PUBLIC)
-            for name, one in operations.items()
+            name: _describe(view, name, operation, access(view, name) if access else PUBLIC)
+            for name, operation in operations.items()
         }
         return extend_schema_view(**described)(view)
 
@@ -129,7 +129,7 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
     parameters = [*access.parameters, *operation.parameters]
     if name == "list":
         limit = view.pagination_class.default_limit
-        responses = [_page_of(one, limit) for one in responses]
+        responses = [_page_of(described, limit) for described in responses]
         parameters += _paging(limit)
     problems = [*operation.problems, *_implied_problems(view, name, operation), *access.problems]
     return extend_schema(
@@ -137,13 +137,13 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
         summary=operation.summary,
         description=f"{operation.description}\n\n{access.note}".strip(),
         request=operation.body,
-        responses={(one.status, one.media_type): one.openapi for one in responses},
+        responses={(described.status, described.media_type): described.openapi for described in responses},
         examples=[OpenApiExample(title, value, request_only=True) for title, value in operation.bodies.items()],
         parameters=parameters,
         extensions={
             PROBLEMS: sorted({problem.code for problem in problems}),
             POSITION: operation.position,
-            HEADERS: {str(one.status): [*one.headers, *access.headers] for one in responses},
+            HEADERS: {str(described.status): [*described.headers, *access.headers] for described in responses},
             BODY_MAY_BE_EMPTY: operation.body_may_be_empty,
         },
     )
@@ -152,7 +152,7 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
 def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[type[Problem]]:
     is_detail = getattr(getattr(view, name), "detail", name in DETAIL_METHODS)
     has_filters = hasattr(view, "filterset_class") and not is_detail and http_method(view, name) == "get"
-    has_query = has_filters or name == "list" or any(isinstance(one, type) for one in operation.parameters)
+    has_query = has_filters or name == "list" or any(isinstance(parameter, type) for parameter in operation.parameters)
     yield from COMMON_PROBLEMS
     if operation.body:
         yield from BODY_PROBLEMS

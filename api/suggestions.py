@@ -67,14 +67,14 @@ def suggest_event(name: str, events: Iterable[str]) -> str:
 
 def _suggest(name: str, known: Collection[str], other_names: Mapping[str, str]) -> str:
     plain = _normalize(name)
-    same = [one for one in known if _normalize(one) == plain]
-    others = [one for one in known if plain in other_names.get(one, "").split()]
+    same = [field for field in known if _normalize(field) == plain]
+    others = [field for field in known if plain in other_names.get(field, "").split()]
     return _question(same or others or _nearest(name, known))
 
 
 def _nearest(name: str, known: Collection[str]) -> list[str]:
-    by_lower = {one.lower(): one for one in known}
-    return [by_lower[one] for one in difflib.get_close_matches(name[:MAX_NAME_LENGTH].lower(), by_lower, n=1)]
+    by_lower = {field.lower(): field for field in known}
+    return [by_lower[match] for match in difflib.get_close_matches(name[:MAX_NAME_LENGTH].lower(), by_lower, n=1)]
 
 
 def _question(names: Sequence[str]) -> str:

@@ -48,13 +48,13 @@ class SchemaReader:
 
     def fields(self, schema: Schema, *, depth: int = 0) -> tuple[FieldDescription, ...]:
         """Return the fields of an object, or of the items of a list: required ones first."""
-        found = self._object_in(schema)
-        required = set(found.get("required", ()))
+        described_object = self._object_in(schema)
+        required = set(described_object.get("required", ()))
         described = [
-            self.describe(name, one, is_required=name in required, depth=depth)
-            for name, one in found.get("properties", {}).items()
+            self.describe(name, member, is_required=name in required, depth=depth)
+            for name, member in described_object.get("properties", {}).items()
         ]
-        return tuple(sorted(described, key=lambda one: not one.is_required))
+        return tuple(sorted(described, key=lambda field: not field.is_required))
 
     def describe(self, name: str, schema: Schema, *, is_required: bool, depth: int = 0) -> FieldDescription:
         whole = self.resolve(schema)
@@ -86,7 +86,7 @@ class SchemaReader:
         whole = self.resolve(schema)
         choices = whole.get("anyOf") or whole.get("oneOf")
         if choices and "properties" not in whole:
-            return " or ".join(dict.fromkeys(self.type_of(one) for one in choices))
+            return " or ".join(dict.fromkeys(self.type_of(choice) for choice in choices))
         if "const" in whole:
             return repr(whole["const"]).lower() if isinstance(whole["const"], bool) else str(whole["const"])
         return " or ".join(self._name(kind, whole) for kind in _kinds(whole))
@@ -99,11 +99,11 @@ class SchemaReader:
     def _object_in(self, schema: Schema) -> Schema:
         """Return the object that a schema describes, also as an item of a list or as one of several choices."""
         whole = self.resolve(schema)
-        for one in (whole, *map(self.resolve, whole.get("anyOf", ()))):
-            if "items" in one:
-                return self._object_in(one["items"])
-            if one.get("properties"):
-                return one
+        for candidate in (whole, *map(self.resolve, whole.get("anyOf", ()))):
+            if "items" in candidate:
+                return self._object_in(candidate["items"])
+            if candidate.get("properties"):
+                return candidate
         return {}
 
     def _values(self, schema: Schema) -> Iterator[Any]:

@@ -61,8 +61,8 @@ def render_markdown(text: str) -> SafeString:
 
 
 def render_tokens(tokens: list[Token]) -> SafeString:
-    one = parser()
-    return SafeString(one.renderer.render(tokens, one.options, {}))
+    markdown = parser()
+    return SafeString(markdown.renderer.render(tokens, markdown.options, {}))
 
 
 def add_anchors(tokens: list[Token]) -> tuple[Heading, ...]:

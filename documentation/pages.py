@@ -82,7 +82,7 @@ def page_sections() -> tuple[NavigationSection, ...]:
             sections[title] = []
         elif token.type == "inline" and title:
             sections[title] += _entries(token)
-    return tuple(NavigationSection(name, tuple(found)) for name, found in sections.items() if name != NOT_SERVED)
+    return tuple(NavigationSection(name, tuple(pages)) for name, pages in sections.items() if name != NOT_SERVED)
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def _sections(tokens: list[Token], headings: tuple[Heading, ...]) -> Iterator[tu
             texts[-1].append(token.content)
         elif token.type == "inline" and before and before.type != "heading_open":
             texts[-1].append(plain_text(token))
-    yield from zip(headings, (" ".join(found) for found in texts), strict=True)
+    yield from zip(headings, (" ".join(paragraphs) for paragraphs in texts), strict=True)
 
 
 def _entries(token: Token) -> Iterator[NavigationEntry]:

@@ -84,7 +84,7 @@ def reference_pages() -> tuple[ReferencePage, ...]:
     """Return the pages in the order of the tags."""
     document = json.loads(openapi_document())
     reader = OperationReader(document)
-    described = [reader.operation(*found) for found in _operations(document)]
+    described = [reader.operation(*operation) for operation in _operations(document)]
     return tuple(
         ReferencePage(
             tag["name"].lower().replace(" ", "-"),
@@ -123,53 +123,55 @@ class OperationReader:
     def schemas(self) -> SchemaReader:
         return SchemaReader(self.document["components"]["schemas"])
 
-    def operation(self, path: str, method: str, found: Schema) -> tuple[str, ReferenceOperation]:
+    def operation(self, path: str, method: str, operation: Schema) -> tuple[str, ReferenceOperation]:
         """Return an operation with its tag."""
-        has_key = "security" in found
-        body: Schema = next(iter(found.get("requestBody", {}).get("content", {}).values()), {})
+        has_key = "security" in operation
+        body: Schema = next(iter(operation.get("requestBody", {}).get("content", {}).values()), {})
         example = next(self._examples(body), None)
-        url, is_stream = settings.PUBLIC_URL + self._example_path(path), _is_stream(found)
+        url, is_stream = settings.PUBLIC_URL + self._example_path(path), _is_stream(operation)
         request = ExampleRequest(method.upper(), url, example, has_key=has_key, is_stream=is_stream)
-        successes = {status: one for status, one in found["responses"].items() if int(status) < FIRST_ERROR_STATUS}
-        return found["tags"][0], ReferenceOperation(
-            id=found["operationId"],
+        successes = {
+            status: response for status, response in operation["responses"].items() if int(status) < FIRST_ERROR_STATUS
+        }
+        return operation["tags"][0], ReferenceOperation(
+            id=operation["operationId"],
             method=method.upper(),
             path=path,
-            title=found["summary"],
-            text=_plain(found["description"]),
-            source=found["description"],
-            parameters={place: self._parameters(found, place) for place in ("path", "query", "header")},
+            title=operation["summary"],
+            text=_plain(operation["description"]),
+            source=operation["description"],
+            parameters={place: self._parameters(operation, place) for place in ("path", "query", "header")},
             body=self.schemas.fields(body.get("schema", {})),
             example="" if example is None else json.dumps(example, indent=2, ensure_ascii=False),
-            responses=tuple(self._response(status, one) for status, one in successes.items()),
-            errors=tuple(self._errors(found["responses"])),
+            responses=tuple(self._response(status, response) for status, response in successes.items()),
+            errors=tuple(self._errors(operation["responses"])),
             samples=code_samples(request),
             has_key=has_key,
         )
 
-    def _parameters(self, found: Schema, place: str) -> tuple[FieldDescription, ...]:
+    def _parameters(self, operation: Schema, place: str) -> tuple[FieldDescription, ...]:
         described = [
             self.schemas.describe(
-                one["name"],
-                {**one["schema"], "description": one["description"]},
-                is_required=one.get("required", False),
+                parameter["name"],
+                {**parameter["schema"], "description": parameter["description"]},
+                is_required=parameter.get("required", False),
             )
-            for one in found.get("parameters", ())
-            if one["in"] == place
+            for parameter in operation.get("parameters", ())
+            if parameter["in"] == place
         ]
-        return tuple(sorted(described, key=lambda one: not one.is_required))
+        return tuple(sorted(described, key=lambda parameter: not parameter.is_required))
 
-    def _response(self, status: str, found: Schema) -> OperationResponse:
-        content = next(iter(found["content"].values()))
+    def _response(self, status: str, response: Schema) -> OperationResponse:
+        content = next(iter(response["content"].values()))
         example = next(self._examples(content), "")
         text = example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
-        return OperationResponse(status, found["description"], self.schemas.fields(content["schema"]), text)
+        return OperationResponse(status, response["description"], self.schemas.fields(content["schema"]), text)
 
     def _errors(self, responses: Schema) -> Iterator[OperationError]:
         examples = self.document["components"]["examples"]
-        for status, found in responses.items():
+        for status, response in responses.items():
             if int(status) >= FIRST_ERROR_STATUS:
-                for code in found["content"]["application/problem+json"]["examples"]:
+                for code in response["content"]["application/problem+json"]["examples"]:
                     yield OperationError(status, code, examples[code]["summary"])
 
     def _example_path(self, path: str) -> str:

@@ -35,11 +35,11 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @cached_page
 def page(request: HttpRequest, name: str) -> HttpResponse:
-    found = documentation_page(name)
-    if found is None:
+    page = documentation_page(name)
+    if page is None:
         raise Http404
-    values = {"title": found.title, "summary": found.summary, "headings": found.headings}
-    return _render(request, "page", page=found, markdown=f"/docs/{name}.md", **values)
+    values = {"title": page.title, "summary": page.summary, "headings": page.headings}
+    return _render(request, "page", page=page, markdown=f"/docs/{name}.md", **values)
 
 
 @cached_page
@@ -52,11 +52,11 @@ def api_overview(request: HttpRequest) -> HttpResponse:
 
 @cached_page
 def api_page(request: HttpRequest, name: str) -> HttpResponse:
-    found = reference_page(name)
-    if found is None:
+    page = reference_page(name)
+    if page is None:
         raise Http404
     return _render(
-        request, "reference", title=f"{found.title} API", body=_reference_html(found), markdown=f"{found.url}.md"
+        request, "reference", title=f"{page.title} API", body=_reference_html(page), markdown=f"{page.url}.md"
     )
 
 

@@ -29,12 +29,12 @@ class ManagementAuthentication(ApiKeyAuthentication):
 
     def find(self, header: str, *, client: ReadAddress) -> Any:
         text = read_bearer(header)
-        given = parse_key(text)
-        if given is None or given.prefix != ManagementKey.prefix:
+        secret = parse_key(text)
+        if secret is None or secret.prefix != ManagementKey.prefix:
             return authenticate_key(header, client=client)
-        key = ManagementKey.objects.filter(id=given.id).first()
+        key = ManagementKey.objects.filter(id=secret.id).first()
         # An unknown id takes as long as a wrong secret.
-        if not secret_matches(given.secret, key.secret_hash if key else hash_secret("")) or key is None:
+        if not secret_matches(secret.secret, key.secret_hash if key else hash_secret("")) or key is None:
             raise InvalidApiKey("This management key does not exist. Check that you copied the complete key.")
         refuse_ended_key(key, kind="management key")
         record_use(key)

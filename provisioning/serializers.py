@@ -63,9 +63,9 @@ class ExpiryField(TextField):
     }
 
     def to_internal_value(self, data: Any) -> Any:
-        given = parse_datetime(super().to_internal_value(data))
+        parsed = parse_datetime(super().to_internal_value(data))
         # The database cannot return a time that is outside of the calendar in UTC.
-        expires_at = given and to_utc(given)
+        expires_at = parsed and to_utc(parsed)
         if expires_at is None:
             self.fail("invalid")
         if expires_at <= datetime.now(UTC):
@@ -125,7 +125,7 @@ def field_errors() -> Iterator[None]:
         yield
     except InvalidFields as problem:
         errors = problem.members["errors"]
-        details = {one["field"]: [serializers.ErrorDetail(one["detail"], code=one["code"])] for one in errors}
+        details = {error["field"]: [serializers.ErrorDetail(error["detail"], code=error["code"])] for error in errors}
         raise serializers.ValidationError(details) from problem
 
 

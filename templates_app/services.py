@@ -116,10 +116,10 @@ def find_templates(workspace: Workspace, references: Collection[str]) -> dict[st
     """Return the templates with the given ids or aliases, by both, in one query."""
     if not references:
         return {}
-    given = Q(id__in=[reference for reference in references if is_id(reference, prefix="tpl_")]) | Q(
+    is_referenced = Q(id__in=[reference for reference in references if is_id(reference, prefix="tpl_")]) | Q(
         alias__in=references
     )
-    rows = list(workspace.templates.select_related("version").filter(given))
+    rows = list(workspace.templates.select_related("version").filter(is_referenced))
     return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
 
 

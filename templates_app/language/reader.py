@@ -84,10 +84,10 @@ class TagReader:
         return syntax_error(self.source, self.offset, message)
 
     def _match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.source, self.position)
-        assert found is not None  # the patterns also match the empty string
-        self.position = found.end()
-        return found[0]
+        match = pattern.match(self.source, self.position)
+        assert match is not None  # the patterns also match the empty string
+        self.position = match.end()
+        return match[0]
 
     def _escaped(self) -> str:
         character = self.source[self.position : self.position + 1]
