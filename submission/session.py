@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
 from django.conf import settings
@@ -19,9 +19,6 @@ from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from workspaces.models import ApiKey
-
-if TYPE_CHECKING:
-    from submission.handler import SubmissionHandler
 
 # Attachments of 10 MiB in base64, and two texts of 1 MiB.
 MESSAGE_BYTES = 16 * 1024 * 1024
@@ -85,12 +82,14 @@ class SubmissionEnvelope(Envelope):
 class SubmissionSMTP(LimitedSMTP):
     """A session of a program that sends email.
 
+    handler: the SubmissionHandler, which imports this class.
+    budget: shared by all sessions of the process.
     has_tls: the connection is encrypted from its start.
     """
 
     def __init__(
         self,
-        handler: "SubmissionHandler",
+        handler: Any,
         *,
         limiter: ConnectionLimiter,
         budget: MemoryBudget,

@@ -73,8 +73,9 @@ def test_the_details_of_log_lines_are_in_data(product):
 
 
 def imports_of(tree: ast.Module, product: dict[str, ast.Module]) -> set[str]:
+    """Return the modules that a module imports anywhere, also in a function or for types only."""
     found = set()
-    for node in tree.body:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
