@@ -49,7 +49,7 @@ class MatchResult:
     """The event to record for a row, or its final status without one. With neither, the row is matched again later."""
 
     reported: ReportedEvent | Hit | None = None
-    verdict: ReportStatus | None = None
+    status: ReportStatus | None = None
 
 
 def read_mail_report(row: MailReport) -> tuple[list[str], Report]:
@@ -73,14 +73,14 @@ def match_report(candidates: list[str], report: Report, *, recipients: Mapping[s
     recipient_id = next((candidate for candidate in candidates if candidate in recipients), None)
     if not recipient_id:
         log.info("a report matches no known recipient", extra={"data": {"kind": report.kind.value}})
-        return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if candidates else ReportStatus.MANUAL_REVIEW)
+        return MatchResult(status=ReportStatus.UNKNOWN_RECIPIENT if candidates else ReportStatus.MANUAL_REVIEW)
     if report.kind in COMPLAINTS:
         return MatchResult(ReportedEvent(recipient_id, COMPLAINTS[report.kind]))
     recipient = recipients[recipient_id]
     status = select_status(report, recipient.address)
     if status is None:
         log.info("a report names another recipient", extra={"data": {"recipient": recipient_id}})
-        return MatchResult(verdict=ReportStatus.OTHER_RECIPIENT)
+        return MatchResult(status=ReportStatus.OTHER_RECIPIENT)
     return _to_event(_without_sender_faults(status, recipient), recipient_id)
 
 
@@ -109,7 +109,7 @@ def _without_sender_faults(status: RecipientStatus, recipient: ReportedRecipient
 def _to_event(status: RecipientStatus, recipient_id: str) -> MatchResult:
     kind = _event_kind(status)
     if kind is None:
-        return MatchResult(verdict=ReportStatus.NO_DELIVERY_STATUS)
+        return MatchResult(status=ReportStatus.NO_DELIVERY_STATUS)
     details = {} if kind is EventKind.DELIVERED else _details(status)
     return MatchResult(ReportedEvent(recipient_id, kind, details, is_recipient_fault=status.is_hard))
 

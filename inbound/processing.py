@@ -64,7 +64,7 @@ def _match_event(row: ProviderReport, recipient_id: str | None) -> MatchResult:
     if recipient_id:
         return MatchResult(reported=providers.interpret_event(row, recipient_id))
     is_expired = queue.waiting_time(row) > UNMATCHED_EVENT_LIFETIME
-    return MatchResult(verdict=ReportStatus.UNKNOWN_RECIPIENT if is_expired else None)
+    return MatchResult(status=ReportStatus.UNKNOWN_RECIPIENT if is_expired else None)
 
 
 def _process(kind: type[T], matcher: Matcher[T]) -> None:
@@ -101,13 +101,15 @@ def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
         return
     matches = matcher(rows)
     with transaction.atomic():
-        reports = {number: one.reported for number, one in matches.items() if isinstance(one.reported, ReportedEvent)}
+        reports = {
+            number: match.reported for number, match in matches.items() if isinstance(match.reported, ReportedEvent)
+        }
         results = zip(reports, record_reports(list(reports.values())), strict=True)
-        final = {number: one.verdict for number, one in matches.items() if one.verdict}
+        final = {number: match.status for number, match in matches.items() if match.status}
         queue.settle(kind, final | {number: RECORDED_STATUSES[is_new] for number, is_new in results})
         failpoint("inbound.before_settle_commit")
     with transaction.atomic():
-        hits = {number: one.reported for number, one in matches.items() if isinstance(one.reported, Hit)}
+        hits = {number: match.reported for number, match in matches.items() if isinstance(match.reported, Hit)}
         record_hits(list(hits.values()))
         queue.settle(kind, dict.fromkeys(hits, ReportStatus.RECORDED))
     failpoint("inbound.after_settle")

@@ -65,7 +65,7 @@ def waiting_time(row: InboundReport) -> timedelta:
 def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) -> None:
     """Record the final status of rows, by number, and take them off the queue."""
     for status in set(statuses.values()):
-        numbers = [number for number, one in statuses.items() if one is status]
+        numbers = [number for number, final in statuses.items() if final is status]
         kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
 
 

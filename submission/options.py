@@ -113,11 +113,11 @@ class Options:
 
     def validated(self) -> dict[str, Any]:
         """Return the validated fields besides the idempotency key. Raises InvalidHeader with the first error."""
-        given = {name: value for name, value in self.values.items() if name != IDEMPOTENCY_KEY}
-        if not given:
+        fields = {name: value for name, value in self.values.items() if name != IDEMPOTENCY_KEY}
+        if not fields:
             return dict(DEFAULTS)
         try:
-            return dict(OptionsInput().run_validation(given))
+            return dict(OptionsInput().run_validation(fields))
         except ValidationError as error:
             (name, details), *_ = error.detail.items()  # type: ignore[union-attr]
             raise InvalidHeader(self.headers[name], next(error_messages(details))) from error

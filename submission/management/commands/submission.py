@@ -22,7 +22,9 @@ class Command(BaseCommand):
         # A fork must not share it.
         connection.close()
         listeners = require_listeners(processes=settings.SUBMISSION_CONCURRENCY or multiprocessing.cpu_count())
-        addresses = ", ".join(f"{settings.SUBMISSION_HOST}:{one.socket.getsockname()[1]}" for one in listeners[0])
+        addresses = ", ".join(
+            f"{settings.SUBMISSION_HOST}:{listener.socket.getsockname()[1]}" for listener in listeners[0]
+        )
         self.stdout.write(f"Accepting email on {addresses}.")
         programs = {f"submission{number}": partial(run_server, own) for number, own in enumerate(listeners)}
         if program := fork_programs(programs):
