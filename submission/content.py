@@ -8,8 +8,8 @@ from delivery.message.compose import File, Placement
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
 from emails.accept.rules.fields import MAX_BODY_BYTES
 from lib.email_addresses import FORBIDDEN
+from lib.mail.mime import MimePart
 from submission.errors import ConversionNotAllowed, MessageTooLarge
-from submission.mime import MimePart
 
 SIGNED = ("multipart/signed", "multipart/encrypted")
 SMIME = ("application/pkcs7-mime", "application/x-pkcs7-mime")
@@ -20,7 +20,7 @@ LONG_LINE = re.compile(rb"[^\n]{%d}" % (MAX_LINE + 2))
 MAX_NAME = 255
 NAMES = {"message/rfc822": "message.eml", "text/calendar": "invite.ics", "text/html": "text.html"}
 # The composer writes the file name with the disposition.
-DROPPED_PARAMETERS = frozenset({"name", "boundary"})
+DROPPED_PARAMETERS = ("name", "boundary")
 
 
 @dataclass
@@ -31,14 +31,14 @@ class MessageContent:
     html: str | None = None
     files: list[File] = field(default_factory=list)
 
-    def add(self, part: MimePart, *, parent: str = "") -> None:
-        """Add a part and the parts in it. Raises Refused."""
+    def add(self, part: MimePart) -> None:
+        """Add a part. Raises Refused."""
+        parent = part.parent.kind if part.parent else ""
         if part.kind in SIGNED:
             raise ConversionNotAllowed("A signed or encrypted part must be the whole message, or an attached message")
-        if part.is_multipart:
-            for inner in part.parts():
-                self.add(inner, parent=part.kind)
-        elif self._is_text(part, parent):
+        if part.is_container:
+            return
+        if self._is_text(part, parent):
             self.text = _body(part)
         elif self._is_html(part, parent):
             self.html = _body(part)
@@ -77,7 +77,8 @@ def read_content(message: MimePart) -> MessageContent:
     if message.kind in (*SIGNED, *SMIME):
         content.files.append(_whole(message))
     else:
-        content.add(message)
+        for part in message.walk():
+            content.add(part)
     return content
 
 
@@ -86,7 +87,7 @@ def _whole(message: MimePart) -> File:
     if message.kind in SMIME:
         return File("smime.p7m", _content_type(message, "smime.p7m"), message.content, placement=Placement.WHOLE)
     body = message.body.removesuffix(b"\r\n")
-    content_type = " ".join(str(message.mime["Content-Type"]).split())
+    content_type = " ".join(message.content_fields["content-type"].split())
     if not body.isascii() or LONG_LINE.search(body):
         raise ConversionNotAllowed(
             f"A signed or encrypted body must be 7-bit with lines of at most {MAX_LINE} characters"
@@ -117,9 +118,8 @@ def _file_name(part: MimePart, *, number: int) -> str:
 
 def _content_type(part: MimePart, name: str) -> str:
     """Return the media type with its parameters, or one guessed from the file name if it is malformed."""
-    given = part.mime.get_params(failobj=[], unquote=True) if "Content-Type" in part.mime else []
-    parameters = [(key, value) for key, value in given[1:] if key.lower() not in DROPPED_PARAMETERS]
-    text = "; ".join([part.kind, *(f'{key}="{value}"' for key, value in parameters)])
+    parameters = [f'{key}="{value}"' for key, value in part.parameters.items() if key not in DROPPED_PARAMETERS]
+    text = "; ".join([part.kind, *parameters])
     if len(text) <= MAX_NAME and CONTENT_TYPE.fullmatch(text):
         return text
     if CONTENT_TYPE.fullmatch(part.kind):

@@ -21,9 +21,9 @@ from emails.accept.rules.fields import (
 from emails.models import Entrance
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address, parse_recipient
 from lib.mail.encoded_words import decode_words
+from lib.mail.mime import MalformedMime, MimePart, MimePolicy, read_message
 from submission.content import read_content
 from submission.errors import InvalidHeader, MalformedMessage
-from submission.mime import MimePart, read_message
 from submission.options import IDEMPOTENCY_KEY, Options, error_messages
 
 # The client's Message-ID; Postrider's is the same on every attempt and identifies the recipient.
@@ -36,6 +36,8 @@ DROPPED_PREFIXES = ("content-", "list-", "dkim-", "arc-", "resent-")
 # Header fields with options of other services.
 REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in (*DROPPED_PREFIXES, "x-pm-"))
 MAX_VISIBLE = 500
+# The program gets the reply while its user waits: it is better to refuse a message than to alter it.
+STRICT = MimePolicy(is_strict=True)
 # Mail servers write it for a message without To, often with a comment.
 EMPTY_GROUP = re.compile(r":\s*;")
 
@@ -116,7 +118,9 @@ def read_email(source: bytes | bytearray, *, recipients: Collection[Address]) ->
     as blind copies.
     """
     try:
-        return _read(read_message(source), recipients)
+        return _read(read_message(source, STRICT), recipients)
+    except MalformedMime as error:
+        raise MalformedMessage(str(error)) from error
     except RecursionError as error:
         raise MalformedMessage("The message is nested too deeply") from error
 
@@ -156,8 +160,8 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
 
 def _read_headers(message: MimePart) -> Headers:
     headers = Headers()
-    for name, value in message.fields:
-        headers.add(name, value)
+    for header in message.fields:
+        headers.add(header.name, header.value)
     return headers
 
 

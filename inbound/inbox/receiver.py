@@ -11,7 +11,7 @@ from uuid import UUID
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.db import Error, close_old_connections, connection
 
-from inbound.inbox.reading import read_mail
+from inbound.inbox.reading import read_headers
 from lib.ids import is_id, new_uuid, to_uuid
 from lib.sql import run_prepared
 
@@ -82,7 +82,7 @@ def _protocol(store_executor: Executor) -> SMTP:
 def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
     """Store a message and return the SMTP reply."""
     close_old_connections()
-    headers = _first_headers(read_mail(source).headers)
+    headers = _first_headers(read_headers(source))
     values = {
         "ids": [new_uuid() for _ in recipients],
         "addresses": recipients,

@@ -17,7 +17,7 @@ from inbound.reports.classification import (
     classify_notice,
     stage_of_notice,
 )
-from inbound.reports.mime import Message, unfold_fields
+from inbound.reports.mime import ReportMessage, read_status_fields
 from inbound.reports.report import RecipientStatus, ReportKind
 
 MAX_GROUPS = 20
@@ -52,7 +52,7 @@ RECIPIENT_LINE = re.compile(r"^(?:final|original)-recipient[ \t]*:", re.IGNORECA
 Group = dict[str, str]
 
 
-def read_recipient_statuses(message: Message, notice: str) -> tuple[RecipientStatus, ...]:
+def read_recipient_statuses(message: ReportMessage, notice: str) -> tuple[RecipientStatus, ...]:
     """Return a status for each recipient of a DSN; nothing for a message without status fields.
 
     notice: the human-readable text, which gives the reason where the fields give none.
@@ -93,19 +93,19 @@ def _notice_about(group: Group, named: set[str], notice: str) -> str:
         return notice
     lines, is_own = [], False
     for line in notice.splitlines():
-        mentioned = {found.lower().rstrip(".:,") for found in patterns.ADDRESS_IN_TEXT.findall(line[:500])} & named
+        mentioned = {address.lower().rstrip(".:,") for address in patterns.ADDRESS_IN_TEXT.findall(line[:500])} & named
         is_own = bool(mentioned & own) if mentioned else is_own
         if is_own:
             lines.append(line)
     return "\n".join(lines)
 
 
-def _status_texts(message: Message) -> list[str]:
-    typed = [leaf.text for leaf in message.leaves if leaf.content_type in TYPES]
+def _status_texts(message: ReportMessage) -> list[str]:
+    typed = [leaf.text for leaf in message.leaves if leaf.kind in TYPES]
     if typed:
         return typed
     # Some gateways change the content type of the part, or flatten the message into text.
-    plain = [leaf.text for leaf in message.leaves if leaf.content_type in {"text/plain", "application/octet-stream"}]
+    plain = [leaf.text for leaf in message.leaves if leaf.kind in {"text/plain", "application/octet-stream"}]
     return [patterns.RETURNED_PART.split(text, 1)[0] for text in plain if RECIPIENT_LINE.search(text)]
 
 
@@ -124,7 +124,7 @@ def _groups(text: str) -> list[Group]:
 def _split(block: str) -> Iterator[Group]:
     """Split a block in which the empty line between two recipients is missing."""
     group: Group = {}
-    for name, value in unfold_fields(block):
+    for name, value in read_status_fields(block):
         if name in group and name in {"final-recipient", "original-recipient", "action"}:
             yield group
             group = {}

@@ -1,175 +1,91 @@
-"""MIME parsing in bounded time, for messages from any sender.
+"""The parts of a report that show its result: few header fields, and the visible text of each part.
 
-The standard library's parser takes a second for a megabyte of empty lines, and raises on some real messages. Reports
-are recognized by few headers and short texts, so this parser splits bytes and stops at limits that no genuine report
-reaches. All line endings are accepted: reports are forwarded, stored and exported.
+The bounds are smaller than those of other messages: no genuine report reaches them. All line ends are accepted, because
+reports are forwarded, stored and exported.
 """
 
-import base64
-import binascii
 import html
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 
-from lib.mail.charsets import UNENCODABLE, find_codec
+from lib.mail.charsets import decode_leniently
+from lib.mail.encoded_words import decode_words
+from lib.mail.header_fields import MessageField, read_fields
+from lib.mail.mime import MimePart, MimePolicy, TooManyParts
+from lib.mail.mime import read_message as read_mime
 
 MAX_BYTES = 256 * 1024
-MAX_DEPTH = 5
-MAX_PARTS = 40
-MAX_HEADER_BYTES = 32 * 1024
-MAX_HEADER_LINES = 400
+MAX_FIELDS = 400
 MAX_VALUE = 2_000
 MAX_TEXT = 32 * 1024
+REPORT = MimePolicy(max_bytes=MAX_BYTES, max_header_bytes=32 * 1024, max_fields=MAX_FIELDS, max_depth=5, max_parts=40)
 
 MBOX_LINE = re.compile(rb"\n*>?From [^\n]*\n")
-ENCODED_WORD = re.compile(r"=\?([A-Za-z0-9_.:-]{1,40})(?:\*[A-Za-z-]{1,20})?\?([bBqQ])\?([^? \n]{0,500})\?=")
-BETWEEN_WORDS = re.compile(r"(\?=)[ \t\n]{1,20}(=\?)")
-BOUNDARY = re.compile(r"""boundary[ \t]*=[ \t]*(?:"([^"\n]{1,200})"|([^\s;"]{1,200}))""", re.IGNORECASE)
-CHARSET = re.compile(r"""charset[ \t]*=[ \t]*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 BLOCK_TAGS = ("br", "p", "div", "tr", "li", "hr", "h1", "h2", "h3", "td", "/p", "/div", "/tr", "pre")
 TAG_NAME = re.compile(r"/?(?:!--|[a-z0-9]{1,10})")
 HIDDEN_TAGS = ("style", "script", "head", "title", "!--")
 
 
 @dataclass(frozen=True)
-class Part:
-    """A leaf of a message, or the message itself: header names in lower case, the body as received."""
+class ReportPart:
+    """A part without parts."""
 
-    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    body: bytes = b""
+    part: MimePart
 
-    def header(self, name: str) -> str:
-        """Return the first header with this name, unfolded and decoded, or ""."""
-        return self.headers.get(name, ("",))[0]
-
-    @cached_property
-    def content_type(self) -> str:
-        return self.header("content-type").partition(";")[0].strip().lower() or "text/plain"
+    @property
+    def kind(self) -> str:
+        return self.part.kind
 
     @cached_property
     def content(self) -> bytes:
         """The body without its transfer encoding."""
-        encoding = self.header("content-transfer-encoding").strip().lower()
-        if encoding == "quoted-printable":
-            return binascii.a2b_qp(self.body)
-        return _base64(self.body) if encoding == "base64" else self.body
+        return self.part.content
 
     @cached_property
     def text(self) -> str:
         """The body as visible text, cut to MAX_TEXT characters."""
-        charset = CHARSET.search(self.header("content-type"))
-        visible = decode(self.content[: 4 * MAX_TEXT], charset[1] if charset else "")[:MAX_TEXT]
-        return _visible_text(visible) if self.content_type == "text/html" else visible
+        text = decode_leniently(self.content[: 4 * MAX_TEXT], self.part.charset)[:MAX_TEXT]
+        return _visible_text(text) if self.kind == "text/html" else text
 
 
 @dataclass(frozen=True)
-class Message(Part):
+class ReportMessage:
     """A message with its leaves in order; a message without parts is its only leaf."""
 
-    leaves: tuple[Part, ...] = ()
+    fields: tuple[MessageField, ...]
+    leaves: tuple[ReportPart, ...]
+
+    def header(self, name: str) -> str:
+        """Return the first header with this name in lower case, unfolded and decoded, or ""."""
+        return next(self.headers(name), "")
+
+    def headers(self, name: str) -> Iterator[str]:
+        """Yield all headers with this name."""
+        return (decode_words(_unfolded(raw)) for field, raw in self.fields if field.lower() == name)
 
 
-def read_message(raw: bytes) -> Message:
+def read_message(raw: bytes) -> ReportMessage:
     """Return a message and its leaves. Reads the first MAX_BYTES, never raises."""
-    source = raw[:MAX_BYTES].replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"")
-    source = source.lstrip(b"\n")
+    source = raw[:MAX_BYTES].replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"").lstrip(b"\n")
     opening = MBOX_LINE.match(source)
-    whole = _part(source[opening.end() :] if opening else source)
-    leaves: list[Part] = []
-    _collect(whole, leaves, depth=0)
-    return Message(whole.headers, whole.body, tuple(leaves))
+    message = read_mime(source[opening.end() :] if opening else source, REPORT)
+    leaves: list[ReportPart] = []
+    with suppress(TooManyParts):
+        leaves.extend(ReportPart(part) for part in message.walk() if not part.is_container)
+    return ReportMessage(message.fields, tuple(leaves))
 
 
-def decode(data: bytes, charset: str = "") -> str:
-    """Decode bytes by the charset if it is known and fast, else as UTF-8, else as Latin-1."""
-    for name in (find_codec(charset), "utf-8"):
-        try:
-            return UNENCODABLE.sub("", data.decode(name))
-        except (UnicodeError, ValueError):
-            continue
-    return data.decode("latin-1")
+def read_status_fields(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (name in lower case, value) for each field in a text of fields; other lines are dropped."""
+    for name, raw in read_fields(text, limit=MAX_FIELDS):
+        yield name.lower(), _unfolded(raw)
 
 
-def _collect(part: Part, leaves: list[Part], *, depth: int) -> None:
-    pieces = list(_pieces(part)) if depth < MAX_DEPTH else []
-    if not pieces:
-        leaves.append(_as_text(part) if part.content_type.startswith("multipart/") else part)
-    for piece in pieces:
-        if len(leaves) >= MAX_PARTS:
-            return
-        _collect(_part(piece), leaves, depth=depth + 1)
-
-
-def _as_text(part: Part) -> Part:
-    """Return a multipart without a readable part, whose boundary matches nothing, as plain text."""
-    return Part({**part.headers, "content-type": ("text/plain",)}, part.body)
-
-
-def _pieces(part: Part) -> Iterator[bytes]:
-    """Yield the parts between the boundaries of a multipart."""
-    found = BOUNDARY.search(part.header("content-type"))
-    if not found or not part.content_type.startswith("multipart/"):
-        return
-    boundary = (found[1] or found[2]).rstrip().encode("utf-8", "replace")
-    _, *rest = (b"\n" + part.body).split(b"\n--" + boundary, MAX_PARTS + 1)
-    for piece in rest:
-        if piece.startswith(b"--"):
-            return
-        yield piece.partition(b"\n")[2]
-
-
-def _part(source: bytes) -> Part:
-    # A part without headers begins with the empty line.
-    if source.startswith(b"\n"):
-        return Part({}, source[1:])
-    head, _, body = source.partition(b"\n\n")
-    return Part(_headers(head[:MAX_HEADER_BYTES]), body)
-
-
-def _headers(head: bytes) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for name, value in unfold_fields(decode(head)):
-        found[name] = (*found.get(name, ())[:20], _decoded_words(value))
-    return found
-
-
-def unfold_fields(head: str) -> Iterator[tuple[str, str]]:
-    """Yield (name in lower case, value) for each field; other lines are dropped."""
-    name, value = "", ""
-    for line in head.split("\n", MAX_HEADER_LINES)[:MAX_HEADER_LINES]:
-        if line[:1] in {" ", "\t"}:
-            value = f"{value} {line.strip()}"[:MAX_VALUE]
-            continue
-        if name:
-            yield name, value
-        before, colon, after = line.partition(":")
-        name = before.strip().lower() if colon and len(before) <= 80 else ""
-        value = after.strip()[:MAX_VALUE]
-    if name:
-        yield name, value
-
-
-def _decoded_words(value: str) -> str:
-    """Decode the encoded words of RFC 2047."""
-    return ENCODED_WORD.sub(_decoded_word, BETWEEN_WORDS.sub(r"\1\2", value)) if "=?" in value else value
-
-
-def _decoded_word(found: re.Match[str]) -> str:
-    charset, encoding, text = found.groups()
-    data = text.encode("utf-8", "replace")
-    plain = _base64(data) if encoding in "bB" else binascii.a2b_qp(data, header=True)
-    return decode(plain, charset)
-
-
-def _base64(data: bytes) -> bytes:
-    """Decode as much as possible: a truncated report still has most of its content."""
-    clean = b"".join(data.split())
-    try:
-        return base64.b64decode(clean[: len(clean) // 4 * 4])
-    except (binascii.Error, ValueError):
-        return data
+def _unfolded(raw: str) -> str:
+    return " ".join(line.strip() for line in raw.split("\n"))[:MAX_VALUE].strip()
 
 
 def _visible_text(source: str) -> str:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from inbound.reports import patterns
 from inbound.reports.classification import find_message_reason, find_recipient_reason
 from inbound.reports.dsn import MAX_DIAGNOSTIC, NoticeFindings, build_failure_status, reply_code, status_code
-from inbound.reports.mime import Message
+from inbound.reports.mime import ReportMessage
 from inbound.reports.report import RecipientStatus, ReportKind
 
 MAX_LINES = 200
 MAX_ADDRESSES = 50
 
 
-def read_recipient_statuses(message: Message, notice: str) -> tuple[RecipientStatus, ...]:
+def read_recipient_statuses(message: ReportMessage, notice: str) -> tuple[RecipientStatus, ...]:
     """Return one status for all addresses that a plaintext notice names; nothing if the message is no notice."""
     if not _is_notice(message, notice):
         return ()
@@ -52,7 +52,7 @@ def strip_returned_message(notice: str) -> str:
     return "\n".join(_notice_lines(notice))
 
 
-def _is_notice(message: Message, notice: str) -> bool:
+def _is_notice(message: ReportMessage, notice: str) -> bool:
     if message.header("x-failed-recipients"):
         return True
     senders = [message.header(name) for name in ("from", "return-path", "sender", "x-sender")]
@@ -71,7 +71,7 @@ def _notice_lines(notice: str) -> list[str]:
     return lines
 
 
-def _kind(message: Message, text: str) -> ReportKind:
+def _kind(message: ReportMessage, text: str) -> ReportKind:
     """Return the kind of a notice. A warning stays one, whatever it says about the time after it."""
     subject_and_text = f"{message.header('subject')}\n{text}"
     if patterns.WARNING.search(subject_and_text):
@@ -80,7 +80,7 @@ def _kind(message: Message, text: str) -> ReportKind:
     return ReportKind.DELAY if patterns.DELAYED.search(subject_and_text) and not is_final else ReportKind.BOUNCE
 
 
-def _recipients(message: Message, lines: list[str]) -> list[str]:
+def _recipients(message: ReportMessage, lines: list[str]) -> list[str]:
     named = [word.strip(" <>") for word in message.header("x-failed-recipients").split(",") if "@" in word]
     return list(dict.fromkeys([*named, *_addresses_in(lines)]))[:MAX_ADDRESSES]
 

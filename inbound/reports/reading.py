@@ -7,7 +7,7 @@ import logging
 
 from inbound.reports import dsn, plaintext_bounces
 from inbound.reports.arf import read_complaint
-from inbound.reports.mime import Message, read_message
+from inbound.reports.mime import ReportMessage, read_message
 from inbound.reports.patterns import AUTO_REPLY_HEADERS, AUTO_REPLY_SUBJECT, DAEMON
 from inbound.reports.report import Report, ReportKind, build_report
 
@@ -27,7 +27,7 @@ def read_report(raw: bytes) -> Report:
         return Report(ReportKind.UNKNOWN)
 
 
-def _read(message: Message) -> Report:
+def _read(message: ReportMessage) -> Report:
     complaint = read_complaint(message)
     if complaint:
         return complaint
@@ -42,20 +42,20 @@ def _read(message: Message) -> Report:
     return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
 
 
-def _notice(message: Message) -> str:
+def _notice(message: ReportMessage) -> str:
     """Return the human-readable text of a message: its first plain texts, or HTML texts if there are none."""
     for kind in ("text/plain", "text/html"):
-        texts = [leaf.text for leaf in message.leaves[:10] if leaf.content_type == kind]
+        texts = [leaf.text for leaf in message.leaves[:10] if leaf.kind == kind]
         if any(text.strip() for text in texts):
             return "\n".join(texts[:MAX_TEXTS])[:MAX_NOTICE]
     return ""
 
 
-def _is_auto_reply(message: Message) -> bool:
+def _is_auto_reply(message: ReportMessage) -> bool:
     """Check for vacation notes, read receipts and challenges, which carry no delivery status."""
     is_marked = any(pattern.search(message.header(name)) for name, pattern in AUTO_REPLY_HEADERS)
     return is_marked or bool(AUTO_REPLY_SUBJECT.search(message.header("subject")[:300]))
 
 
-def _is_from_daemon(message: Message) -> bool:
+def _is_from_daemon(message: ReportMessage) -> bool:
     return bool(message.header("x-failed-recipients") or DAEMON.search(message.header("from")))

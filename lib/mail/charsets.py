@@ -4,6 +4,7 @@ import codecs
 import encodings
 import pkgutil
 import re
+from contextlib import suppress
 from encodings.aliases import aliases
 
 # Decoding takes quadratic time, or the codec can produce arbitrary code points.
@@ -11,7 +12,8 @@ SLOW = frozenset({"punycode", "idna", "utf-7", "unicode-escape", "raw-unicode-es
 
 # NUL and surrogates, which neither HTML nor UTF-8 can represent.
 UNENCODABLE = re.compile("[\0\ud800-\udfff]")
-
+# Charsets whose names are used for a larger one, which has more characters at unused positions.
+SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs"}
 
 # Python keeps every name that it looked up in vain: names in messages would fill the memory.
 KNOWN = frozenset({*aliases, *(module.name for module in pkgutil.iter_modules(encodings.__path__))})
@@ -37,3 +39,32 @@ def find_codec(charset: str) -> str:
     except (LookupError, ValueError):
         return "utf-8"
     return "utf-8" if name in SLOW else name
+
+
+def decode_leniently(data: bytes, charset: str = "") -> str:
+    """Decode text by its charset if it is known and fast, else as UTF-8, else as Latin-1. Never raises."""
+    return UNENCODABLE.sub("", _first_decoded(data, (find_codec(charset), "utf-8", "latin-1")) or "")
+
+
+def decode_strictly(data: bytes, charset: str) -> str:
+    """Decode text by its charset, or as UTF-8 if that is unknown or ASCII.
+
+    Raises UnicodeError with an explanation.
+    """
+    name = codec_name(charset)
+    if name in SLOW:
+        raise UnicodeError(f"The charset {name} is not supported")
+    codec = find_codec(charset)
+    text = _first_decoded(data, (codec, SUPERSETS.get(codec, "utf-8"), "utf-8"))
+    if text is None:
+        raise UnicodeError(f"A text is not valid {charset[:40] or 'UTF-8'}")
+    if UNENCODABLE.search(text):
+        raise UnicodeError("A text contains NUL or an unpaired surrogate")
+    return text
+
+
+def _first_decoded(data: bytes, codecs_to_try: tuple[str, ...]) -> str | None:
+    for codec in codecs_to_try:
+        with suppress(UnicodeError, ValueError):
+            return data.decode(codec)
+    return None

@@ -7,15 +7,14 @@ from django.http import Http404, HttpRequest
 from dashboard.ui.preview import shown_source
 from emails.models import Attachment, Email, Recipient
 from emails.sending.outgoing_messages import rebuild_message
-from inbound.inbox.reading import read_mail
+from inbound.inbox.reading import read_headers
 
 
 def describe_message(recipient: Recipient) -> dict[str, Any]:
     """Return the headers and the source, which is cut."""
     source = rebuild_message(recipient)
-    head, _, _ = source.partition(b"\r\n\r\n")
     text, is_cut = shown_source(source)
-    return {"headers": read_mail(head + b"\r\n\r\n").headers, "source": text, "is_cut": is_cut}
+    return {"headers": read_headers(source), "source": text, "is_cut": is_cut}
 
 
 def find_recipient(request: HttpRequest, email: Email) -> Recipient:
