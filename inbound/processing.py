@@ -12,7 +12,7 @@ from typing import TypeVar
 from django.db import InterfaceError, OperationalError, transaction
 
 from emails.feedback.opens_and_clicks import Hit, record_hits
-from emails.feedback.reports import ReportedEvent, record_reports
+from emails.feedback.reports import RecordResult, ReportedEvent, record_reports
 from inbound import matching, providers, queue
 from inbound.matching import MatchResult, ReportStatus
 from inbound.models import InboundReport, MailReport, ProviderReport
@@ -26,11 +26,10 @@ Matcher = Callable[[Sequence[T]], Mapping[int, MatchResult]]
 # How long a provider event may wait until the worker records its message ID.
 UNMATCHED_EVENT_LIFETIME = timedelta(hours=24)
 FIRST_WAIT_SECONDS = 15.0
-# By the result of record_reports: new, repeated, recipient deleted.
 RECORDED_STATUSES = {
-    True: ReportStatus.RECORDED,
-    False: ReportStatus.DUPLICATE,
-    None: ReportStatus.UNKNOWN_RECIPIENT,
+    RecordResult.NEW: ReportStatus.RECORDED,
+    RecordResult.REPEATED: ReportStatus.DUPLICATE,
+    RecordResult.UNKNOWN_RECIPIENT: ReportStatus.UNKNOWN_RECIPIENT,
 }
 
 
@@ -106,7 +105,7 @@ def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
         }
         results = zip(reports, record_reports(list(reports.values())), strict=True)
         final = {number: match.status for number, match in matches.items() if match.status}
-        queue.settle(kind, final | {number: RECORDED_STATUSES[is_new] for number, is_new in results})
+        queue.settle(kind, final | {number: RECORDED_STATUSES[result] for number, result in results})
         failpoint("inbound.before_settle_commit")
     with transaction.atomic():
         hits = {number: match.reported for number, match in matches.items() if isinstance(match.reported, Hit)}

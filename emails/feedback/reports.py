@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
@@ -60,6 +61,14 @@ SUPPRESSIONS = {
 }
 
 
+class RecordResult(Enum):
+    """The result of recording a report. UNKNOWN_RECIPIENT: the email was deleted."""
+
+    NEW = "new"
+    REPEATED = "repeated"
+    UNKNOWN_RECIPIENT = "unknown_recipient"
+
+
 @dataclass(frozen=True)
 class ReportedEvent:
     """An event reported about one recipient.
@@ -98,20 +107,21 @@ class _ReportedRecipient:
 
 
 @transaction.atomic
-def record_reports(reports: Sequence[ReportedEvent]) -> list[bool | None]:
-    """Record reports; return for each whether it was new, or None if the recipient is deleted.
+def record_reports(reports: Sequence[ReportedEvent]) -> list[RecordResult]:
+    """Record reports; return the result of each.
 
     Order and repetition do not change the result. One transaction with a fixed number of statements.
     """
     recipients = _lock_recipients(sorted({report.recipient_id for report in reports}))
     events: list[NewEvent] = []
-    results: list[bool | None] = []
+    results: list[RecordResult] = []
     for report in reports:
         recipient = recipients.get(report.recipient_id)
         new_events = list(_apply_report(report, recipient)) if recipient else []
-        results.append(bool(new_events) if recipient else None)
+        known = RecordResult.NEW if new_events else RecordResult.REPEATED
+        results.append(known if recipient else RecordResult.UNKNOWN_RECIPIENT)
         events += new_events
-    new_reports = [report for report, is_new in zip(reports, results, strict=True) if is_new]
+    new_reports = [report for report, result in zip(reports, results, strict=True) if result is RecordResult.NEW]
     _write(list(recipients.values()), events)
     _count_reputation(new_reports, recipients)
     _suppress(new_reports, recipients)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from django.db import connection
 
-from emails.feedback.reports import ReportedEvent, record_reports
+from emails.feedback.reports import RecordResult, ReportedEvent, record_reports
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from events.kinds import EventKind
@@ -31,7 +31,7 @@ def report_event(recipient, kind, details=None, *, fault=False):
 @pytest.mark.parametrize("outcome", [SENT, OK])
 def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
     recipient = sent_recipient(workspace, outcome=outcome)
-    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [RecordResult.NEW]
     recipient.refresh_from_db()
     email = Email.objects.get()
     assert (recipient.state, email.status, email.error_message) == ("bounced", "bounced", "No such user")
@@ -46,10 +46,10 @@ def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
 
 def test_the_same_report_twice_is_one_event(workspace):
     recipient = sent_recipient(workspace)
-    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [True]
-    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [False]
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [RecordResult.NEW]
+    assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [RecordResult.REPEATED]
     twice = [ReportedEvent(recipient.id, Kind.COMPLAINED)] * 2
-    assert record_reports(twice) == [True, False]
+    assert record_reports(twice) == [RecordResult.NEW, RecordResult.REPEATED]
     assert event_kinds() == ["queued", "sent", "bounced", "complained"]
     assert Suppression.objects.count() == 1
 
@@ -148,9 +148,9 @@ def test_a_complaint_suppresses_in_its_own_workspace_only(workspace, bob):
 
 
 def test_a_report_about_a_deleted_recipient_records_nothing(workspace):
-    assert report_event(sent_recipient(workspace), Kind.BOUNCED, HARD) == [True]
+    assert report_event(sent_recipient(workspace), Kind.BOUNCED, HARD) == [RecordResult.NEW]
     events = Event.objects.count()
-    assert record_reports([ReportedEvent(new_id(), Kind.BOUNCED, HARD)]) == [None]
+    assert record_reports([ReportedEvent(new_id(), Kind.BOUNCED, HARD)]) == [RecordResult.UNKNOWN_RECIPIENT]
     assert Event.objects.count() == events
 
 
@@ -176,7 +176,7 @@ def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max
     recipients = [sent_recipient(workspace, f"a{number}@example.com") for number in range(30)]
     reports = [ReportedEvent(recipient.id, Kind.BOUNCED, HARD, is_recipient_fault=True) for recipient in recipients]
     with django_assert_max_num_queries(14):
-        assert record_reports(reports) == [True] * 30
+        assert record_reports(reports) == [RecordResult.NEW] * 30
     assert Email.objects.filter(status="bounced").count() == 30
     assert Suppression.objects.count() == 30
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.feedback.reports import ReportedEvent, record_reports
+from emails.feedback.reports import RecordResult, ReportedEvent, record_reports
 from emails.models import Recipient
 from events.kinds import EventKind
 from lib.ids import new_id
@@ -372,7 +372,7 @@ class TestCounters:
         reports = [
             ReportedEvent(recipient.id, EventKind.BOUNCED, {"code": code}, is_recipient_fault=True) for code in (1, 2)
         ]
-        assert record_reports(reports) == [True, True]
+        assert record_reports(reports) == [RecordResult.NEW] * 2
         assert reputation(alice.workspace) == (1, 0, 1)
 
     def test_a_report_counts_in_the_hour_in_which_the_email_was_sent(self, alice, api):
