@@ -45,13 +45,13 @@ ACCEPT_STAGES = {
     "DRF view and router": "rest_framework.views:APIView.dispatch",
 }
 QUEUE_STAGES = {
-    "claim: due entries": "emails.sending.sending:promote_due",
+    "claim: due entries": "emails.sending.emails_work:promote_due",
     "claim: entries": "lib.worker.lease_queue:Cursor.claim",
-    "claim: loading": "emails.sending.sending:load_jobs",
-    "claim: suppressions": "emails.sending.sending:find_suppressed_pairs",
+    "claim: loading": "emails.sending.emails_work:load_jobs",
+    "claim: suppressions": "emails.sending.emails_work:find_suppressed_pairs",
     "message: template": "emails.sending.outgoing_messages:render_stored",
     "message: links, pixel, footer": "emails.sending.outgoing_messages:_personalized_html",
-    "message: other fields": "emails.sending.sending:build_message",
+    "message: other fields": "emails.sending.emails_work:build_message",
     "message: MIME": "delivery.message.compose:compose",
     "signature, with RSA": "delivery.message.compose:sign",
     "SMTP: dot-stuffing": "delivery.transports.composing:dot_stuffed",
@@ -60,7 +60,7 @@ QUEUE_STAGES = {
     "record: events": "emails.sending.outcomes:add_events",
     "record: status of emails": "emails.sending.outcomes:roll_up",
     "record: counters": "counters.counters:add",
-    "record: rest": "emails.sending.sending:record_results",
+    "record: rest": "emails.sending.emails_work:record_results",
     "database driver": "psycopg:Cursor.execute",
 }
 
@@ -177,7 +177,7 @@ def fill(stack: Stack, count: int) -> None:
 
 def measure_queue(stack: Stack, *, count: int) -> dict[str, float]:
     """Return microseconds per email by stage: this thread runs all SQL, the network thread everything else."""
-    processor = importlib.import_module("emails.sending.sending").emails_processor()
+    processor = importlib.import_module("emails.sending.emails_work").emails_processor()
     loop = importlib.import_module("lib.worker.event_loop").network_loop()
     sys.setswitchinterval(importlib.import_module("config.worker").SWITCH_SECONDS)
     times = StageTimes()

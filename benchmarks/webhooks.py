@@ -125,7 +125,7 @@ def prepare_queue(url: str) -> Callable[[], PostRate]:
     from lib.ids import new_id  # noqa: PLC0415
     from webhooks.models import WebhookDelivery  # noqa: PLC0415
     from webhooks.publishing import insert_deliveries  # noqa: PLC0415
-    from webhooks.sending.sending import webhooks_processor  # noqa: PLC0415
+    from webhooks.sending.webhooks_work import webhooks_processor  # noqa: PLC0415
     from webhooks.services import create_webhook  # noqa: PLC0415
     from workspaces.models import Workspace  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ from config.celery import app
 from config.checks import refuse_unsafe_start
 from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
-from emails.sending.sending import emails_processor, emails_transport, emails_work
+from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from events.sequencer import start_sequencer
 from lib.forking import Program
 from lib.worker import shutdown
@@ -29,7 +29,7 @@ from lib.worker.timer import start_timer
 from suppressions.notices import start_listening
 from system_mail.sending import system_mail_processor
 from webhooks.publishing import publish_events
-from webhooks.sending.sending import webhooks_processor
+from webhooks.sending.webhooks_work import webhooks_processor
 
 log = logging.getLogger("postrider.processes")
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from emails.sending.sending import emails_processor
+from emails.sending.emails_work import emails_processor
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
 from workspaces.retention import run_batches, sweep
 

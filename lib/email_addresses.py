@@ -3,6 +3,7 @@
 One form of each address is stored and compared: the local part in NFC, the domain as lower-case A-labels.
 """
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -77,6 +78,12 @@ def parse_recipient(text: str) -> Address:
         raise InvalidAddress("An address must not contain control characters.")
     name, spec = _split(text.strip())
     return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
+
+
+@functools.lru_cache(maxsize=1024)
+def read_stored_address(text: str) -> Address:
+    """Return an address from the text that it was stored as, str(Address), without checking it again."""
+    return Address(*_split(text))
 
 
 def normalize_address(address: str) -> str:

@@ -8,14 +8,14 @@ from cryptography.exceptions import InvalidTag
 from django.conf import settings
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.compose import OutgoingMessage
 from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
 from domains.models import SENDING_STATUSES, Domain
 from domains.signing_identities import load_identities
+from emails.sending.emails_work import LEASE_LOST, emails_transport, internal_error_outcome
 from emails.sending.retries import delay_after, max_age
-from emails.sending.sending import LEASE_LOST, emails_transport, internal_error_outcome
-from lib.email_addresses import parse_address
+from lib.email_addresses import Address, parse_address
 from lib.keyring import UnknownKey
 from lib.worker.leases import Lease
 from lib.worker.once import once
@@ -118,8 +118,8 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
         recipient=mail.recipient,
         message_id=f"<{mail.id}@{sender.domain}>",
         date=mail.created_at,
-        sender=Mailbox(sender.name, sender.spec),
-        to=(Mailbox("", mail.recipient),),
+        sender=sender,
+        to=(Address("", mail.recipient),),
         subject=mail.subject,
         html=render_html(kind=mail.kind, language=mail.language, subject=mail.subject, text=text),
         text=text,

@@ -10,8 +10,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from emails.models import QueueEntry
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
-from emails.sending.sending import EmailQueueWork
 from emails.sending.transports import configured_transport
 from lib.worker.leases import Lease, boot_seconds
 from lib.worker.stages import Stage

@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from webhooks.models import WebhookEvent
-from webhooks.sending.sending import webhooks_processor
+from webhooks.sending.webhooks_work import webhooks_processor
 from workspaces.retention import sweep
 
 EXPIRE_BATCH = 1000

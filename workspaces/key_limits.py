@@ -1,7 +1,7 @@
 """Limits of API keys: the domains, templates and networks that a key may use, and its requests per second.
 
 Networks and requests are checked with the key (workspaces.api), domains and templates where emails are accepted and
-changed (emails.limits). See docs/decisions/0104.
+changed (emails.key_limits). See docs/decisions/0104.
 """
 
 import functools

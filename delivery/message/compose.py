@@ -27,6 +27,7 @@ from delivery.message.headers import (
     text_header,
 )
 from delivery.message.text import html_to_text
+from lib.email_addresses import Address
 
 CRLF = "\r\n"
 FOLD_LINE = ";\r\n "
@@ -38,14 +39,6 @@ OCTET_STREAM = "application/octet-stream"
 # Composing and signing so much takes about 5 ms.
 LARGE_TEXT = 48 * 1024
 LARGE_FILES = 256 * 1024
-
-
-@dataclass(frozen=True)
-class Mailbox:
-    """An optional display name and an addr-spec."""
-
-    name: str
-    spec: str
 
 
 class Placement(StrEnum):
@@ -88,10 +81,10 @@ class OutgoingMessage:
     recipient: str
     message_id: str
     date: datetime
-    sender: Mailbox
-    to: tuple[Mailbox, ...]
-    cc: tuple[Mailbox, ...] = ()
-    reply_to: tuple[Mailbox, ...] = ()
+    sender: Address
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...] = ()
+    reply_to: tuple[Address, ...] = ()
     subject: str
     html: str = ""
     text: str
@@ -162,7 +155,7 @@ def _custom_headers(message: OutgoingMessage) -> Iterator[tuple[str, str]]:
     yield from message.headers
 
 
-def _recipients(name: str, mailboxes: tuple[Mailbox, ...], recipient: str) -> str:
+def _recipients(name: str, mailboxes: tuple[Address, ...], recipient: str) -> str:
     """Return the header of visible recipients; only an internationalized recipient gets others in UTF-8."""
     encode = downgraded_address if recipient.isascii() else international_address
     return folded_list(name, [encode(mailbox.name, mailbox.spec) for mailbox in mailboxes])

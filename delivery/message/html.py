@@ -5,6 +5,7 @@ as by HTML's tokenizer (https://html.spec.whatwg.org/multipage/parsing.html, sec
 ends the scan, and no pattern backtracks, so the time is linear on hostile input, too. See docs/decisions/0025.
 """
 
+import functools
 import html as entities
 import re
 from collections.abc import Callable
@@ -105,8 +106,10 @@ class Slots:
         return [link.target for _, link in self.segments if link]
 
 
+# The recipients of one email are claimed together, and their HTML differs only in links.
+@functools.lru_cache(maxsize=8)
 def find_slots(html: str) -> Slots:
-    """Return the first MAX_TRACKED_LINKS trackable links and the footer's position; needed once per content."""
+    """Return the first MAX_TRACKED_LINKS trackable links and the footer's position."""
     scanner = Scanner(html)
     scanner.scan(0, len(html))
     return _cut(html, scanner.links, scanner.footer_position)

@@ -5,6 +5,7 @@ Tags are read in sequence, without a tree: the tree of a hostile page with unclo
 twice.
 """
 
+import functools
 import html as entities
 import itertools
 import re
@@ -48,6 +49,7 @@ BREAKS = {
 }
 
 
+@functools.lru_cache(maxsize=8)
 def html_to_text(html: str) -> str:
     """Return the visible text, one line per block, with each link's target after its text."""
     return _tidy("".join(_TextExtractor(html).pieces))

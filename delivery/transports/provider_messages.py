@@ -11,8 +11,9 @@ from anymail.exceptions import AnymailError
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMultiAlternatives, get_connection
 
-from delivery.message.compose import File, Mailbox, OutgoingMessage
+from delivery.message.compose import File, OutgoingMessage
 from delivery.message.text import html_to_text
+from lib.email_addresses import Address
 
 MANY_TAGS = 10
 
@@ -86,9 +87,9 @@ def _probe(features: Features) -> OutgoingMessage:
         recipient="recipient@example.com",
         message_id="<probe@example.com>",
         date=datetime(2026, 1, 1, tzinfo=UTC),
-        sender=Mailbox("Sender", "sender@example.com"),
-        to=(Mailbox("Recipient", "recipient@example.com"),),
-        reply_to=(Mailbox("", "reply@example.com"),),
+        sender=Address("Sender", "sender@example.com"),
+        to=(Address("Recipient", "recipient@example.com"),),
+        reply_to=(Address("", "reply@example.com"),),
         subject="Subject",
         html='<p>Text</p><img src="cid:logo">',
         text="Text",
@@ -103,13 +104,13 @@ def _probe(features: Features) -> OutgoingMessage:
     )
 
 
-def _recipient_mailbox(outgoing: OutgoingMessage) -> Mailbox:
+def _recipient_mailbox(outgoing: OutgoingMessage) -> Address:
     """Return the mailbox of the recipient with the name that To or Cc gives; a bcc recipient has none."""
     named = (mailbox for mailbox in (*outgoing.to, *outgoing.cc) if mailbox.spec.lower() == outgoing.recipient.lower())
-    return next(named, Mailbox("", outgoing.recipient))
+    return next(named, Address("", outgoing.recipient))
 
 
-def _text(mailbox: Mailbox) -> str:
+def _text(mailbox: Address) -> str:
     """Return `"name" <address>` with the name unencoded: the provider encodes it."""
     if not mailbox.name:
         return mailbox.spec

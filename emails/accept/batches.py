@@ -14,7 +14,7 @@ from django.db.models import Count, F
 
 from api.errors import InvalidFields
 from emails.accept.insertion import NewEmail
-from emails.limits import refuse_batch
+from emails.key_limits import refuse_batch
 from emails.models import Email, EmailBatch, QueueEntry
 from emails.sending.scheduling import record_cancelled
 from lib.ids import from_uuid, is_id, to_uuid

@@ -4,7 +4,7 @@ A slow template must not hold locks or an idle transaction, so everything is ren
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from api.errors import Problem
@@ -12,9 +12,10 @@ from delivery.message.compose import File
 from domains.services import check_sending_domain, find_domain_problems
 from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
 from emails.accept.drafts import BatchDraft, Draft, batch_email, new_email, shared_fields
-from emails.accept.insertion import NewContent, NewEmail
-from emails.limits import domain_problem, refuse_domain, refuse_template
+from emails.accept.insertion import NewEmail
+from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
+from lib.ids import new_id
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
@@ -30,29 +31,19 @@ from workspaces.models import Workspace
 
 
 @dataclass(frozen=True)
-class CheckedEmail:
-    """An email that passed all checks except suppressions and quota. content: None if everything is in the template."""
-
-    email: NewEmail
-    content: NewContent | None
-    rendered: RenderedContent
-    warnings: Warnings
-
-
-@dataclass(frozen=True)
 class _SharedWork:
     """The work that the drafts of one request share: rendering steps, and contents stored once."""
 
     is_test: bool = False
     budget: RenderBudget = field(default_factory=RenderBudget)
-    contents: dict[tuple[str, str, tuple[File, ...]], NewContent] = field(default_factory=dict)
+    content_ids: dict[tuple[str, str, tuple[File, ...]], str] = field(default_factory=dict)
 
-    def content(self, html: str, text: str, files: tuple[File, ...]) -> NewContent:
+    def content_id(self, html: str, text: str, files: tuple[File, ...]) -> str:
         key = (html, text, files)
-        return self.contents.get(key) or self.contents.setdefault(key, NewContent(*key))
+        return self.content_ids.get(key) or self.content_ids.setdefault(key, new_id("con_"))
 
 
-def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> CheckedEmail:
+def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> NewEmail:
     """Check domain and template, in this order (docs/specification.md, Order of checks), and warn about the HTML.
 
     Raises DomainNotAllowed, DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateNotAllowed,
@@ -62,22 +53,23 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> Checke
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template) if draft.template else None
     refuse_template(limits, template)
-    checked = _checked(draft, template, _SharedWork(limits.is_test))
-    warnings = html_warnings(checked.rendered.html, track_clicks=draft.track_clicks)
-    return replace(checked, warnings=[*checked.warnings, *warnings])
+    email = _checked(draft, template, _SharedWork(limits.is_test))
+    assert email.rendered
+    email.warnings.extend(html_warnings(email.rendered.html, has_tracked_links=draft.track_clicks))
+    return email
 
 
 def check_drafts(
     workspace: Workspace, drafts: Sequence[Draft | Problem], limits: KeyLimits
-) -> list[CheckedEmail | Problem]:
+) -> list[NewEmail | Problem]:
     """Check any number of drafts with one query for domains and one for templates; return a result for each."""
-    given = [draft for draft in drafts if isinstance(draft, Draft)]
-    names = {draft.sender.domain for draft in given}
+    translated = [draft for draft in drafts if isinstance(draft, Draft)]
+    names = {draft.sender.domain for draft in translated}
     not_allowed = {name: refusal for name in names if (refusal := domain_problem(limits, name))}
     domain_problems = find_domain_problems(workspace, names) | not_allowed
-    templates = find_templates(workspace, {draft.template for draft in given if draft.template})
+    templates = find_templates(workspace, {draft.template for draft in translated if draft.template})
     work = _SharedWork(limits.is_test)
-    results: list[CheckedEmail | Problem] = []
+    results: list[NewEmail | Problem] = []
     for draft in drafts:
         problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
         results.append(problem or _checked_or_problem(draft, templates, work, limits))  # type: ignore[arg-type]
@@ -91,7 +83,9 @@ def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> t
     template = find_template(workspace, batch.template)
     refuse_template(limits, template)
     compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
-    shared = shared_fields(batch, version_id=template.version_id, template_id=template.id, is_test=limits.is_test)
+    shared = shared_fields(
+        batch, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
+    )
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
     warnings: Warnings = []
@@ -102,7 +96,7 @@ def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> t
             missing.setdefault(name, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
-            warnings = html_warnings(rendered.html, track_clicks=True)
+            warnings = html_warnings(rendered.html, has_tracked_links=True)
         emails.append(batch_email(batch, recipient, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
@@ -111,7 +105,7 @@ def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> t
 
 def _checked_or_problem(
     draft: Draft, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
-) -> CheckedEmail | Problem:
+) -> NewEmail | Problem:
     template = templates.get(draft.template) if draft.template else None
     if draft.template and template is None:
         return template_not_found(draft.template)
@@ -122,31 +116,33 @@ def _checked_or_problem(
         return problem
 
 
-def _checked(draft: Draft, template: Template | None, work: _SharedWork) -> CheckedEmail:
+def _checked(draft: Draft, template: Template | None, work: _SharedWork) -> NewEmail:
     return _from_template(draft, template, work) if template else _from_draft(draft, work)
 
 
-def _from_draft(draft: Draft, work: _SharedWork) -> CheckedEmail:
-    content = work.content(draft.html, draft.text, draft.files)
-    subject = draft.subject or ""
-    shared = shared_fields(draft, content_id=content.id, is_test=work.is_test)
-    email = new_email(draft, subject=subject, shared=shared)
+def _from_draft(draft: Draft, work: _SharedWork) -> NewEmail:
+    content_id = work.content_id(draft.html, draft.text, draft.files)
+    shared = shared_fields(draft, content_id=content_id, is_test=work.is_test)
+    rendered = RenderedContent(draft.subject or "", draft.html, draft.text)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
-    return CheckedEmail(email, content, RenderedContent(subject, draft.html, draft.text), warnings)
+    return new_email(draft, rendered=rendered, shared=shared, warnings=warnings)
 
 
-def _from_template(draft: Draft, template: Template, work: _SharedWork) -> CheckedEmail:
+def _from_template(draft: Draft, template: Template, work: _SharedWork) -> NewEmail:
     compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     rendered = render_compiled(compiled, draft.template_data or {}, budget=work.budget)
     if rendered.missing and template.strict_variables:
         raise _missing(rendered.missing)
-    content = work.content("", "", draft.files) if draft.files else None
-    content_id = content.id if content else None
-    references = {"content_id": content_id, "version_id": template.version_id, "template_id": template.id}
-    shared = shared_fields(draft, **references, is_test=work.is_test)
-    email = new_email(draft, subject=rendered.subject, shared=shared)
+    shared = shared_fields(
+        draft,
+        content_id=work.content_id("", "", draft.files) if draft.files else None,
+        template_version_id=template.version_id,
+        template_id=template.id,
+        is_test=work.is_test,
+    )
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
-    return CheckedEmail(email, content, rendered, [*ignored, *missing_variable_warnings(rendered.missing)])
+    warnings = [*ignored, *missing_variable_warnings(rendered.missing)]
+    return new_email(draft, rendered=rendered, shared=shared, warnings=warnings)
 
 
 def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVariables:

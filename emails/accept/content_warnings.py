@@ -32,10 +32,10 @@ LINKS_UNTRACKED = {
 }
 
 
-def html_warnings(html: str, *, track_clicks: bool) -> Warnings:
+def html_warnings(html: str, *, has_tracked_links: bool) -> Warnings:
     """Return the warnings about rendered HTML."""
     warnings = [LOW_TEXT_RATIO] if _has_little_text(html) else []
-    return [*warnings, LINKS_UNTRACKED] if track_clicks and has_untracked_links(html) else warnings
+    return [*warnings, LINKS_UNTRACKED] if has_tracked_links and has_untracked_links(html) else warnings
 
 
 def _has_little_text(html: str) -> bool:

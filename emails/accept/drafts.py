@@ -2,21 +2,24 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from delivery.message.compose import File
-from emails.accept.insertion import NewEmail, NewRecipient, SharedFields
+from emails.accept.content_warnings import Warnings
+from emails.accept.insertion import SHARED_COLUMNS, NewEmail, NewRecipient, SharedFields
 from emails.models import Entrance, Recipient
+from emails.send_options import SendOptions
 from lib.email_addresses import Address, normalize_address
+from templates_app.services import RenderedContent
 
 # A request field and its addr-spec.
 FieldAddress = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Draft:
+class Draft(SendOptions):
     """One email as requested.
 
     template: an id or an alias; with a template, subject may be None. envelope: the lower-case addr-specs that receive
@@ -33,12 +36,8 @@ class Draft:
     reply_to: tuple[Address, ...] = ()
     template: str | None = None
     template_data: dict[str, Any] | None = None
-    tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
-    headers: dict[str, str] = field(default_factory=dict)
     files: tuple[File, ...] = ()
-    track_opens: bool = True
-    track_clicks: bool = True
     scheduled_for: datetime | None = None
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
@@ -86,27 +85,26 @@ class BatchDraft:
         return {**(self.metadata or {}), **(recipient.metadata or {})} or None
 
 
+# The fields of a draft that are columns of the same name.
+SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)} - {"sender", "reply_to"}
+
+
 def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
-    references: content_id, version_id and template_id, if any, and is_test.
+    references: content_id, template_version_id and template_id, if any, and is_test.
     """
-    single_only: dict[str, Any] = {}
-    if isinstance(draft, Draft):
-        names = ("headers", "track_opens", "track_clicks", "entrance", "batch_id")
-        single_only = {name: getattr(draft, name) for name in names}
+    values = vars(draft)
     return SharedFields(
+        **{name: values[name] for name in SHARED_NAMES if name in values},
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=", ".join(map(str, draft.reply_to)) or None,
-        tags=draft.tags,
-        scheduled_for=draft.scheduled_for,
-        **single_only,
         **references,
     )
 
 
-def new_email(draft: Draft, *, subject: str, shared: SharedFields) -> NewEmail:
+def new_email(draft: Draft, *, rendered: RenderedContent, shared: SharedFields, warnings: Warnings) -> NewEmail:
     """Return the rows of a draft. A repeated address is kept once, at its first position."""
     seen: set[str] = set()
     to, cc, bcc = (list(_unseen(group, seen)) for group in (draft.to, draft.cc, draft.bcc))
@@ -116,12 +114,15 @@ def new_email(draft: Draft, *, subject: str, shared: SharedFields) -> NewEmail:
         to=[str(address) for address in to],
         cc=[str(address) for address in cc],
         bcc=[str(address) for address in bcc],
-        subject=subject,
+        subject=rendered.subject,
         metadata=draft.metadata,
         template_data=json.dumps(draft.template_data or {}, ensure_ascii=False) if draft.template else None,
         recipients=[
             NewRecipient(kind, address.spec) for kind, group in kinds for address in filter(draft.is_recipient, group)
         ],
+        rendered=rendered,
+        files=draft.files,
+        warnings=warnings,
     )
 
 

@@ -6,8 +6,8 @@ quota, and writes only if the quota was granted: docs/decisions/0064.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,9 @@ from counters.counters import counter_key, email_deltas
 from counters.slices import email_slices
 from delivery.message.compose import File
 from emails import queue_stats
+from emails.accept.content_warnings import Warnings
 from emails.models import Entrance
+from emails.send_options import SendOptions
 from emails.states import EmailStatus
 from events.recording import INSERT_INTO
 from lib.email_addresses import normalize_address
@@ -26,42 +28,117 @@ from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import Fragment, compose, run_prepared
 from lib.worker.stages import Stage
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
+from templates_app.services import RenderedContent
 from workspaces.models import Workspace
 from workspaces.quota import take_fragment
+
+
+@dataclass(frozen=True)
+class NewRecipient:
+    kind: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedFields(SendOptions):
+    """The columns whose values several emails can share. Without scheduled_for they are sent immediately.
+
+    reply_to: addresses separated by commas. content_id: of a stored content, or of the one that the email brings.
+    """
+
+    sender: str
+    from_domain: str
+    reply_to: str | None
+    scheduled_for: datetime | None = None
+    content_id: str | None = None
+    template_version_id: str | None = None
+    template_id: str | None = None
+    entrance: Entrance = Entrance.API
+    batch_id: str | None = None
+    is_test: bool = False
+
+    @property
+    def status(self) -> EmailStatus:
+        return EmailStatus.SCHEDULED if self.scheduled_for else EmailStatus.QUEUED
+
+
+@dataclass(frozen=True)
+class NewEmail:
+    """An email that passed all checks except suppressions and quota.
+
+    rendered: None if the content is stored already. files: of its content; emails that share one have the same files.
+    """
+
+    shared: SharedFields
+    to: list[str]
+    cc: list[str]
+    bcc: list[str]
+    subject: str
+    metadata: dict[str, Any] | None
+    recipients: list[NewRecipient]
+    template_data: str | None = None
+    rendered: RenderedContent | None = None
+    files: tuple[File, ...] = ()
+    warnings: Warnings = field(default_factory=list)
+    id: str = field(default_factory=new_id)
+
+
+# The types of these fields in the statement; those of ids are UUIDs.
+SQL_TYPES: dict[Any, str] = {
+    str: "text",
+    str | None: "text",
+    bool: "boolean",
+    list[str]: "text[]",
+    Sequence[str]: "text[]",
+    dict[str, str]: "jsonb",
+    dict[str, Any] | None: "jsonb",
+    datetime | None: "timestamptz",
+    Entrance: "text",
+}
+ID_PREFIXES = {"content_id": "con_", "template_version_id": "tplv_", "batch_id": "bat_"}
+
+
+def _column_types(row: type[Any], *, without: Collection[str] = ()) -> dict[str, str]:
+    """Return the columns that a dataclass fills, with the type of each."""
+    columns = [column for column in fields(row) if column.name not in without]
+    return {column.name: "uuid" if column.name in ID_PREFIXES else SQL_TYPES[column.type] for column in columns}
+
+
+def _typed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f'"{name}" {type_}' for name, type_ in columns.items())
+
+
+SHARED_COLUMNS = _column_types(SharedFields)
+OWN_COLUMNS = _column_types(NewEmail, without=("shared", "recipients", "rendered", "files", "warnings", "id"))
+COLUMNS = ", ".join(f'"{name}"' for name in (*SHARED_COLUMNS, *OWN_COLUMNS))
 
 # Values that emails share are passed once, apart from the rows of each email, which refer to them by number.
 # Of a scheduled email only the first recipient's queue entry becomes due, and it promotes the others, so that an email
 # is rescheduled or cancelled as a whole (emails.sending.scheduling).
-ACCEPT = """
+ACCEPT = f"""
 WITH blocked AS (
-    {blocked}
+    {{blocked}}
 ), quota AS (
-    {quota}
+    {{quota}}
 ), counted AS (
-    {deltas} WHERE EXISTS (SELECT FROM quota)
+    {{deltas}} WHERE EXISTS (SELECT FROM quota)
 ), content AS (
     INSERT INTO emails_content (id, html, text)
     SELECT id, html, text FROM json_to_recordset(%(contents)s) AS c (id uuid, html text, text text)
      WHERE EXISTS (SELECT FROM quota)
+    ON CONFLICT (id) DO NOTHING
 ), shared AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, content_id uuid, version_id uuid,
-           batch_id uuid, template_id text, sender text, from_domain text, reply_to text, tags text[], headers jsonb,
-           track_opens boolean, track_clicks boolean, scheduled_for timestamptz, entrance text, is_test boolean)
+    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, {_typed(SHARED_COLUMNS)})
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
-           "to" text[], cc text[], bcc text[], subject text, search_text text, metadata jsonb, template_data text)
+           search_text text, {_typed(OWN_COLUMNS)})
 ), new_recipient AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, number integer, kind text,
            position smallint, address text, domain text)
 ), email AS (
-    INSERT INTO emails_email (id, workspace_id, content_id, template_version_id, template_id, template_data, sender,
-                              from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-                              track_opens, track_clicks, created_at, scheduled_for, entrance, batch_id, is_test,
-                              status, retry_count)
-    SELECT id, %(workspace)s, content_id, version_id, template_id, template_data, sender,
-           from_domain, reply_to, "to", cc, bcc, subject, search_text, tags, metadata, headers,
-           track_opens, track_clicks, now(), scheduled_for, entrance, batch_id, is_test, %(status)s, 0
+    INSERT INTO emails_email (id, workspace_id, search_text, created_at, status, retry_count, {COLUMNS})
+    SELECT id, %(workspace)s, search_text, now(), %(status)s, 0, {COLUMNS}
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
@@ -74,72 +151,16 @@ WITH blocked AS (
            coalesce(scheduled_for, now()), 0, 0
       FROM shared JOIN new_recipient USING (number)
 ), event AS (
-    {insert_event}
+    {{insert_event}}
     SELECT event_id, %(workspace)s, id, NULL, %(status)s, json_build_object('emailId', public_id), %(status)s, now()
       FROM shared JOIN new_email USING (number)
 )
 SELECT now(), EXISTS (SELECT FROM quota), (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
-"""
+"""  # noqa: S608 - constants
 COPY_ATTACHMENTS = """
 COPY emails_attachment (content_id, position, size, filename, content_type, cid, placement, data)
 FROM STDIN (FORMAT BINARY)
 """
-
-
-@dataclass(frozen=True)
-class NewContent:
-    html: str
-    text: str
-    files: tuple[File, ...] = ()
-    id: str = field(default_factory=lambda: new_id("con_"))
-
-
-@dataclass(frozen=True)
-class NewRecipient:
-    kind: str
-    address: str
-
-
-@dataclass(frozen=True)
-class SharedFields:
-    """The fields that several emails can share. Without scheduled_for they are sent immediately.
-
-    reply_to: addresses separated by commas.
-    """
-
-    sender: str
-    from_domain: str
-    reply_to: str | None
-    tags: Sequence[str]
-    scheduled_for: datetime | None = None
-    content_id: str | None = None
-    version_id: str | None = None
-    template_id: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    track_opens: bool = True
-    track_clicks: bool = True
-    entrance: Entrance = Entrance.API
-    batch_id: str | None = None
-    is_test: bool = False
-
-    @property
-    def status(self) -> EmailStatus:
-        return EmailStatus.SCHEDULED if self.scheduled_for else EmailStatus.QUEUED
-
-
-@dataclass(frozen=True)
-class NewEmail:
-    """One email as inserted: the fields that it may share with others, and those that it does not share."""
-
-    shared: SharedFields
-    to: list[str]
-    cc: list[str]
-    bcc: list[str]
-    subject: str
-    metadata: dict[str, Any] | None
-    recipients: list[NewRecipient]
-    template_data: str | None = None
-    id: str = field(default_factory=new_id)
 
 
 @dataclass(frozen=True)
@@ -152,12 +173,7 @@ class InsertResult:
 
 
 def insert_emails(
-    workspace: Workspace,
-    *,
-    emails: Sequence[NewEmail],
-    contents: Sequence[NewContent],
-    addresses: Collection[str],
-    units: int,
+    workspace: Workspace, *, emails: Sequence[NewEmail], addresses: Collection[str], units: int
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
@@ -167,7 +183,7 @@ def insert_emails(
     recipients = sum(len(email.recipients) for email in emails)
     statement = compose(
         ACCEPT,
-        _insert_values(workspace, contents, emails),
+        _insert_values(workspace, emails),
         insert_event=Fragment(INSERT_INTO),
         blocked=suppressed_fragment(workspace.id, addresses),
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
@@ -189,7 +205,7 @@ def _slices(workspace: Workspace, shared: SharedFields) -> tuple[UUID, ...]:
     return email_slices(workspace.id, tags=shared.tags, template_id=shared.template_id, from_domain=shared.from_domain)
 
 
-def _insert_values(workspace: Workspace, contents: Sequence[NewContent], emails: Sequence[NewEmail]) -> dict[str, Any]:
+def _insert_values(workspace: Workspace, emails: Sequence[NewEmail]) -> dict[str, Any]:
     status = emails[0].shared.status
     stage = Stage.SCHEDULED if status is EmailStatus.SCHEDULED else Stage.READY
     shared = {id(email.shared): email.shared for email in emails}
@@ -198,8 +214,8 @@ def _insert_values(workspace: Workspace, contents: Sequence[NewContent], emails:
         "workspace": to_uuid(workspace.id, prefix="ws_"),
         "status": status.value,
         "stage": stage.value,
-        "contents": json.dumps([_content_row(content) for content in contents]),
-        "shared": json.dumps([_shared_row(fields, number) for number, fields in enumerate(shared.values())]),
+        "contents": json.dumps([_content_row(email) for email in _by_new_content(emails).values()]),
+        "shared": json.dumps([_shared_row(row, number) for number, row in enumerate(shared.values())]),
         "emails": json.dumps([_email_row(email, numbers[id(email.shared)]) for email in emails]),
         "recipients": json.dumps(
             [row for email in emails for row in _recipient_rows(email, numbers[id(email.shared)])]
@@ -207,16 +223,16 @@ def _insert_values(workspace: Workspace, contents: Sequence[NewContent], emails:
     }
 
 
-def insert_attachments(contents: Sequence[NewContent]) -> None:
-    """Insert the attachments of contents inserted later in the transaction: the foreign key is deferred.
+def insert_attachments(emails: Iterable[NewEmail]) -> None:
+    """Insert the attachments of emails inserted later in the transaction: the foreign key is deferred.
 
     As COPY, which sends the bytes as they are, in small pieces: the text of an INSERT has them twice as long, and each
     connection would keep a buffer of its size.
     """
     rows = [
-        (to_uuid(content.id, prefix="con_"), position, len(file.data), *_columns(file))
-        for content in contents
-        for position, file in enumerate(content.files)
+        (to_uuid(content_id, prefix="con_"), position, len(file.data), *_columns(file))
+        for content_id, email in _by_new_content(emails).items()
+        for position, file in enumerate(email.files)
     ]
     if not rows:
         return
@@ -230,33 +246,38 @@ def _columns(file: File) -> tuple[Any, ...]:
     return file.filename, file.content_type, file.content_id, file.placement.value, file.data
 
 
-def _content_row(content: NewContent) -> dict[str, str]:
-    return {"id": to_uuid(content.id, prefix="con_").hex, "html": content.html, "text": content.text}
+def _by_new_content(emails: Iterable[NewEmail]) -> dict[str, NewEmail]:
+    """Return an email for each content to store, by its id."""
+    return {email.shared.content_id: email for email in emails if email.rendered and email.shared.content_id}
+
+
+def _content_row(email: NewEmail) -> dict[str, str]:
+    """Return the row of a content; with a template, it has only the attachments."""
+    assert email.rendered
+    html, text = ("", "") if email.shared.template_version_id else (email.rendered.html, email.rendered.text)
+    return {"id": to_uuid(email.shared.content_id or "", prefix="con_").hex, "html": html, "text": text}
 
 
 def _shared_row(shared: SharedFields, number: int) -> dict[str, Any]:
-    return vars(shared) | {
+    row = vars(shared)
+    ids = {name: to_uuid(row[name], prefix=prefix).hex for name, prefix in ID_PREFIXES.items() if row[name]}
+    return {
+        **row,
+        **ids,
         "number": number,
-        "content_id": shared.content_id and to_uuid(shared.content_id, prefix="con_").hex,
-        "batch_id": shared.batch_id and to_uuid(shared.batch_id, prefix="bat_").hex,
-        "version_id": shared.version_id and to_uuid(shared.version_id, prefix="tplv_").hex,
         "scheduled_for": shared.scheduled_for and shared.scheduled_for.isoformat(),
     }
 
 
 def _email_row(email: NewEmail, number: int) -> dict[str, Any]:
+    row = vars(email)
     return {
+        **{name: row[name] for name in OWN_COLUMNS},
         "id": to_uuid(email.id).hex,
         "number": number,
         "public_id": email.id,
         "event_id": new_uuid().hex,
-        "to": email.to,
-        "cc": email.cc,
-        "bcc": email.bcc,
-        "subject": email.subject,
         "search_text": search_text(email.to, email.subject),
-        "metadata": email.metadata,
-        "template_data": email.template_data,
     }
 
 

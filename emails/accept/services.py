@@ -11,11 +11,18 @@ from django.db import transaction
 from api.errors import NotFound, Problem, problem_members
 from domains.services import check_sending_domain
 from emails.accept.batches import join_batches
-from emails.accept.checks import CheckedEmail, check_batch, check_draft, check_drafts
+from emails.accept.checks import check_batch, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
 from emails.accept.drafts import BatchDraft, Draft, FieldAddress
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
-from emails.accept.insertion import NewContent, NewEmail, NewRecipient, SharedFields, insert_attachments, insert_emails
+from emails.accept.insertion import (
+    SHARED_COLUMNS,
+    NewEmail,
+    NewRecipient,
+    SharedFields,
+    insert_attachments,
+    insert_emails,
+)
 from emails.accept.suppressed import (
     SuppressionPolicy,
     judge_suppressed,
@@ -24,7 +31,7 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
-from emails.limits import refuse_email
+from emails.key_limits import refuse_email
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
@@ -51,30 +58,30 @@ def send_email(
     Raises the errors of check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
     IdempotencyKeyReuse.
     """
-    checked = check_draft(workspace, draft, limits)
+    email = check_draft(workspace, draft, limits)
     is_checked = suppressed is not SuppressionPolicy.ACCEPT and not limits.is_test
     addressed = list(draft.field_addresses()) if is_checked else []
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
-        return StoredResponse(_accept(workspace, checked, addressed))
+        return StoredResponse(_accept(workspace, email, addressed))
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        body = _accept(workspace, checked, addressed)
+        body = _accept(workspace, email, addressed)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
 
-def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> CheckedEmail:
+def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> NewEmail:
     """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
-    checked = check_draft(workspace, draft, limits)
+    email = check_draft(workspace, draft, limits)
     addressed = [] if limits.is_test else list(draft.field_addresses())
     with transaction.atomic():
         refuse_suppressed(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
-        take_quota(workspace, units=quota_units([checked.email]))
+        take_quota(workspace, units=quota_units([email]))
         transaction.set_rollback(True)
-    return checked
+    return email
 
 
 def check_emails(workspace: Workspace, *, drafts: Sequence[Draft | Problem], limits: KeyLimits) -> None:
@@ -109,10 +116,10 @@ def accept_emails(
         judged, listed = judge_suppressed(workspace, checked, policy)
         if all_or_nothing:
             _raise_first(judged)
-        accepted = [one for one in judged if isinstance(one, CheckedEmail)]
-        join_batches(workspace, [one.email for one in accepted])
+        accepted = [email for email in judged if isinstance(email, NewEmail)]
+        join_batches(workspace, accepted)
         created_at = _write_all(workspace, accepted)
-        body = {"results": [_result(one, created_at, listed) for one in judged]}
+        body = {"results": [_result(email, created_at, listed) for email in judged]}
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -134,7 +141,7 @@ def send_batch(
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise suppressed_problem(list(rejected.values()))
-        _write(workspace, emails=list(accepted.values()), contents=[], addressed=[])
+        _write(workspace, emails=list(accepted.values()), addressed=[])
         body = _batch_body(accepted, rejected, batch, warnings)
         store_response(workspace, key, body)
     return StoredResponse(body)
@@ -161,8 +168,8 @@ def resend_email(
         check_sending_domain(workspace, name=email.from_domain)
         copy = _copy(email, entrance)
         addressed = [] if email.is_test else recipient_addresses(copy)
-        created_at = _write(workspace, emails=[copy], contents=[], addressed=addressed)
-        body = _email_body(copy, created_at, [])
+        created_at = _write(workspace, emails=[copy], addressed=addressed)
+        body = _email_body(copy, created_at)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -175,23 +182,15 @@ def quota_units(emails: Collection[NewEmail]) -> int:
     return len(emails)
 
 
-def _accept(workspace: Workspace, checked: CheckedEmail, addressed: Sequence[FieldAddress]) -> dict[str, Any]:
-    contents = [checked.content] if checked.content else []
-    created_at = _write(workspace, emails=[checked.email], contents=contents, addressed=addressed)
-    return _email_body(checked.email, created_at, checked.warnings)
+def _accept(workspace: Workspace, email: NewEmail, addressed: Sequence[FieldAddress]) -> dict[str, Any]:
+    insert_attachments([email])
+    return _email_body(email, _write(workspace, emails=[email], addressed=addressed))
 
 
-def _write(
-    workspace: Workspace,
-    *,
-    emails: Sequence[NewEmail],
-    contents: Sequence[NewContent],
-    addressed: Sequence[FieldAddress],
-) -> datetime:
+def _write(workspace: Workspace, *, emails: Sequence[NewEmail], addressed: Sequence[FieldAddress]) -> datetime:
     """Refuse suppressed recipients and an exceeded quota, else insert emails and notify workers after the commit."""
     units, addresses = quota_units(emails), [spec for _, spec in addressed]
-    insert_attachments(contents)
-    inserted = insert_emails(workspace, emails=emails, contents=contents, addresses=addresses, units=units)
+    inserted = insert_emails(workspace, emails=emails, addresses=addresses, units=units)
     refuse_suppressed(addressed, inserted.suppressed)
     if not inserted.is_granted:
         raise_quota_exceeded(workspace, units=units)
@@ -200,44 +199,37 @@ def _write(
     return inserted.created_at
 
 
-def _needs_several_statements(checked: Sequence[CheckedEmail | Problem]) -> bool:
+def _needs_several_statements(checked: Sequence[NewEmail | Problem]) -> bool:
     """Return whether accepting takes more than the one statement that is atomic by itself."""
-    emails = [one for one in checked if isinstance(one, CheckedEmail)]
-    has_files = any(one.content and one.content.files for one in emails)
-    has_batch = any(one.email.shared.batch_id for one in emails)
-    return has_files or has_batch or len({one.email.shared.status for one in emails}) > 1
+    emails = [email for email in checked if isinstance(email, NewEmail)]
+    has_files_or_batch = any(email.files or email.shared.batch_id for email in emails)
+    return has_files_or_batch or len({email.shared.status for email in emails}) > 1
 
 
-def _raise_first(checked: Sequence[CheckedEmail | Problem]) -> None:
+def _raise_first(checked: Sequence[NewEmail | Problem]) -> None:
     """Raise the first problem, with the index of its email."""
-    for index, one in enumerate(checked):
-        if isinstance(one, Problem):
-            one.members.setdefault("index", index)
-            raise one
+    for index, problem in enumerate(checked):
+        if isinstance(problem, Problem):
+            problem.members.setdefault("index", index)
+            raise problem
 
 
-def _write_all(workspace: Workspace, accepted: Sequence[CheckedEmail]) -> datetime | None:
+def _write_all(workspace: Workspace, emails: Sequence[NewEmail]) -> datetime | None:
     """Insert emails, with one statement for the immediate and one for the scheduled ones."""
     created_at = None
-    written: set[str] = set()
+    insert_attachments(emails)
     for status in (EmailStatus.QUEUED, EmailStatus.SCHEDULED):
-        group = [one for one in accepted if one.email.shared.status is status]
-        contents = {one.content.id: one.content for one in group if one.content and one.content.id not in written}
-        if group:
-            emails = [one.email for one in group]
-            created_at = _write(workspace, emails=emails, contents=list(contents.values()), addressed=[])
-        written |= contents.keys()
+        if group := [email for email in emails if email.shared.status is status]:
+            created_at = _write(workspace, emails=group, addressed=[])
     return created_at
 
 
-def _result(
-    one: CheckedEmail | Problem, created_at: datetime | None, listed: Mapping[str, list[str]]
-) -> dict[str, Any]:
-    if isinstance(one, Problem):
-        return {"problem": problem_members(one)}
+def _result(email: NewEmail | Problem, created_at: datetime | None, listed: Mapping[str, list[str]]) -> dict[str, Any]:
+    if isinstance(email, Problem):
+        return {"problem": problem_members(email)}
     assert created_at is not None
-    body = _email_body(one.email, created_at, one.warnings)
-    return {**body, "suppressed": listed[one.email.id]} if one.email.id in listed else body
+    body = _email_body(email, created_at)
+    return {**body, "suppressed": listed[email.id]} if email.id in listed else body
 
 
 def _notify_workers() -> None:
@@ -245,9 +237,9 @@ def _notify_workers() -> None:
     wakeup.notify_soon("emails")
 
 
-def _email_body(email: NewEmail, created_at: datetime, warnings: Warnings) -> dict[str, Any]:
+def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
     body = {"id": email.id, "status": email.shared.status.value, "createdAt": format_datetime(created_at)}
-    return {**body, "warnings": warnings} if warnings else body
+    return {**body, "warnings": email.warnings} if email.warnings else body
 
 
 def _batch_body(
@@ -273,20 +265,8 @@ def _lock_email(email: Email) -> None:
 
 def _copy(email: Email, entrance: Entrance) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
-    shared = SharedFields(
-        sender=email.sender,
-        from_domain=email.from_domain,
-        reply_to=email.reply_to,
-        tags=email.tags,
-        content_id=email.content_id,
-        version_id=email.template_version_id,
-        template_id=email.template_id,
-        headers=email.headers,
-        track_opens=email.track_opens,
-        track_clicks=email.track_clicks,
-        entrance=entrance,
-        is_test=email.is_test,
-    )
+    names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance"}
+    shared = SharedFields(**{name: getattr(email, name) for name in names}, entrance=entrance)
     return NewEmail(
         shared=shared,
         to=email.to,

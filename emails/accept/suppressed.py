@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from api.errors import Problem
-from emails.accept.checks import CheckedEmail
 from emails.accept.drafts import FieldAddress
 from emails.accept.insertion import NewEmail
 from lib.email_addresses import normalize_address
@@ -26,24 +25,24 @@ class SuppressionPolicy(Enum):
 
 
 def judge_suppressed(
-    workspace: Workspace, checked: Sequence[CheckedEmail | Problem], policy: SuppressionPolicy
-) -> tuple[list[CheckedEmail | Problem], dict[str, list[str]]]:
+    workspace: Workspace, checked: Sequence[NewEmail | Problem], policy: SuppressionPolicy
+) -> tuple[list[NewEmail | Problem], dict[str, list[str]]]:
     """Apply the policy; return the emails, and the suppressed addresses of accepted emails by email id."""
     if policy is SuppressionPolicy.ACCEPT:
         return list(checked), {}
-    addresses = {spec for one in checked if isinstance(one, CheckedEmail) for _, spec in recipient_addresses(one.email)}
-    found = find_suppressed(workspace.id, addresses)
-    judged: list[CheckedEmail | Problem] = []
+    addresses = {spec for email in checked if isinstance(email, NewEmail) for _, spec in recipient_addresses(email)}
+    matches = find_suppressed(workspace.id, addresses)
+    judged: list[NewEmail | Problem] = []
     listed = {}
-    for one in checked:
-        entries = suppressed_among(recipient_addresses(one.email), found) if isinstance(one, CheckedEmail) else {}
-        if isinstance(one, Problem) or not entries:
-            judged.append(one)
-        elif policy is SuppressionPolicy.REFUSE or len(entries) == len(one.email.recipients):
+    for email in checked:
+        entries = {} if isinstance(email, Problem) else suppressed_among(recipient_addresses(email), matches)
+        if isinstance(email, Problem) or not entries:
+            judged.append(email)
+        elif policy is SuppressionPolicy.REFUSE or len(entries) == len(email.recipients):
             judged.append(suppressed_problem(list(entries.values())))
         else:
-            judged.append(one)
-            listed[one.email.id] = [entry["email"] for entry in entries.values()]
+            judged.append(email)
+            listed[email.id] = [entry["email"] for entry in entries.values()]
     return judged, listed
 
 
@@ -51,20 +50,20 @@ def recipient_addresses(email: NewEmail) -> list[FieldAddress]:
     return [(recipient.kind, recipient.address) for recipient in email.recipients]
 
 
-def refuse_suppressed(addressed: Sequence[FieldAddress], found: Mapping[str, SuppressionMatch]) -> None:
-    suppressed = suppressed_among(addressed, found)
+def refuse_suppressed(addressed: Sequence[FieldAddress], matches: Mapping[str, SuppressionMatch]) -> None:
+    suppressed = suppressed_among(addressed, matches)
     if suppressed:
         raise suppressed_problem(list(suppressed.values()))
 
 
 def suppressed_among(
-    addressed: Sequence[FieldAddress], found: Mapping[str, SuppressionMatch]
+    addressed: Sequence[FieldAddress], matches: Mapping[str, SuppressionMatch]
 ) -> dict[int, dict[str, str]]:
     """Return the error entry of each suppressed address, by its index among the addressed."""
     return {
         index: {"email": spec, "field": field, "reason": match.reason, "suppressionId": match.id}
         for index, (field, spec) in enumerate(addressed)
-        if (match := found.get(normalize_address(spec)))
+        if (match := matches.get(normalize_address(spec)))
     }
 
 

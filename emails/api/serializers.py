@@ -16,7 +16,7 @@ from api.fields import (
     UtcDateTimeField,
     help_texts,
 )
-from emails.accept.checks import CheckedEmail
+from emails.accept.insertion import NewEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -172,7 +172,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
     warnings = WarningSerializer(many=True, required=False)
 
 
-class DryRunSerializer(serializers.Serializer[CheckedEmail]):
+class DryRunSerializer(serializers.Serializer[NewEmail]):
     valid = serializers.BooleanField(
         read_only=True, default=True, help_text="Always true; an invalid request returns an error."
     )

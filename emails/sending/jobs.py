@@ -1,13 +1,17 @@
 """Send jobs: frozen values with everything needed to send, read in a few queries for any number of claims."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from delivery.message.compose import File, Placement
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Attachment, Content
+from emails.send_options import SendOptions
 from emails.sending.queue import EmailClaim
+from lib.email_addresses import Address, read_stored_address, split_address_list
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
 from templates_app.models import TemplateVersion
@@ -15,26 +19,13 @@ from templates_app.models import TemplateVersion
 # Bytes of attachments in a process at a time; a composed message briefly takes about three times as much.
 MEMORY_BYTES = 32 * 1024 * 1024
 
-# attachment_bytes is read first: the files of all claimed recipients together may not fit into memory.
-READ_JOBS = """
-SELECT r.id, e.id, e.content_id, e.template_version_id, r.address, coalesce(r.reason, ''),
-       coalesce(now() - r.replied_at, interval '0'), e.template_id, e.template_data, e.from_domain, e.sender,
-       e.reply_to, e."to", e.cc, e.subject, e.tags, e.metadata::text, e.headers::text, e.track_opens, e.track_clicks,
-       e.is_test, coalesce(e.scheduled_for, e.created_at),
-       EXISTS (SELECT FROM emails_past_hold h
-                WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
-                  AND coalesce(r.replied_at, '-infinity') < h.until),
-       (SELECT coalesce(sum(size), 0) FROM emails_attachment WHERE content_id = e.content_id)
-  FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
- WHERE r.id = ANY(%s)
-"""
 
-
-@dataclass(frozen=True)
-class SendJob:
+@dataclass(frozen=True, kw_only=True)
+class SendJob(SendOptions):
     """One claimed recipient with everything needed to send to it: a row of READ_JOBS and the rows that it refers to.
 
-    last_reason: of the attempt before. last_reply_age: the time since its reply. date: the time in the Date header.
+    address: of the recipient. metadata: strings, as providers expect it. date: the time in the Date header.
+    last_reason: of the attempt before. last_reply_age: the time since its reply.
     may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
     identity: None if the domain was deleted since acceptance.
@@ -43,23 +34,19 @@ class SendJob:
     claim: EmailClaim
     email_id: str
     content_id: str | None
-    version_id: str | None
+    template_version_id: str | None
     address: str
     last_reason: str
     last_reply_age: timedelta
     template_id: str | None
     template_data: str | None
     from_domain: str
-    sender: str
-    reply_to: str | None
-    to: list[str]
-    cc: list[str]
+    sender: Address
+    reply_to: tuple[Address, ...]
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
     subject: str
-    tags: list[str]
-    metadata: str | None
-    headers: str
-    track_opens: bool
-    track_clicks: bool
+    metadata: Mapping[str, str]
     is_test: bool
     date: datetime
     may_be_second_copy: bool
@@ -78,6 +65,53 @@ class SendJob:
         return self.claim.workspace_id, self.from_domain
 
 
+def _read_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
+    return tuple(map(read_stored_address, texts))
+
+
+def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in metadata.items()
+    }
+
+
+# Read in other queries, or not of the row.
+LOADED_LATER = frozenset({"claim", "content", "version", "identity", "files"})
+COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
+# A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
+# claimed recipients together may not fit into memory.
+EXPRESSIONS = {
+    "email_id": "e.id",
+    "address": "r.address",
+    "last_reason": "coalesce(r.reason, '')",
+    "last_reply_age": "coalesce(now() - r.replied_at, interval '0')",
+    "date": "coalesce(e.scheduled_for, e.created_at)",
+    "may_be_second_copy": """EXISTS (
+        SELECT FROM emails_past_hold h
+         WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
+           AND coalesce(r.replied_at, '-infinity') < h.until)""",
+    "attachment_bytes": "(SELECT coalesce(sum(size), 0) FROM emails_attachment WHERE content_id = e.content_id)",
+}
+READ_JOBS = f"""
+SELECT r.id, {", ".join(EXPRESSIONS.get(name, f'e."{name}"') for name in COLUMNS)}
+  FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+ WHERE r.id = ANY(%s)
+"""  # noqa: S608 - constants
+# Values that are stored in another form. Addresses were checked and normalized when the email was accepted.
+READERS: dict[str, Callable[[Any], Any]] = {
+    "email_id": from_uuid,
+    "content_id": lambda content_id: content_id and from_uuid(content_id, prefix="con_"),
+    "template_version_id": lambda version_id: version_id and from_uuid(version_id, prefix="tplv_"),
+    "sender": read_stored_address,
+    "reply_to": lambda text: _read_addresses(split_address_list(text or "")),
+    "to": _read_addresses,
+    "cc": _read_addresses,
+    "headers": json.loads,
+    "metadata": lambda text: _metadata_texts(json.loads(text)) if text else {},
+}
+
+
 def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJob]:
     """Load the send jobs of claims, leaving out those whose attachments do not fit into memory.
 
@@ -86,14 +120,14 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
     jobs = list(_fit_memory(_read_rows(claims), memory_bytes))
     content_ids = {job.content_id for job in jobs if job.content_id}
     contents = Content.objects.in_bulk(content_ids)
-    versions = TemplateVersion.objects.in_bulk({job.version_id for job in jobs if job.version_id})
+    versions = TemplateVersion.objects.in_bulk({job.template_version_id for job in jobs if job.template_version_id})
     files = _read_files(content_ids)
     identities = load_identities({job.workspace_domain for job in jobs})
     return [
         replace(
             job,
             content=contents[job.content_id] if job.content_id else None,
-            version=versions[job.version_id] if job.version_id else None,
+            version=versions[job.template_version_id] if job.template_version_id else None,
             identity=identities.get(job.workspace_domain),
             files=files.get(job.content_id or "", ()),
         )
@@ -103,10 +137,10 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
 
 def _read_rows(claims: Sequence[EmailClaim]) -> Iterator[SendJob]:
     by_id = {to_uuid(claim.recipient_id): claim for claim in claims}
-    for recipient, email, content, version, *columns in run_replanned(READ_JOBS, [list(by_id)]):
-        content_id = content and from_uuid(content, prefix="con_")
-        version_id = version and from_uuid(version, prefix="tplv_")
-        yield SendJob(by_id[recipient], from_uuid(email), content_id, version_id, *columns)
+    for recipient, *columns in run_replanned(READ_JOBS, [list(by_id)]):
+        row = dict(zip(COLUMNS, columns, strict=True))
+        values = row | {name: read(row[name]) for name, read in READERS.items()}
+        yield SendJob(claim=by_id[recipient], **values)
 
 
 def _fit_memory(jobs: Iterable[SendJob], memory_bytes: int) -> Iterator[SendJob]:

@@ -67,8 +67,12 @@ MINIMUM_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 @transaction.atomic(savepoint=False)
 def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     """Record the results whose claims this worker still leases, and return those; ignore the others."""
-    locked = _lock_claimed(results)
-    current = [_fail_if_expired(result, now=now) for result, now in locked]
+    locked_at = QUEUE.lock_claimed([result.claim for result in results])
+    if not locked_at:
+        return []
+    # The database's time, the same for every result.
+    now = next(iter(locked_at.values()))
+    current = [_fail_if_expired(result, now=now) for result in results if result.claim in locked_at]
     parked = [result.claim for result in current if result.outcome.status is DeliveryStatus.PARKED]
     if parked:
         counters.add(queue_stats.delayed_changes(claim.workspace_id for claim in park_at_limit(parked)))
@@ -78,18 +82,10 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     recipients = _update_rows(attempted)
     record_events([*_events(attempted, recipients)])
     rolled_up = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
-    # The database's time, the same for every result.
-    _, now = locked[0]
     reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
     counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients), *reputation_changes])
     _suppress(attempted, recipients)
     return current
-
-
-def _lock_claimed(results: Sequence[SendResult]) -> list[tuple[SendResult, datetime]]:
-    """Lock the entries that are still leased; return their results, each with the database's time."""
-    locked_at = QUEUE.lock_claimed([result.claim for result in results])
-    return [(result, locked_at[result.claim]) for result in results if result.claim in locked_at]
 
 
 def _fail_if_expired(result: SendResult, *, now: datetime) -> SendResult:
@@ -110,14 +106,13 @@ def _delay(result: SendResult) -> timedelta:
     return max(delay_after(result.claim.attempt), MINIMUM_DELAYS.get(result.outcome.reason, timedelta(0)))
 
 
-def _defer_row(result: SendResult) -> tuple[UUID, float, bool]:
-    is_outcome = result.outcome.reason not in INTERNAL_ERRORS
-    return result.claim.key, _delay(result).total_seconds(), is_outcome
-
-
 def _update_rows(results: Sequence[SendResult]) -> dict[str, MovedRecipient]:
     """Update or delete the queue entries, update the recipients, and return the recipients by id."""
-    waits = [_defer_row(result) for result in results if not _is_final(result.outcome.status)]
+    waits = [
+        (result.claim.key, _delay(result).total_seconds(), result.outcome.reason not in INTERNAL_ERRORS)
+        for result in results
+        if not _is_final(result.outcome.status)
+    ]
     if waits:
         run_replanned(DEFER, [[wait[column] for wait in waits] for column in range(3)])
     return move_recipients([_move(result) for result in results])

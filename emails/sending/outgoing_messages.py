@@ -1,12 +1,10 @@
 """Outgoing messages: one per recipient, with the recipient's links, tracking pixel and footer."""
 
 import functools
-import json
-from collections.abc import Mapping
 
-from delivery.message.compose import LARGE_TEXT, Mailbox, OutgoingMessage
+from delivery.message.compose import LARGE_TEXT, OutgoingMessage
 from delivery.message.footer import html_footer, text_footer
-from delivery.message.html import Slots, fill, find_slots
+from delivery.message.html import fill, find_slots
 from delivery.message.text import html_to_text
 from domains.signing_identities import SigningIdentity
 from emails.links import click_url, open_url, unsubscribe_url
@@ -15,7 +13,6 @@ from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
 from emails.sending.return_path import return_path
-from lib.email_addresses import Address, parse_address_list, parse_recipient
 from lib.ids import to_uuid
 from templates_app.services import RenderedContent
 
@@ -60,14 +57,14 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         recipient=job.address,
         message_id=message_id(job.key, domain=job.from_domain),
         date=job.date,
-        sender=_mailbox(job.sender),
-        to=tuple(map(_mailbox, job.to)),
-        cc=tuple(map(_mailbox, job.cc)),
-        reply_to=_mailboxes(job.reply_to),
+        sender=job.sender,
+        to=job.to,
+        cc=job.cc,
+        reply_to=job.reply_to,
         subject=content.subject,
         html=_personalized_html(job, content, unsubscribe),
-        text=(content.text or _text_of(content.html)) + text_footer(unsubscribe),
-        headers=tuple(json.loads(job.headers).items()),
+        text=(content.text or html_to_text(content.html)) + text_footer(unsubscribe),
+        headers=tuple(job.headers.items()),
         files=job.files,
         unsubscribe_url=unsubscribe,
         feedback_id=f"{job.template_id or 'none'}:{job.claim.workspace_id}:transactional:{SENDER_ID}",
@@ -77,7 +74,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         last_reason=job.last_reason,
         last_reply_age=job.last_reply_age,
         tags=tuple(job.tags),
-        metadata=_metadata_texts(job.metadata),
+        metadata=job.metadata,
         is_test=job.is_test,
     )
 
@@ -103,7 +100,7 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
     if not content.html:
         return ""
     return fill(
-        _slots_of(content.html),
+        find_slots(content.html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key) if job.track_opens else None,
         footer=html_footer(unsubscribe),
@@ -112,38 +109,3 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
 
 def _click_url(job: SendJob, target: str) -> str:
     return click_url(job.key, workspace_id=job.claim.workspace_id, target=target)
-
-
-# The recipients of one email are claimed together, and their HTML differs only in links.
-@functools.lru_cache(maxsize=8)
-def _slots_of(html: str) -> Slots:
-    return find_slots(html)
-
-
-@functools.lru_cache(maxsize=8)
-def _text_of(html: str) -> str:
-    return html_to_text(html)
-
-
-# A sender uses the same address in all its emails.
-@functools.lru_cache(maxsize=256)
-def _mailbox(text: str) -> Mailbox:
-    return _to_mailbox(parse_recipient(text))
-
-
-@functools.lru_cache(maxsize=256)
-def _mailboxes(text: str | None) -> tuple[Mailbox, ...]:
-    return tuple(map(_to_mailbox, parse_address_list(text or "")))
-
-
-def _to_mailbox(address: Address) -> Mailbox:
-    return Mailbox(name=address.name, spec=address.spec)
-
-
-def _metadata_texts(metadata: str | None) -> Mapping[str, str]:
-    """Return metadata as providers expect it: strings by name."""
-    values = json.loads(metadata) if metadata else {}
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for name, value in values.items()
-    }

@@ -7,9 +7,8 @@ with a conditional statement on the lead, so that exactly one of them wins.
 import logging
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from api.errors import NotFound
@@ -17,7 +16,7 @@ from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
-from emails.limits import refuse_email
+from emails.key_limits import refuse_email
 from emails.models import Email, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
@@ -39,7 +38,7 @@ from workspaces.quota import refund_quota
 LEAD = f"""
 stage = {Stage.SCHEDULED} AND recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0)
 """  # noqa: S608 - constants
-CANCEL = f"DELETE FROM emails_pending WHERE {LEAD}"  # noqa: S608
+CANCEL = f"DELETE FROM emails_pending WHERE {LEAD} RETURNING recipient_id"  # noqa: S608
 # While sending is paused, entries without an attempt. Their locks are taken in the order of emails.sending.outcomes.
 CANCEL_PAUSED = f"""
 WITH unattempted AS (
@@ -49,13 +48,15 @@ WITH unattempted AS (
      ORDER BY p.recipient_id FOR UPDATE OF p)
 DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
 """  # noqa: S608
-RESCHEDULE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD}"  # noqa: S608
+RESCHEDULE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD} RETURNING recipient_id"  # noqa: S608
 # Every entry stores the time, but only the lead is promoted by it.
 RESCHEDULE_ALL = f"""
 UPDATE emails_pending p SET since = %s FROM emails_recipient r
  WHERE r.email_id = %s AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
 """  # noqa: S608
-SEND_NOW = f"UPDATE emails_pending SET stage = {Stage.READY}, due_at = now(), since = now() WHERE {LEAD}"  # noqa: S608
+SEND_NOW = f"""
+UPDATE emails_pending SET stage = {Stage.READY}, due_at = now(), since = now() WHERE {LEAD} RETURNING recipient_id
+"""  # noqa: S608
 QUEUE_FOLLOWERS = f"""
 UPDATE emails_pending p SET stage = {Stage.READY}, due_at = now(), since = now() FROM emails_recipient r
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
@@ -166,7 +167,7 @@ def _record_lost_leases(recipient_ids: Collection[str]) -> None:
 
 def _dequeue_scheduled(email: Email) -> list[int]:
     """Delete the queue entries of an email that is still scheduled, and return their stages."""
-    if not _execute(CANCEL, [to_uuid(email.id)]):
+    if not run(CANCEL, [to_uuid(email.id)]):
         return []
     followers, _ = QueueEntry.objects.filter(recipient__email=email).delete()
     return [Stage.SCHEDULED] * (1 + followers)
@@ -181,9 +182,9 @@ def _dequeue_paused(email: Email) -> list[int]:
 
 
 def _reschedule(email: Email, scheduled_for: datetime) -> bool:
-    moved = _execute(RESCHEDULE, [scheduled_for, to_uuid(email.id)])
+    moved = bool(run(RESCHEDULE, [scheduled_for, to_uuid(email.id)]))
     if moved:
-        _execute(RESCHEDULE_ALL, [scheduled_for, to_uuid(email.id)])
+        run(RESCHEDULE_ALL, [scheduled_for, to_uuid(email.id)])
         Email.objects.filter(id=email.id).update(scheduled_for=scheduled_for)
         details = {"scheduledFor": format_datetime(scheduled_for)}
         record_events([NewEvent(EventKind.SCHEDULED, email.id, details=details)])
@@ -191,7 +192,7 @@ def _reschedule(email: Email, scheduled_for: datetime) -> bool:
 
 
 def _send_now(email: Email) -> bool:
-    released = _execute(SEND_NOW, [to_uuid(email.id)])
+    released = bool(run(SEND_NOW, [to_uuid(email.id)]))
     if released:
         Email.objects.filter(id=email.id).update(scheduled_for=Now())
         counters.add(queue_stats.due_changes([email.workspace_id]))
@@ -202,16 +203,11 @@ def _send_now(email: Email) -> bool:
 
 def _queue_emails(email_ids: Collection[str]) -> None:
     """Move whole emails from scheduled to queued. Their leads are already ready."""
-    _queue_followers(email_ids)
+    followers = run(QUEUE_FOLLOWERS, [[to_uuid(email_id) for email_id in email_ids]])
+    counters.add(queue_stats.due_changes(from_uuid(workspace, prefix="ws_") for (workspace,) in followers))
     move_all_recipients(email_ids, target=EmailStatus.QUEUED)
     record_events([NewEvent(EventKind.QUEUED, email_id) for email_id in email_ids])
     roll_up_and_count(email_ids)
-
-
-def _queue_followers(email_ids: Collection[str]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(QUEUE_FOLLOWERS, [[to_uuid(email_id) for email_id in email_ids]])
-        counters.add(queue_stats.due_changes(from_uuid(workspace, prefix="ws_") for (workspace,) in cursor.fetchall()))
 
 
 def _refuse_cancel(email: Email) -> None:
@@ -223,9 +219,3 @@ def _refuse_cancel(email: Email) -> None:
     if status in SENT_STATUSES:
         raise EmailAlreadySent("This email was already sent and cannot be cancelled.")
     raise EmailNotCancellable(f"This email is {status}. Only scheduled emails can be cancelled.")
-
-
-def _execute(sql: str, parameters: list[Any]) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return bool(cursor.rowcount)

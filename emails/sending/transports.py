@@ -43,10 +43,10 @@ def _direct() -> Transport:
 def _own_addresses() -> frozenset[Address]:
     """Return the addresses of this machine's hostname; a message sent to them would come back to Postrider."""
     try:
-        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
     except OSError:
         return frozenset()
-    return frozenset(ip_address(str(address[0]).partition("%")[0]) for *_, address in found)
+    return frozenset(ip_address(str(address[0]).partition("%")[0]) for *_, address in addresses)
 
 
 def _anymail() -> Transport:

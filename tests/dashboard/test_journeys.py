@@ -14,7 +14,7 @@ from django.db import connection
 from playwright.sync_api import expect
 
 from delivery.transports.relay import inbox_transport
-from emails.sending.sending import EmailQueueWork
+from emails.sending.emails_work import EmailQueueWork
 from inbound.inbox import receiver as inbox_receiver
 from lib.address_guard import Guard
 from lib.guarded_http import UrlRules
@@ -28,7 +28,7 @@ from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
 from tests.webhooks.receiver import Receiver, status
 from webhooks.sending.post import Poster
-from webhooks.sending.sending import WebhookQueueWork
+from webhooks.sending.webhooks_work import WebhookQueueWork
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

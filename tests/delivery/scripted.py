@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.compose import OutgoingMessage
+from lib.email_addresses import Address
 
 FLOOD_BYTES = 13_000_000
 
@@ -267,8 +268,8 @@ def outgoing_message(**fields: Any) -> OutgoingMessage:
         "recipient": "ada@example.com",
         "message_id": "<1@example.org>",
         "date": datetime(2026, 11, 21, 6, tzinfo=UTC),
-        "sender": Mailbox("Alice", "alice@example.org"),
-        "to": (Mailbox("", "ada@example.com"),),
+        "sender": Address("Alice", "alice@example.org"),
+        "to": (Address("", "ada@example.com"),),
         "subject": "Hello",
         "html": "<p>Hi</p>",
         "text": "Hi",

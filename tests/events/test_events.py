@@ -10,7 +10,7 @@ from rest_framework.test import APIRequestFactory
 from domains.check_claims import claim_due_checks, record_check
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
-from emails.sending.sending import EmailQueueWork
+from emails.sending.emails_work import EmailQueueWork
 from emails.upkeep.erasure import erase_emails
 from events.api.views import EventStreamView
 from events.models import Event, FeedEntry

@@ -18,6 +18,7 @@ from lib.email_addresses import (
     parse_address_list,
     parse_recipient,
     quote_name,
+    read_stored_address,
 )
 
 LOCAL = st.text(alphabet="abzAZ09!#$%&'*+/=?^_`{|}~-.", min_size=1, max_size=70)
@@ -75,6 +76,7 @@ def test_a_list_round_trips_through_parsing(pairs):
         with contextlib.suppress(InvalidAddress):
             addresses.append(parse_address(f"{quote_name(name)} <{spec}>"))
     assert parse_address_list(", ".join(map(str, addresses))) == addresses
+    assert [read_stored_address(str(address)) for address in addresses] == addresses
 
 
 @pytest.mark.parametrize("text", ['"a, b@example.com', "a@example.com b@example.com", "a@example.com,\\"])

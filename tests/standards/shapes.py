@@ -8,9 +8,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from delivery.message.compose import File, Mailbox, OutgoingMessage
+from delivery.message.compose import File, OutgoingMessage
 from delivery.message.dkim import SigningKey
 from delivery.message.footer import html_footer, text_footer
+from lib.email_addresses import Address
 from tests.conftest import _private_key
 from tests.corpus import emails
 
@@ -35,7 +36,7 @@ FILES = (
 LOGO = File("logo.png", "image/png", PNG, "logo@alice.example")
 WITH_LOGO = HTML.replace("<p>Alice", '<img src="cid:logo@alice.example" alt="Logo" width="10" height="10"><p>Alice')
 LONG_NAME = "The Customer Success and Wellbeing Team at Example & Company"
-FIFTY = tuple(Mailbox(f"Empfänger {number}" if number % 2 else "", f"r{number}@example.com") for number in range(50))
+FIFTY = tuple(Address(f"Empfänger {number}" if number % 2 else "", f"r{number}@example.com") for number in range(50))
 
 
 def outgoing_message(**fields: Any) -> OutgoingMessage:
@@ -44,8 +45,8 @@ def outgoing_message(**fields: Any) -> OutgoingMessage:
         "recipient": "ada@example.com",
         "message_id": "<0192f0c4-6b1e-7cc3-98c4-dc0c0c07398f@alice.example>",
         "date": datetime(2025, 11, 21, 6, 20, tzinfo=UTC),
-        "sender": Mailbox("Alice's Shop", "hi@alice.example"),
-        "to": (Mailbox("Ada Lovelace", "ada@example.com"),),
+        "sender": Address("Alice's Shop", "hi@alice.example"),
+        "to": (Address("Ada Lovelace", "ada@example.com"),),
         "subject": "Your order has left our house",
         "html": HTML.replace("</body>", html_footer(UNSUBSCRIBE) + "</body>"),
         "text": TEXT + text_footer(UNSUBSCRIBE),
@@ -65,18 +66,18 @@ def outgoing_messages() -> dict[str, OutgoingMessage]:
         "attachments": outgoing_message(files=FILES),
         "text with attachments": outgoing_message(html="", files=FILES),
         "all together": outgoing_message(
-            html=WITH_LOGO, files=(LOGO, *FILES), cc=FIFTY[:2], reply_to=(Mailbox("Öffice", "o@a.co"),)
+            html=WITH_LOGO, files=(LOGO, *FILES), cc=FIFTY[:2], reply_to=(Address("Öffice", "o@a.co"),)
         ),
         "unicode everywhere": outgoing_message(
-            sender=Mailbox("Ålice 😀, „Köln“", "hi@alice.example"),
-            to=(Mailbox("Ада " * 30, "ada@xn--e1afmkfd.example"),),
+            sender=Address("Ålice 😀, „Köln“", "hi@alice.example"),
+            to=(Address("Ада " * 30, "ada@xn--e1afmkfd.example"),),
             subject=UNICODE_TEXT.strip() * 4,
             text=UNICODE_TEXT,
             html=f"<p>{UNICODE_TEXT}</p>",
             headers=(("X-Note", UNICODE_TEXT.strip()),),
         ),
         "50 recipients": outgoing_message(to=FIFTY, cc=FIFTY),
-        "bcc copy": outgoing_message(to=(Mailbox("", "somebody.else@example.com"),)),
+        "bcc copy": outgoing_message(to=(Address("", "somebody.else@example.com"),)),
         "awkward lines": outgoing_message(text=AWKWARD, html=f"<pre>{AWKWARD}</pre>"),
         "custom headers": outgoing_message(
             headers=(
@@ -90,7 +91,7 @@ def outgoing_messages() -> dict[str, OutgoingMessage]:
         "empty text": outgoing_message(html="", text="", files=()),
         "no unsubscribe link": outgoing_message(unsubscribe_url=None, feedback_id=None),
         "long names": outgoing_message(
-            sender=Mailbox(LONG_NAME, "hi@alice.example"), to=(Mailbox(LONG_NAME + ", Inc.", "a@b.co"),)
+            sender=Address(LONG_NAME, "hi@alice.example"), to=(Address(LONG_NAME + ", Inc.", "a@b.co"),)
         ),
         "huge": outgoing_message(
             html=HTML * 100, text=TEXT * 100, files=(File("a.bin", FILES_TYPE, bytes(range(256)) * 4096),)

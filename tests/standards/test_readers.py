@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from delivery.message.compose import Mailbox, OutgoingMessage
+from delivery.message.compose import OutgoingMessage
 from delivery.message.text import html_to_text
+from lib.email_addresses import Address
 from tests.standards import shapes
 from tests.standards.tools import node
 
@@ -78,7 +79,7 @@ def read_by_mailparser(good: dict[str, Path]) -> dict[str, dict]:
     return {name: found[str(path)] for name, path in good.items()}
 
 
-def pairs(mailboxes: tuple[Mailbox, ...]) -> list[list[str]]:
+def pairs(mailboxes: tuple[Address, ...]) -> list[list[str]]:
     return [[mailbox.name.strip(), mailbox.spec] for mailbox in mailboxes]
 
 

@@ -24,7 +24,7 @@ from tests.webhooks.receiver import Receiver
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
 from webhooks.publishing import insert_deliveries
 from webhooks.sending.post import Poster
-from webhooks.sending.sending import WebhookQueueWork
+from webhooks.sending.webhooks_work import WebhookQueueWork
 from webhooks.services import create_webhook
 
 # Nothing listens on this port, so every query fails at once.

@@ -17,7 +17,7 @@ from tests.webhooks.receiver import Receiver, drip, silence
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
 from webhooks.sending import post
 from webhooks.sending.post import Poster
-from webhooks.sending.sending import WebhookQueueWork
+from webhooks.sending.webhooks_work import WebhookQueueWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from delivery.message.compose import File, Mailbox, OutgoingMessage, Placement, compose
+from delivery.message.compose import File, OutgoingMessage, Placement, compose
 from delivery.message.dkim import SigningKey
 from delivery.message.errors import UnsafeHeader
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address
@@ -29,8 +29,8 @@ def outgoing_message(**fields) -> OutgoingMessage:
         "recipient": "ada@example.com",
         "message_id": "<id@alice.example>",
         "date": datetime(2026, 11, 21, 6, 20, tzinfo=UTC),
-        "sender": Mailbox("Alice", "hi@alice.example"),
-        "to": (Mailbox("", "ada@example.com"),),
+        "sender": Address("Alice", "hi@alice.example"),
+        "to": (Address("", "ada@example.com"),),
         "subject": "Hello",
         "html": "<p>Hi</p>",
         "text": "",
@@ -82,7 +82,7 @@ def display_name(source: bytes) -> str:
 @given(HEADER_TEXT)
 def test_a_name_is_read_back_as_it_was_given(name):
     assume(name.strip() == name)
-    sender, to = Mailbox(name, "hi@alice.example"), Mailbox(name, "ada@example.com")
+    sender, to = Address(name, "hi@alice.example"), Address(name, "ada@example.com")
     source = compose(outgoing_message(sender=sender, to=(to,) * 3))
     message = parsed(source)
     (sender,) = message["From"].addresses
@@ -96,7 +96,7 @@ def test_a_name_is_read_back_as_it_was_given(name):
     st.text(max_size=60), st.sampled_from(["\r", "\n", "\r\n", "\0", "\x0b", "\x85", "\u2028"]), st.text(max_size=60)
 )
 def test_a_value_that_could_end_a_line_is_refused(before, end, after):
-    for fields in ({"subject": before + end + after}, {"sender": Mailbox(before + end + after, "a@b.co")}):
+    for fields in ({"subject": before + end + after}, {"sender": Address(before + end + after, "a@b.co")}):
         with pytest.raises(UnsafeHeader):
             compose(outgoing_message(**fields))
 
@@ -110,7 +110,7 @@ def test_a_subject_that_looks_encoded_or_would_not_fold_is_read_back_too(subject
 
 @given(HEADER_TEXT, HEADER_TEXT)
 def test_lines_stay_within_their_limits(subject, name):
-    source = compose(outgoing_message(subject=subject, to=(Mailbox(name.strip(), "ada@example.com"),)))
+    source = compose(outgoing_message(subject=subject, to=(Address(name.strip(), "ada@example.com"),)))
     assert source.isascii()
     for line in source.split(b"\r\n"):
         assert len(line) <= 78

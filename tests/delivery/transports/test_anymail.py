@@ -12,19 +12,20 @@ from anymail.backends.test import EmailBackend
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from delivery.message.compose import File, Mailbox, OutgoingMessage
+from delivery.message.compose import File, OutgoingMessage
 from delivery.transports.anymail import AnymailTransport
 from delivery.transports.interface import LeaseLost
 from delivery.transports.provider_messages import BackendUnsuitable, Features, check_backend
+from lib.email_addresses import Address
 from tests.delivery.provider import Provider, accept, hang_up, refuse, sleep
 from tests.delivery.relaying import run
 from tests.delivery.scripted import StubLease, outgoing_message
 
 POSTMARK = "anymail.backends.postmark.EmailBackend"
 OUTGOING_MESSAGE = outgoing_message(
-    to=(Mailbox("Ada Lovelace", "ada@example.com"), Mailbox("", "bob@example.com")),
-    cc=(Mailbox("Cäcilie", "cc@example.com"),),
-    reply_to=(Mailbox("", "help@example.org"),),
+    to=(Address("Ada Lovelace", "ada@example.com"), Address("", "bob@example.com")),
+    cc=(Address("Cäcilie", "cc@example.com"),),
+    reply_to=(Address("", "help@example.org"),),
     headers=(
         ("List-Unsubscribe", "<https://example.org/u/1>"),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),

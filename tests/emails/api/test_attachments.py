@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.message.compose import File, compose
-from emails.accept.insertion import NewContent, insert_attachments
+from emails.accept.insertion import NewEmail, SharedFields, insert_attachments
 from emails.api.views import EmailViewSet
 from emails.models import Attachment, Content, Email
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.email_addresses import FORBIDDEN
+from templates_app.services import RenderedContent
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.delivery.message.test_message import outgoing_message
 from tests.emails.builders import claim_entries, nothing_was_written
@@ -418,7 +419,9 @@ class TestMemory:
     def test_a_file_reaches_the_database_without_a_second_copy_in_text_form(self, api: Api):
         content = Content.objects.create(html="", text="")
         data = os.urandom(self.SIZE)
-        new = NewContent("", "", (File("a.bin", "application/octet-stream", data),), id=content.id)
+        shared = SharedFields(sender="", from_domain="", reply_to=None, content_id=content.id)
+        files = (File("a.bin", "application/octet-stream", data),)
+        new = NewEmail(shared, [], [], [], "", None, [], rendered=RenderedContent("", "", ""), files=files)
         _, peak = self.traced(lambda: insert_attachments([new]))
         assert peak < 1.5 * self.SIZE
         assert bytes(Attachment.objects.get().data) == data

@@ -6,7 +6,7 @@ import pytest
 
 from delivery.message.dkim import verify
 from emails.models import Email, Recipient
-from emails.sending.sending import EmailQueueWork
+from emails.sending.emails_work import EmailQueueWork
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
 from tests.delivery.relaying import relay, run

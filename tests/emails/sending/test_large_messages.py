@@ -6,9 +6,9 @@ import time
 import pytest
 
 from delivery.transports.smtp.mail_host import Timeouts
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.jobs import SendJob
 from emails.sending.outgoing_messages import build_message, is_large
-from emails.sending.sending import EmailQueueWork
 from tests.conftest import Api, mail
 from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease

@@ -5,8 +5,8 @@ from django.db import DataError, transaction
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.relay import inbox_transport
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
-from emails.sending.sending import EmailQueueWork
 from tests.conftest import Api, mail
 from tests.emails.builders import make_ready
 

@@ -8,7 +8,7 @@ from django.db.models import F
 from delivery.transports.relay import inbox_transport
 from domains.models import DkimKey
 from emails.models import Email, QueueEntry, Recipient
-from emails.sending.sending import EmailQueueWork
+from emails.sending.emails_work import EmailQueueWork
 from events.kinds import EventKind
 from events.models import Event
 from lib.worker.stages import Stage

@@ -10,8 +10,8 @@ from django.utils import timezone
 from config import health
 from emails.models import Email, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
-from emails.sending.sending import EmailQueueWork
 from emails.sending.sending_pause import is_sending_paused
 from events.models import Event
 from lib.worker.lease_queue import Stage

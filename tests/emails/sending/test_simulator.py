@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emails.models import QueueEntry, Recipient
-from emails.sending.sending import EmailQueueWork
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.transports import configured_transport
 from lib.worker.leases import Lease, boot_seconds
 from lib.worker.stages import Stage

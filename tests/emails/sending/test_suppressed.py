@@ -5,8 +5,8 @@ import pytest
 from counters import counters
 from delivery.transports.relay import inbox_transport
 from emails.models import Email, QueueEntry, Recipient
+from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
-from emails.sending.sending import EmailQueueWork
 from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
 from suppressions.notices import SuppressionNotice
@@ -26,7 +26,7 @@ Reason = Suppression.Reason
 @pytest.fixture
 def sending(monkeypatch) -> EmailQueueWork:
     """Return queue work that claims; nothing is sent."""
-    monkeypatch.setattr("emails.sending.sending.PROMOTE_EVERY_SECONDS", 0)
+    monkeypatch.setattr("emails.sending.emails_work.PROMOTE_EVERY_SECONDS", 0)
     return EmailQueueWork(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
 
 

@@ -1,0 +1,17 @@
+"""Send options: the fields of an email that are the same in its request, its row and its send job.
+
+See docs/decisions/0153.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendOptions:
+    """A field declared here is accepted, stored under its name, and loaded for sending."""
+
+    tags: Sequence[str] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+    track_opens: bool = True
+    track_clicks: bool = True
