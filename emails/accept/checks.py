@@ -11,7 +11,7 @@ from api.errors import Problem
 from delivery.message.compose import File
 from domains.services import check_sending_domain, find_domain_problems
 from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
-from emails.accept.drafts import BatchDraft, Draft, batch_email, new_email, shared_fields
+from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
 from emails.accept.insertion import NewEmail
 from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
@@ -76,28 +76,31 @@ def check_drafts(
     return results
 
 
-def check_batch(workspace: Workspace, batch: BatchDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
-    """Check and render a batch. Raises the errors of check_draft, which name the recipients."""
-    refuse_domain(limits, batch.sender.domain)
-    check_sending_domain(workspace, name=batch.sender.domain)
-    template = find_template(workspace, batch.template)
+def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
+    """Check and render an email for each recipient of a draft.
+
+    Raises the errors of check_draft, which name the recipients.
+    """
+    refuse_domain(limits, draft.sender.domain)
+    check_sending_domain(workspace, name=draft.sender.domain)
+    template = find_template(workspace, draft.template)
     refuse_template(limits, template)
-    compiled = compile_with_subject(version_content(template.version), subject=batch.subject)
+    compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     shared = shared_fields(
-        batch, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
+        draft, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
     )
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
     warnings: Warnings = []
     budget = RenderBudget()
-    for index, recipient in enumerate(batch.recipients):
+    for index, recipient in enumerate(draft.recipients):
         rendered = render_compiled(compiled, recipient.template_data, field=f"recipients[{index}]", budget=budget)
         for name in rendered.missing:
             missing.setdefault(name, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
             warnings = html_warnings(rendered.html, has_tracked_links=True)
-        emails.append(batch_email(batch, recipient, subject=rendered.subject, shared=shared))
+        emails.append(bulk_email(draft, recipient, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
     return emails, [*missing_variable_warnings(missing), *warnings]

@@ -56,19 +56,19 @@ class Draft(SendOptions):
 
 
 @dataclass(frozen=True)
-class BatchRecipientDraft:
+class BulkRecipientDraft:
     to: Address
     template_data: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
-class BatchDraft:
-    """One template for many recipients; the fields are shared by all of them."""
+class BulkDraft:
+    """One template for many recipients, as `POST /v1/emails/batch` requests it; they share all other fields."""
 
     sender: Address
     template: str
-    recipients: tuple[BatchRecipientDraft, ...]
+    recipients: tuple[BulkRecipientDraft, ...]
     subject: str | None = None
     reply_to: tuple[Address, ...] = ()
     tags: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class BatchDraft:
         for index, recipient in enumerate(self.recipients):
             yield f"recipients[{index}].to", recipient.to.spec
 
-    def metadata_for(self, recipient: BatchRecipientDraft) -> dict[str, Any] | None:
+    def metadata_for(self, recipient: BulkRecipientDraft) -> dict[str, Any] | None:
         """Return the shared metadata merged with that of one recipient."""
         return {**(self.metadata or {}), **(recipient.metadata or {})} or None
 
@@ -89,7 +89,7 @@ class BatchDraft:
 SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)} - {"sender", "reply_to"}
 
 
-def shared_fields(draft: Draft | BatchDraft, **references: Any) -> SharedFields:
+def shared_fields(draft: Draft | BulkDraft, **references: Any) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
     references: content_id, template_version_id and template_id, if any, and is_test.
@@ -126,14 +126,14 @@ def new_email(draft: Draft, *, rendered: RenderedContent, shared: SharedFields, 
     )
 
 
-def batch_email(batch: BatchDraft, recipient: BatchRecipientDraft, *, subject: str, shared: SharedFields) -> NewEmail:
+def bulk_email(draft: BulkDraft, recipient: BulkRecipientDraft, *, subject: str, shared: SharedFields) -> NewEmail:
     return NewEmail(
         shared=shared,
         to=[str(recipient.to)],
         cc=[],
         bcc=[],
         subject=subject,
-        metadata=batch.metadata_for(recipient),
+        metadata=draft.metadata_for(recipient),
         template_data=json.dumps(recipient.template_data, ensure_ascii=False),
         recipients=[NewRecipient(Recipient.RecipientType.TO, recipient.to.spec)],
     )

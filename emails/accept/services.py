@@ -11,9 +11,9 @@ from django.db import transaction
 from api.errors import NotFound, Problem, problem_members
 from domains.services import check_sending_domain
 from emails.accept.batches import join_batches
-from emails.accept.checks import check_batch, check_draft, check_drafts
+from emails.accept.checks import check_bulk, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
-from emails.accept.drafts import BatchDraft, Draft, FieldAddress
+from emails.accept.drafts import BulkDraft, Draft, FieldAddress
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
 from emails.accept.insertion import (
     SHARED_COLUMNS,
@@ -124,25 +124,25 @@ def accept_emails(
     return StoredResponse(body)
 
 
-def send_batch(
-    workspace: Workspace, *, batch: BatchDraft, key: IdempotencyKey | None, limits: KeyLimits
+def send_bulk(
+    workspace: Workspace, *, draft: BulkDraft, key: IdempotencyKey | None, limits: KeyLimits
 ) -> StoredResponse:
     """Accept one email for each recipient that is not suppressed: all of them, or none.
 
     Raises the errors of send_email; RecipientSuppressed only if every recipient is suppressed.
     """
-    emails, warnings = check_batch(workspace, batch, limits)
+    emails, warnings = check_bulk(workspace, draft, limits)
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        addressed = [] if limits.is_test else list(batch.field_addresses())
+        addressed = [] if limits.is_test else list(draft.field_addresses())
         rejected = suppressed_among(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise suppressed_problem(list(rejected.values()))
         _write(workspace, emails=list(accepted.values()), addressed=[])
-        body = _batch_body(accepted, rejected, batch, warnings)
+        body = _bulk_body(accepted, rejected, draft, warnings)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -242,15 +242,15 @@ def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
     return {**body, "warnings": email.warnings} if email.warnings else body
 
 
-def _batch_body(
-    accepted: dict[int, NewEmail], rejected: Collection[int], batch: BatchDraft, warnings: Warnings
+def _bulk_body(
+    accepted: dict[int, NewEmail], rejected: Collection[int], draft: BulkDraft, warnings: Warnings
 ) -> dict[str, Any]:
     body = {
         "queued": len(accepted),
         "ids": [email.id for email in accepted.values()],
         "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted.items()],
         "rejected": [
-            {"index": index, "to": str(batch.recipients[index].to), "code": RecipientSuppressed.code}
+            {"index": index, "to": str(draft.recipients[index].to), "code": RecipientSuppressed.code}
             for index in rejected
         ],
     }

@@ -16,7 +16,7 @@ from rest_framework.serializers import BaseSerializer
 from api.parser import MAX_BODY_BYTES
 from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.rules.emails import BatchInput, SendInput
-from emails.accept.services import check_email, resend_email, send_batch, send_email
+from emails.accept.services import check_email, resend_email, send_bulk, send_email
 from emails.api.inputs import RescheduleInput, ResendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
@@ -112,8 +112,8 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         key = read_key(request, operation="batch")
         stored = find_response(self.workspace, key)
         if stored is None:
-            batch = self.valid(BatchInput)
-            stored = send_batch(self.workspace, batch=batch, key=key, limits=self.limits)
+            draft = self.valid(BatchInput)
+            stored = send_bulk(self.workspace, draft=draft, key=key, limits=self.limits)
         return accepted_response(stored, BATCH_ACCEPTED)
 
     @action(detail=True, methods=["post"])

@@ -16,7 +16,7 @@ from api.fields import (
     StrictSerializer,
     TextField,
 )
-from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
+from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
 from emails.accept.rules.attachments import FilesField
 from emails.accept.rules.fields import (
@@ -141,7 +141,7 @@ class BatchRecipientInput(StrictSerializer):
 
 
 class BatchInput(SharedInput):
-    """`POST /v1/emails/batch`. The validated data is a BatchDraft."""
+    """`POST /v1/emails/batch`. The validated data is a BulkDraft."""
 
     templateId = TextField(max_length=100, help_text="A template's id or alias.")
     subject = HeaderField(
@@ -158,12 +158,12 @@ class BatchInput(SharedInput):
         _refuse_too_many(data, "replyTo", limit=MAX_RECIPIENTS)
         return super().to_internal_value(data)
 
-    def validate(self, attrs: dict[str, Any]) -> BatchDraft:
+    def validate(self, attrs: dict[str, Any]) -> BulkDraft:
         recipients = (
-            BatchRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"))
+            BulkRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"))
             for item in attrs["recipients"]
         )
-        return BatchDraft(
+        return BulkDraft(
             template=attrs["templateId"],
             recipients=tuple(recipients),
             subject=attrs.get("subject"),

@@ -25,8 +25,8 @@ from api.errors import NotFound
 from counters import counters
 from counters.reconcile import find_wrong_days
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.accept.drafts import BatchDraft, BatchRecipientDraft, Draft
-from emails.accept.services import resend_email, send_batch, send_email
+from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
+from emails.accept.services import resend_email, send_bulk, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.feedback.opens_and_clicks import Hit, record_hits
 from emails.feedback.reports import ReportedEvent, record_reports
@@ -96,11 +96,11 @@ class History(RuleBasedStateMachine):
     @rule(recipients=st.integers(1, 4))
     def batch(self, recipients):
         recipient_drafts = tuple(
-            BatchRecipientDraft(parse_address(f"{number}@example.com")) for number in range(recipients)
+            BulkRecipientDraft(parse_address(f"{number}@example.com")) for number in range(recipients)
         )
         sender = parse_address("x@w.example")
-        draft = BatchDraft(sender=sender, template=self.template.id, recipients=recipient_drafts)
-        send_batch(self.workspace, batch=draft, key=None, limits=NO_LIMITS)
+        draft = BulkDraft(sender=sender, template=self.template.id, recipients=recipient_drafts)
+        send_bulk(self.workspace, draft=draft, key=None, limits=NO_LIMITS)
 
     @rule(choice=CHOICES)
     def resend(self, choice):
