@@ -24,7 +24,7 @@ from domains.record_checks.spf_syntax import parse_mechanisms
 from emails.sending.return_path import return_path
 from lib.address_guard import Address, Guard, TargetRefused
 from lib.email_addresses import parse_address
-from lib.ids import new_id
+from lib.ids import new_uuid
 from lib.resolver import DnsAnswer, DnsError, Resolver
 
 CONNECT_SECONDS = 10.0
@@ -205,7 +205,7 @@ async def _check_spf_record(domain: str) -> RecordCheck:
 
 def _refusal_of_return_path(address: Address) -> str:
     """Offer a report to a valid return path; return the reason if the server does not accept it."""
-    recipient = return_path(new_id(), domain=settings.RETURN_PATH_DOMAIN)
+    recipient = return_path(new_uuid(), domain=settings.RETURN_PATH_DOMAIN)
     try:
         with smtplib.SMTP(str(address), settings.DIRECT_SMTP_PORT, timeout=CONNECT_SECONDS) as client:
             client.ehlo_or_helo_if_needed()

@@ -53,7 +53,8 @@ def render_stored(
     """Return stored content, or a template version rendered with data; the subject was rendered on acceptance."""
     if version is None:
         return RenderedContent(subject, content.html if content else "", content.text if content else "")
-    rendered = render_content(compile_content(version_content(version)), json.loads(template_data or "{}"))
+    compiled = compile_content(version_content(version))
+    rendered = render_content(compiled, json.loads(template_data or "{}"))
     return RenderedContent(subject, rendered.html, rendered.text)
 
 

@@ -53,7 +53,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
     unsubscribe = unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address)
     content = render_stored(job.content, job.version, subject=job.subject, template_data=job.template_data)
     return OutgoingMessage(
-        return_path=return_path(job.key, domain=identity.return_path_domain),
+        return_path=return_path(job.claim.key, domain=identity.return_path_domain),
         recipient=job.address,
         message_id=message_id(job.key, domain=job.from_domain),
         date=job.date,

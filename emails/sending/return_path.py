@@ -6,16 +6,16 @@ attempt, as greylisting hosts require, shows no address, and cannot be forged fo
 
 from uuid import UUID
 
-from lib.ids import from_uuid, to_uuid
+from lib.ids import from_uuid
 from lib.tokens import InvalidToken, make_local_part, read_local_part
 
 PURPOSE = "return-path"
 ID_BYTES = 16
 
 
-def return_path(recipient_id: str, *, domain: str) -> str:
+def return_path(recipient: UUID, *, domain: str) -> str:
     """Return `<token>@<domain>`. The token has 53 characters; RFC 5321 (4.5.3.1.1) allows 64."""
-    token = make_local_part(to_uuid(recipient_id).bytes, purpose=PURPOSE)
+    token = make_local_part(recipient.bytes, purpose=PURPOSE)
     return f"{token}@{domain}"
 
 

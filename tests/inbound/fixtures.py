@@ -12,6 +12,7 @@ from emails.models import Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
 from inbound.receiver import serve
+from lib.ids import to_uuid
 from lib.mail.smtp_server import SessionLimits
 from tests.emails.builders import SENT, accept, claim_entries
 from tests.stack.stack import free_port, wait_for
@@ -35,7 +36,7 @@ def sent_recipient(workspace, address="ada@example.com", outcome=SENT) -> Recipi
 
 
 def return_path_of(recipient) -> str:
-    return return_path(recipient.id, domain=DOMAIN)
+    return return_path(to_uuid(recipient.id), domain=DOMAIN)
 
 
 @dataclass

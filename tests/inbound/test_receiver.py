@@ -11,7 +11,7 @@ from emails.sending.return_path import return_path
 from events.models import Event
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
-from lib.ids import new_id
+from lib.ids import new_uuid, to_uuid
 from lib.mail.smtp_server import SessionLimits
 from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
@@ -53,10 +53,10 @@ def test_a_token_is_case_insensitive(port, workspace):
 
 def test_a_domains_own_bounce_name_is_accepted_for_its_own_email_only(port, workspace):
     recipient = sent_recipient(workspace)
-    assert port.send(dsn(), return_path(recipient.id, domain="bounce.alice.example"))[0] == 250
-    assert port.send(dsn(), return_path(recipient.id, domain="bounce.bob.example"))[0] == 550
-    assert port.send(dsn(), return_path(recipient.id, domain="alice.example"))[0] == 550
-    assert port.send(dsn(), return_path(new_id(), domain="bounce.alice.example"))[0] == 550
+    assert port.send(dsn(), return_path(to_uuid(recipient.id), domain="bounce.alice.example"))[0] == 250
+    assert port.send(dsn(), return_path(to_uuid(recipient.id), domain="bounce.bob.example"))[0] == 550
+    assert port.send(dsn(), return_path(to_uuid(recipient.id), domain="alice.example"))[0] == 550
+    assert port.send(dsn(), return_path(new_uuid(), domain="bounce.alice.example"))[0] == 550
 
 
 @pytest.mark.parametrize(
