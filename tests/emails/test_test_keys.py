@@ -18,6 +18,7 @@ from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, field_codes, mail, make_domain, make_key
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch, sendgrid_mail
+from tests.events.feed import publish_committed
 from tests.sending_process import relay_to_mail_host, send_everything
 from workspaces.key_limits import NO_LIMITS, KeyLimits
 from workspaces.models import ApiKey, Usage
@@ -313,6 +314,7 @@ def test_webhooks_say_that_an_event_is_test_data(account, ci_api, live_api, sett
     send(ci_api, subject="test"), send(live_api, subject="live", to="delivered@simulator.test")
     with relay_to_mail_host(settings):
         send_everything()
+    publish_committed()
     bodies = [event.body for event in WebhookEvent.objects.all()]
     assert {('"subject": "test"' in one or '"subject":"test"' in one, '"test":true' in one.replace(": ", ":")) for one
             in bodies} == {(True, True), (False, False)}  # fmt: skip
