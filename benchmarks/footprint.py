@@ -45,7 +45,7 @@ class ProcessUsage:
         """The program without its directory, interpreter, options and connection details."""
         words = [Path(word).name for word in self.command.replace(":", " ").split()]
         names = [word for word in words if not word.startswith(("-", "python"))]
-        return " ".join(names[: 2 if names[0] in {"manage.py", "postgres"} else 1]) if names else self.command
+        return " ".join(names[: 2 if names[0] in {"postrider", "postgres"} else 1]) if names else self.command
 
 
 def main() -> None:

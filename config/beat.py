@@ -12,6 +12,7 @@ from celery.beat import Scheduler, Service
 
 from config.celery import app
 from lib.datetimes import format_timestamp
+from lib.forking import name_process
 
 log = logging.getLogger("postrider.processes")
 
@@ -41,6 +42,7 @@ def log_to_stderr() -> None:
 
 if __name__ == "__main__":
     log_to_stderr()
+    name_process("beat")
     # The kernel ignores a signal without a handler for the first process of a container.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     run_beat()

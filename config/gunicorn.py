@@ -21,7 +21,7 @@ from typing import Any
 from gunicorn.workers.sync import SyncWorker
 
 from config.web_stop import WAITING_FOR_PROXY, stage, stop_gracefully
-from lib.forking import return_large_blocks
+from lib.forking import name_process, return_large_blocks
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 # A client that sends or reads nothing for this long is disconnected; the reverse proxy handles slow clients.
@@ -141,7 +141,13 @@ def when_ready(server: Any) -> None:
     warn_of_missing_keys()
 
 
+def pre_fork(server: Any, worker: Any) -> None:
+    # gunicorn has given its own name to this process by now.
+    name_process("web supervisor")
+
+
 def post_worker_init(worker: Any) -> None:
+    name_process("web")
     from api import admission  # noqa: PLC0415 - as in when_ready
 
     admission.STARTED = time.monotonic()

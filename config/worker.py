@@ -64,6 +64,8 @@ def run_worker(number: int, *, with_beat: bool) -> None:
     if with_beat:
         threading.Thread(target=run_beat, name="beat", daemon=True).start()
     worker = app.Worker(hostname=f"worker{number}@{socket.gethostname()}", **OPTIONS)
+    # Celery would replace the name that this process has got from lib.forking.
+    worker.set_process_status = lambda info: None  # type: ignore[method-assign]  # noqa: ARG005
     worker.start()
     sys.exit(worker.exitcode)
 

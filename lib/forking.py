@@ -30,6 +30,7 @@ def fork_programs(programs: Mapping[str, Program]) -> Program | None:
     Returns in each process: there its program, which the caller must run; in the parent None, after the last exit.
     The parent must have no other threads and no open connections.
     """
+    name_process("supervisor")
     # Collecting garbage writes to the objects and would copy their memory (gc.freeze in the manual of Python).
     gc.collect()
     gc.freeze()
@@ -87,6 +88,7 @@ class _Parent:
         pid = os.fork()
         if pid == 0:
             _become_child(parent)
+            name_process(name)
             # A signal may have arrived before its handler was replaced.
             return self._programs[name] if not self._is_stopping else sys.exit
         self._running[pid] = name
@@ -104,6 +106,16 @@ def _become_child(parent: int) -> None:
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     exit_with_parent(parent)
+
+
+def name_process(name: str) -> None:
+    """Show `postrider: name` as the command of this process in `ps` and `top`."""
+    # On macOS, a forked process may crash in it (github.com/benoitc/gunicorn/issues/3021).
+    if sys.platform == "linux":
+        # The launcher imports this module before any package is installed.
+        from setproctitle import setproctitle  # noqa: PLC0415
+
+        setproctitle(f"postrider: {name}")
 
 
 def return_large_blocks() -> None:

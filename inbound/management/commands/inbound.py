@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
 
 from inbound.receiver import serve
+from lib.forking import name_process
 
 
 class Command(BaseCommand):
@@ -18,6 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
         connection.close()
+        name_process("inbound")
         self.stdout.write(f"Listening for reports on {settings.INBOUND_HOST}:{settings.INBOUND_PORT}.")
         try:
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
