@@ -66,7 +66,7 @@ REPLACED = {
 REPLACED_PATTERN = re.compile(
     r"\b(" + "|".join(map(re.escape, sorted(REPLACED, key=len, reverse=True))) + r")\b", re.IGNORECASE
 )
-SKIPPED = re.compile(r"(^|/)(node_modules|migrations|locale|corpus|samples|decisions)(/|$)|requirements.*\.txt|\.min\.")
+SKIPPED = re.compile(r"(^|/)(node_modules|migrations|locale|corpus|samples)(/|$)|requirements.*\.txt|\.min\.")
 SUFFIXES = (".py", ".md", ".html", ".txt")
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 MARKUP = re.compile(r"{[{%#].*?[}%#]}|<[^>]*>|`[^`]*`|\]\([^)]*\)")
