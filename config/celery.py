@@ -37,6 +37,9 @@ app.config_from_object(
         "CELERY_DB_REUSE_MAX": sys.maxsize,
         "timezone": "UTC",
         "beat_schedule": {
+            # For schedules, retries and back-off, which are rows with a due time (docs/decisions/0010).
+            "send-emails": {"task": "emails.tasks.drain", "schedule": 2.0, "options": {"expires": 2}},
+            "post-webhooks": {"task": "webhooks.tasks.drain", "schedule": 2.0, "options": {"expires": 2}},
             # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
             "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
             "expire-events": {"task": "events.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},

@@ -1,7 +1,7 @@
 """Redis calls that never block for long: a server that does not respond is skipped for a second.
 
 The client's default retries cost 3 to 6 s per call while Redis is down, which is never worth it here: a lost wake-up
-costs two seconds at most, a lost token bucket a few requests too many.
+costs five seconds at most, a lost token bucket a few requests too many.
 """
 
 import functools

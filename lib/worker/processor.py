@@ -83,6 +83,8 @@ class QueueProcessor(Generic[J, R]):
 
     def __init__(self, work: QueueWork[J, R]) -> None:
         self.work = work
+        # The last call of `run`, by the monotonic clock.
+        self.woken_at = float("-inf")
         self._lock = threading.Lock()
         self._wakeup = threading.Event()
         self._in_flight: dict[Hashable, Lease] = {}
@@ -96,6 +98,7 @@ class QueueProcessor(Generic[J, R]):
 
     def run(self) -> None:
         """Process the queue until it is empty. If the processor already runs, wake it and return."""
+        self.woken_at = time.monotonic()
         self._wakeup.set()
         self._finished.put(None)
         while self._wakeup.is_set() and not is_stopping() and self._lock.acquire(blocking=False):

@@ -1,7 +1,8 @@
-"""The worker's own timer: email leaves even while Redis or Celery beat is down."""
+"""The worker's own timer: email leaves even while Redis or Celery beat is down (docs/decisions/0010)."""
 
 import logging
 import threading
+import time
 from typing import Any
 
 from django.db import close_old_connections
@@ -11,20 +12,28 @@ from lib.worker.shutdown import is_stopping, wait_for_stop
 
 log = logging.getLogger("postrider.worker")
 
-EVERY_SECONDS = 2.0
+# More than the interval at which beat wakes the queues of emails and webhooks (config/celery.py).
+FALLBACK_SECONDS = 5.0
 
 
-def start_timer(processor: QueueProcessor[Any, Any]) -> None:
-    """Run the queue processor now and every two seconds in a separate thread, until the process stops."""
-    threading.Thread(target=_tick, args=[processor], name=f"timer-{processor.work.kind}", daemon=True).start()
+def start_timer(processor: QueueProcessor[Any, Any], *, seconds: float = FALLBACK_SECONDS) -> None:
+    """Run the queue processor now, and whenever nothing has woken it for the given time, in a separate thread."""
+    name = f"timer-{processor.work.kind}"
+    threading.Thread(target=_tick, args=[processor, seconds], name=name, daemon=True).start()
 
 
-def _tick(processor: QueueProcessor[Any, Any]) -> None:
+def _tick(processor: QueueProcessor[Any, Any], seconds: float) -> None:
     while not is_stopping():
-        try:
-            processor.run()
-        # The thread must survive any error: without it nothing is sent while Redis is down.
-        except Exception:
-            log.exception("a queue processor failed")
-        close_old_connections()
-        wait_for_stop(EVERY_SECONDS)
+        if (wait := processor.woken_at + seconds - time.monotonic()) > 0:
+            wait_for_stop(wait)
+        else:
+            _run(processor)
+
+
+def _run(processor: QueueProcessor[Any, Any]) -> None:
+    try:
+        processor.run()
+    # The thread must survive any error: without it nothing is sent while Redis is down.
+    except Exception:
+        log.exception("a queue processor failed")
+    close_old_connections()

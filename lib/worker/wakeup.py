@@ -1,7 +1,7 @@
 """Wake-ups for the workers. A failed notification never fails or delays the request that sends it.
 
 A notification carries no data: a worker that receives one queries the database. Without Redis the workers' own
-timer finds the work within seconds.
+timers find the work within seconds.
 """
 
 import functools

@@ -3,7 +3,6 @@
 import pytest
 
 from config import env
-from config.celery import app
 from config.checks import setting_errors
 
 
@@ -48,8 +47,3 @@ def test_an_invalid_name_server_is_an_error(monkeypatch, text):
     monkeypatch.setenv("DNS_SERVERS", text)
     assert env.servers("DNS_SERVERS") == []
     assert problems == [f"DNS_SERVERS: {text!r} is not an address with a port such as 127.0.0.1:53."]
-
-
-def test_the_beat_schedule_names_existing_tasks():
-    app.loader.import_default_modules()
-    assert {entry["task"] for entry in app.conf.beat_schedule.values()} <= app.tasks.keys()
