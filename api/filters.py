@@ -1,4 +1,7 @@
-"""Filters of lists, applied by django-filter. The OpenAPI document derives the query parameters from them."""
+"""Filters of lists, applied by django-filter. The OpenAPI document derives the query parameters from them.
+
+See docs/decisions/0076.
+"""
 
 from typing import Any
 

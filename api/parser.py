@@ -1,4 +1,4 @@
-"""Strict JSON parser: ambiguous or unstorable input is refused with a specific message.
+"""Strict JSON parser: ambiguous or unstorable input is refused with a specific message (docs/decisions/0004).
 
 DRF's parser keeps the last of two equal keys, turns 1e400 into infinity, passes NUL and unpaired surrogates on to
 PostgreSQL, and fails on 100,000 open brackets with a 500.

@@ -1,4 +1,4 @@
-"""Generate the asynchronous modules of the Python library from the synchronous ones.
+"""Generate the asynchronous modules of the Python library from the synchronous ones (docs/decisions/0125).
 
     python bin/async_client.py [--check]
 

@@ -1,4 +1,4 @@
-"""The app of the dialects, which registers the formats of their webhooks."""
+"""The app of the dialects, which registers the formats of their webhooks (docs/decisions/0155)."""
 
 from importlib import import_module
 

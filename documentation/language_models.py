@@ -1,4 +1,4 @@
-"""The documentation in Markdown: /llms.txt (llmstxt.org), and the API reference."""
+"""The documentation in Markdown: /llms.txt (llmstxt.org), and the API reference (docs/decisions/0141)."""
 
 import functools
 

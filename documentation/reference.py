@@ -1,4 +1,7 @@
-"""The API reference: one page for each tag of the OpenAPI document, which describes new operations by itself."""
+"""The API reference: one page for each tag of the OpenAPI document, which describes new operations by itself.
+
+See docs/decisions/0139.
+"""
 
 import functools
 import json

@@ -1,4 +1,7 @@
-"""Search in the documentation: an index of sections, built once per process, without an external service."""
+"""Search in the documentation: an index of sections, built once per process, without an external service.
+
+See docs/decisions/0140.
+"""
 
 import functools
 from collections.abc import Iterator

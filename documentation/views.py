@@ -1,4 +1,7 @@
-"""Documentation at /docs/: guides and references with navigation and search, without a database query. All offline."""
+"""Documentation at /docs/: guides and references with navigation and search, without a database query. All offline.
+
+See docs/decisions/0107.
+"""
 
 import functools
 from typing import Any

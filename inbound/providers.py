@@ -2,6 +2,7 @@
 
 Providers may call before their API has answered the worker, repeat calls, and reorder them. Each event is stored
 as a row: its digest makes repetition harmless, and it waits until the worker has recorded its message ID.
+See docs/decisions/0032.
 """
 
 import hashlib

@@ -2,6 +2,7 @@
 
 All other addresses are rejected at RCPT, so the server never sends a bounce. Reports are processed after the
 reply: a processing error must not make the remote host send the report again.
+See docs/decisions/0029.
 """
 
 import asyncio

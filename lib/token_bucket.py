@@ -2,6 +2,7 @@
 
 A bucket is one number: the time at which it is full again (the generic cell rate algorithm). Taking a token moves that
 time by one step; the bucket is empty when it is further ahead than the time that all tokens take to refill.
+See docs/decisions/0014.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The listeners of the submission server, and the event loop of each of its processes."""
+"""The listeners of the submission server, and the event loop of each of its processes (docs/decisions/0113)."""
 
 import asyncio
 import socket

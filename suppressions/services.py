@@ -1,4 +1,7 @@
-"""Suppression services: suppress addresses, delete a suppression, look up suppressed addresses."""
+"""Suppression services: suppress addresses, delete a suppression, look up suppressed addresses.
+
+See docs/decisions/0013.
+"""
 
 import functools
 from collections.abc import Collection, Hashable, Iterable, Sequence

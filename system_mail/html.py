@@ -1,4 +1,7 @@
-"""The HTML version of a system email, made of its text when it is sent: only the text is stored."""
+"""The HTML version of a system email, made of its text when it is sent: only the text is stored.
+
+See docs/decisions/0138.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Formats of webhook endpoints: the standard one, and those that other apps register when they start."""
+"""Formats of webhook endpoints: the standard one, and those that other apps register when they start.
+
+See docs/decisions/0116.
+"""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence

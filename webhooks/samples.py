@@ -1,4 +1,4 @@
-"""Sample events for webhook tests, of an email that does not exist."""
+"""Sample events for webhook tests, of an email that does not exist (docs/decisions/0037)."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
 """Format of keys: `pr_<id>_<256 random bits><checksum>`, or with `pr_test_` (docs/specification.md, Authentication).
 
 The checksum detects mistyped keys without a database query, and lets secret scanners avoid false positives.
+See docs/decisions/0003.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Resend's API: API keys. A key with the scope workspace_admin manages them, as in `/v1/admin`."""
+"""Resend's API: API keys. A key with the scope workspace_admin manages them, as in `/v1/admin`.
+
+See docs/decisions/0117.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""SendGrid's API: templates. A template has one version, its content, with the id of the template."""
+"""SendGrid's API: templates. A template has one version, its content, with the id of the template.
+
+See docs/decisions/0121.
+"""
 
 from typing import Any, ClassVar
 

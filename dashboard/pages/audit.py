@@ -1,4 +1,4 @@
-"""Audit log of the workspace. Owners only: it shows IP and email addresses."""
+"""Audit log of the workspace. Owners only: it shows IP and email addresses (docs/decisions/0137)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Suppressions: list, add, import, export and remove addresses."""
+"""Suppressions: list, add, import, export and remove addresses (docs/decisions/0052)."""
 
 from collections.abc import Iterator
 from typing import Any

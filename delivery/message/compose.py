@@ -1,6 +1,7 @@
 """Outgoing messages and their composition: RFC 5322 headers and 7-bit MIME parts, with lines within their limits.
 
 Composition is pure: the same OutgoingMessage gives the same bytes on every attempt, including the signature.
+See docs/decisions/0008.
 """
 
 import hashlib

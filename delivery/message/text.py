@@ -1,4 +1,4 @@
-"""Text part of an email that has only HTML.
+"""Text part of an email that has only HTML (docs/decisions/0019).
 
 Tags are read in sequence, without a tree: the tree of a hostile page with unclosed tags has many times the page's size
 (18 kB became 370 MB). Every token matches from its start, to the end of the page if unclosed, so that no byte is read

@@ -1,4 +1,4 @@
-"""Anymail transport: delivers through a provider's API with any django-anymail backend.
+"""Anymail transport: delivers through a provider's API with any django-anymail backend (docs/decisions/0024).
 
 The backends are Django email backends; this module and provider_messages are the only Django users in delivery.
 """

@@ -1,4 +1,4 @@
-"""Destinations: the connection pool, connection limit and circuit breaker of each mail host.
+"""Destinations: the connection pool, connection limit and circuit breaker of each mail host (docs/decisions/0022).
 
 A destination that is slow, silent or down occupies at most its own connections. A new one starts with a small
 window (two for direct delivery), which grows by one with each reply, up to the limit.

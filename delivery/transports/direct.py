@@ -1,4 +1,4 @@
-"""Direct transport: delivers each message to the mail hosts of its recipient's domain."""
+"""Direct transport: delivers each message to the mail hosts of its recipient's domain (docs/decisions/0023)."""
 
 import ssl
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""CSV export of emails, streamed in keyset pages: constant memory, and no long snapshot."""
+"""CSV export of emails, streamed in keyset pages: constant memory, and no long snapshot (docs/decisions/0016)."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Filters of the email list and the export (docs/specification.md, Lists and export)."""
+"""Filters of the email list and the export (docs/specification.md, Lists and export; docs/decisions/0086)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

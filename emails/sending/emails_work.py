@@ -41,7 +41,8 @@ SUPPRESSED = DeliveryOutcome(
 UNREGISTERED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
 )
-# Parked, without using an attempt: the email is valid and is sent once the operator restores the APP_KEYS entry.
+# Parked, without using an attempt: the email is valid and is sent once the operator restores the APP_KEYS entry
+# (docs/decisions/0071).
 KEY_UNREADABLE = DeliveryOutcome(
     DeliveryStatus.PARKED,
     Reply(0, "The DKIM key of the sending domain cannot be decrypted."),

@@ -1,4 +1,4 @@
-"""Scheduled emails: cancel, reschedule, and promote them when they are due.
+"""Scheduled emails: cancel, reschedule, and promote them when they are due (docs/decisions/0015).
 
 The queue entry of a scheduled email's first recipient is its lead. Cancelling, rescheduling and promoting each begin
 with a conditional statement on the lead, so that exactly one of them wins.

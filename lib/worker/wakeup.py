@@ -2,6 +2,7 @@
 
 A notification carries no data: a worker that receives one queries the database. Without Redis the workers' own
 timers find the work within seconds.
+See docs/decisions/0096.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Template compiler: builds the syntax tree of a template source, once per version."""
+"""Template compiler: builds the syntax tree of a template source, once per version (docs/decisions/0012)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""`postrider apply`, with a file that describes one workspace."""
+"""`postrider apply`, with a file that describes one workspace (docs/decisions/0099)."""
 
 import itertools
 import json

@@ -1,4 +1,7 @@
-"""Each client of the Python library has exactly one method for each operation in the OpenAPI document."""
+"""Each client of the Python library has exactly one method for each operation in the OpenAPI document.
+
+See docs/decisions/0047.
+"""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""JavaScript packages: built, and tested with Node against the running service."""
+"""JavaScript packages: built, and tested with Node against the running service (docs/decisions/0049)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The Python library against the running service."""
+"""The Python library against the running service (docs/decisions/0048)."""
 
 import csv
 import os

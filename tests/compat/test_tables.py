@@ -1,4 +1,4 @@
-"""The tables of docs/migrate/: each endpoint is where the table says, and no other exists."""
+"""The tables of docs/migrate/ (docs/decisions/0156): each endpoint is where the table says, and no other exists."""
 
 import re
 from importlib import import_module

@@ -1,4 +1,7 @@
-"""The guides for Debian, executed as they are written, on a clean machine with systemd, PostgreSQL and Redis."""
+"""The guides for Debian, executed as they are written, on a clean machine with systemd, PostgreSQL and Redis.
+
+See docs/decisions/0103.
+"""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Retry schedule of webhook deliveries (docs/specification.md, Webhooks)."""
+"""Retry schedule of webhook deliveries (docs/specification.md, Webhooks; docs/decisions/0036)."""
 
 import random
 from datetime import timedelta

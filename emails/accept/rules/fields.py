@@ -1,4 +1,7 @@
-"""Fields of an email with their rules: addresses, header values, bodies, tags, metadata and times."""
+"""Fields of an email with their rules: addresses, header values, bodies, tags, metadata and times.
+
+See docs/decisions/0009.
+"""
 
 import json
 import re
