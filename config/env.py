@@ -178,8 +178,8 @@ def percent(name: str, default: str) -> Decimal | None:
 
 def prefixed(prefix: str, *, exclude: Sequence[str]) -> dict[str, str]:
     """Return the variables that start with a prefix, by the rest of their names."""
-    given = {name.removesuffix(FILE_SUFFIX) for name in os.environ if name.startswith(prefix)}
-    return {name.removeprefix(prefix): text(name) for name in sorted(given) if name not in exclude and text(name)}
+    names = {name.removesuffix(FILE_SUFFIX) for name in os.environ if name.startswith(prefix)}
+    return {name.removeprefix(prefix): text(name) for name in sorted(names) if name not in exclude and text(name)}
 
 
 def networks(name: str) -> list[Network]:

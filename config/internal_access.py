@@ -18,8 +18,8 @@ def has_internal_access(request: HttpRequest) -> bool:
 
 def _has_token(request: HttpRequest) -> bool:
     scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    given = token.strip() if scheme.lower() == "bearer" else ""
-    return bool(settings.METRICS_TOKEN) and hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
+    sent_token = token.strip() if scheme.lower() == "bearer" else ""
+    return bool(settings.METRICS_TOKEN) and hmac.compare_digest(sent_token.encode(), settings.METRICS_TOKEN.encode())
 
 
 def _is_local(request: HttpRequest) -> bool:

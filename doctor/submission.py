@@ -73,11 +73,15 @@ def check_submission(_: DoctorOptions) -> Diagnosis:
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]
     ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]
-    found = {port: one for port, has_tls in ports if (one := _diagnose_port(host, port, has_tls=has_tls))}
-    if not found:
+    diagnoses = {
+        port: diagnosis for port, has_tls in ports if (diagnosis := _diagnose_port(host, port, has_tls=has_tls))
+    }
+    if not diagnoses:
         return _closed(host, [port for port, _ in ports])
-    worst = next((one for one in found.values() if one.remedy), None)
-    return worst or ok(f"Submission answers at {host} on port {', '.join(map(str, found))}, with a valid certificate.")
+    worst = next((diagnosis for diagnosis in diagnoses.values() if diagnosis.remedy), None)
+    return worst or ok(
+        f"Submission answers at {host} on port {', '.join(map(str, diagnoses))}, with a valid certificate."
+    )
 
 
 def _closed(host: str, ports: list[int]) -> Diagnosis:

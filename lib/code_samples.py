@@ -102,8 +102,8 @@ def literal(value: Any, style: LiteralStyle, *, indent: int = 0) -> str:
 
 def _parts(value: Any, style: LiteralStyle, *, indent: int) -> list[str]:
     if isinstance(value, dict):
-        return [style.key(name) + literal(one, style, indent=indent) for name, one in value.items()]
-    return [literal(one, style, indent=indent) for one in value]
+        return [style.key(name) + literal(member, style, indent=indent) for name, member in value.items()]
+    return [literal(item, style, indent=indent) for item in value]
 
 
 def curl(request: ExampleRequest) -> str:

@@ -77,16 +77,16 @@ class LeaseQueue:
 
     def update_leased(self, claims: Collection[C], changes: str, **values: Any) -> list[C]:
         """Change the rows whose lease this process still has, and return their claims."""
-        found = _by_key_and_fence(claims)
+        by_key_and_fence = _by_key_and_fence(claims)
         sql = f"UPDATE {self.table} p SET {changes} FROM {self._claimed} RETURNING claimed.key, claimed.fence"
-        return [found[row] for row in run(sql, {**values, **_keys_and_fences(claims)})]
+        return [by_key_and_fence[row] for row in run(sql, {**values, **_keys_and_fences(claims)})]
 
     def lock_claimed(self, claims: Collection[C]) -> dict[C, datetime]:
         """Lock the rows whose lease this process still has; return the database's time for each claim."""
-        found = _by_key_and_fence(claims)
+        by_key_and_fence = _by_key_and_fence(claims)
         sql = f"SELECT claimed.key, claimed.fence, now() FROM {self.table} p, {self._claimed}"
         rows = run_replanned(f"{sql} ORDER BY p.{self.key} FOR UPDATE OF p", _keys_and_fences(claims))
-        return {found[key, fence]: now for key, fence, now in rows}
+        return {by_key_and_fence[key, fence]: now for key, fence, now in rows}
 
     def claim_sql(self, picked: str, *, changes: str = "") -> str:
         """Return a statement that leases the rows whose ctid the query `picked` returns.

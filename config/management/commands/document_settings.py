@@ -21,7 +21,7 @@ WIDTH = 118
 MODES = ("production", "embedded")
 READ_DECLARED = (
     "import json, config.settings, config.env as env;"
-    "print(json.dumps({name: [one.default, one.form] for name, one in env.declared.items()}))"
+    "print(json.dumps({name: [setting.default, setting.form] for name, setting in env.declared.items()}))"
 )
 INTRODUCTION = """\
 # Settings
@@ -72,7 +72,7 @@ def _declared(mode: str) -> dict[str, tuple[str, str]]:
         capture_output=True,
         text=True,
     )
-    declared: dict[str, tuple[str, str]] = {name: tuple(one) for name, one in json.loads(done.stdout).items()}
+    declared: dict[str, tuple[str, str]] = {name: tuple(fields) for name, fields in json.loads(done.stdout).items()}
     return declared
 
 
