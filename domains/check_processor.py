@@ -57,7 +57,7 @@ class DomainCheckQueueWork:
         failpoint("domains.after_claim")
         domains = Domain.objects.filter(id__in=[claim.domain_id for claim in claims]).prefetch_related("dkim_keys")
         expected = {domain.id: expected_records(domain) for domain in domains}
-        jobs = [DomainCheckJob(one, expected[one.domain_id]) for one in claims if one.domain_id in expected]
+        jobs = [DomainCheckJob(claim, expected[claim.domain_id]) for claim in claims if claim.domain_id in expected]
         return ClaimResult(jobs, has_leased=True)
 
     async def perform(self, job: DomainCheckJob, lease: Lease) -> DomainCheckResult:
@@ -69,9 +69,9 @@ class DomainCheckQueueWork:
         return DomainCheckResult(job.claim, None)
 
     def record(self, results: Sequence[DomainCheckResult]) -> None:
-        for one in results:
-            if one.result:
-                record_check(one.claim, one.result)
+        for check in results:
+            if check.result:
+                record_check(check.claim, check.result)
 
     def renew(self, claims: Collection[CheckClaim]) -> Collection[CheckClaim]:
         """Renew nothing: a check takes five seconds, and its claim is valid for five minutes."""

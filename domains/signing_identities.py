@@ -58,7 +58,7 @@ def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain,
     wanted = sorted(pairs)
     workspaces = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in wanted]
     rows = run_replanned(IDENTITIES, [workspaces, [name for _, name in wanted]])
-    return {wanted[place - 1]: _identity(wanted[place - 1][1], *found) for place, *found in rows}
+    return {wanted[place - 1]: _identity(wanted[place - 1][1], *columns) for place, *columns in rows}
 
 
 def _identity(name: str, is_return_path_seen: bool, tls: str, key_id: UUID, *sealed: str) -> SigningIdentity:  # noqa: FBT001

@@ -50,8 +50,8 @@ class SuppressionInput(StrictSerializer):
         return {}
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        given = attrs.get("emails") or [attrs["email"]]
-        return SuppressionRequest(tuple(address.spec for address in given), is_list="emails" in attrs)
+        addresses = attrs.get("emails") or [attrs["email"]]
+        return SuppressionRequest(tuple(address.spec for address in addresses), is_list="emails" in attrs)
 
 
 class SuppressionSerializer(RowSerializer[Suppression]):

@@ -76,15 +76,15 @@ def read_bearer(header: str) -> str:
 
 def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     """Return an API key by its text. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
-    given = parse_key(text)
-    if given is None:
+    presented = parse_key(text)
+    if presented is None:
         raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
-    if given.prefix not in API_KEY_PREFIXES:
+    if presented.prefix not in API_KEY_PREFIXES:
         raise InvalidApiKey("A management key works below /v1/admin only. Use an API key, which begins with pr_.")
-    key = cache.get(given.id) or _read_key(given.id)
+    key = cache.get(presented.id) or _read_key(presented.id)
     # An unknown id takes as long as a wrong secret.
-    is_match = secret_matches(given.secret, key.secret_hash if key else hash_secret(""))
-    if key is None or not is_match or given.prefix != key.prefix:
+    is_match = secret_matches(presented.secret, key.secret_hash if key else hash_secret(""))
+    if key is None or not is_match or presented.prefix != key.prefix:
         raise InvalidApiKey("This API key does not exist. Check that you copied the complete key.")
     refuse_ended_key(key, kind="API key", advice=" Create a new one in the dashboard.")
     if key.limits.networks:

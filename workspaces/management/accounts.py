@@ -48,7 +48,7 @@ def read_name(text: str) -> str:
 def read_expiry(text: str) -> datetime:
     """Return the time at which a key expires; without an offset, in UTC. Raises CommandError."""
     with suppress(ValueError):
-        if (given := parse_datetime(text)) and (expires_at := to_utc(given)):
+        if (time := parse_datetime(text)) and (expires_at := to_utc(time)):
             return expires_at
     raise CommandError(f"{text!r} is not a time such as 2027-01-01T00:00:00Z.")
 
