@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics.services import DailyVolume
-from api.fields import INVALID_RANGE, CountField, DateTimeBoundField, UtcDateTimeField, is_reversed
+from api.fields import CountField, DateTimeBoundField, UtcDateTimeField, invalid_range, is_reversed
 from counters import counters
 
 MAX_DAYS = 90
@@ -28,7 +28,7 @@ class HoursQuery(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, datetime | None]:
         if is_reversed(attrs):
-            raise serializers.ValidationError({"from": [INVALID_RANGE]})
+            raise serializers.ValidationError({"from": [invalid_range()]})
         start, end = attrs.get("from"), attrs.get("to")
         return {"start": _hour_down(start) if start else None, "end": _hour_up(end) if end else None}
 

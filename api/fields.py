@@ -7,13 +7,16 @@ from typing import Any, TypeVar
 
 from django.db.models import Model
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from api.suggestions import MAX_NAME_LENGTH, suggest_field
+from lib.coded_texts import CodedText
 from lib.datetimes import format_datetime, parse_datetime
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
+from lib.translation import translate
 
 # Limits the work for a body with a million unknown names.
 MAX_UNKNOWN_REPORTED = 20
@@ -31,7 +34,6 @@ ADDRESS_SCHEMA: dict[str, Any] = {
 }
 # A field that may be missing or null.
 OPTIONAL: Any = {"required": False, "allow_null": True}
-INVALID_RANGE = serializers.ErrorDetail("from must not be later than to.", code="invalid_range")
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -113,6 +115,10 @@ def is_reversed(values: Mapping[str, Any]) -> bool:
     return bool(values.get("from") and values.get("to") and values["from"] > values["to"])
 
 
+def invalid_range() -> serializers.ErrorDetail:
+    return serializers.ErrorDetail(gettext("from must not be later than to."), code="invalid_range")
+
+
 class TextField(serializers.CharField):
     """A JSON string, unchanged: DRF would turn 12 into "12" and trim white space."""
 
@@ -148,7 +154,7 @@ class AddressField(TextField):
         try:
             return self.parse(text)
         except InvalidAddress as error:
-            raise serializers.ValidationError(str(error), code="invalid_email") from error
+            raise serializers.ValidationError(translate(str(error)), code="invalid_email") from error
 
 
 class RecipientField(AddressField):
@@ -203,14 +209,15 @@ class EntriesField(serializers.ListField):
 
     default_error_messages = {
         "not_a_list": "This must be a list.",
-        "empty": "This list must not be empty.",
+        "empty": gettext_lazy("This list must not be empty."),
         "max_length": "At most {max_length:,} entries are allowed.",
         "min_length": "This list must have {min_length:,} or more entries.",
     }
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
-            self.fail("max_length", max_length=self.max_length)
+            detail = CodedText("api.too_many_entries", limit=f"{self.max_length:,}")
+            raise serializers.ValidationError(translate(detail), code="max_length")
         return super().to_internal_value(data)
 
 

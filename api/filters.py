@@ -13,7 +13,7 @@ from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from api.fields import INVALID_RANGE, is_reversed
+from api.fields import invalid_range, is_reversed
 from api.pagination import page_errors
 
 Parameter = serializers.Field[Any, Any, Any, Any]
@@ -50,7 +50,7 @@ class RangeForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         if is_reversed(self.cleaned_data):
-            self.add_error("from", _form_error(INVALID_RANGE))
+            self.add_error("from", _form_error(invalid_range()))
         return self.cleaned_data
 
 

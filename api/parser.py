@@ -16,6 +16,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from api.errors import InvalidJson, LengthRequired, PayloadTooLarge, UnsupportedMediaType
+from lib.coded_texts import CodedText
 
 # Of an operation, unless its view allows more: MAX_BODY_BYTES is for attachments and batches (docs/decisions/0079).
 DEFAULT_BODY_BYTES = 1024 * 1024
@@ -70,7 +71,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises InvalidJson for all input listed in docs/specification.md, Errors."""
     value = parse_json(body)
     if not isinstance(value, dict):
-        raise InvalidJson("The body must be a JSON object.")
+        raise InvalidJson(CodedText("api.not_an_object"))
     return value
 
 
@@ -125,7 +126,9 @@ def _parse(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise InvalidJson(f"The body is not valid UTF-8 (at byte {error.start}).") from error
     except json.JSONDecodeError as error:
-        raise InvalidJson(f"{error.msg} at line {error.lineno}, column {error.colno}.") from error
+        raise InvalidJson(
+            CodedText("api.invalid_syntax", error=error.msg, line=error.lineno, column=error.colno)
+        ) from error
     except RecursionError as error:
         raise _too_deep() from error
 
@@ -137,13 +140,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise InvalidJson(f"The key {name[:64]!r} appears more than once.")
+            raise InvalidJson(CodedText("api.duplicate_key", name=repr(name[:64])))
         seen.add(name)
     return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidJson(f"{name} is not a JSON number.")
+    raise InvalidJson(CodedText("api.not_a_number", name=name))
 
 
 def _finite_float(text: str) -> float:
@@ -181,7 +184,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _too_deep() -> InvalidJson:
-    return InvalidJson(f"The body is nested deeper than {MAX_DEPTH} levels.")
+    return InvalidJson(CodedText("api.nested_too_deep", limit=MAX_DEPTH))
 
 
 def _has_lone_surrogate(text: str) -> bool:

@@ -58,14 +58,14 @@ INSERT INTO emails_content (id, html, text) VALUES (gen_random_uuid(), repeat('<
 # The first ten claims of a process include connecting and loading.
 CLAIMS = """
 import itertools, time
-from emails.sending.queue import QUEUE, WorkspaceShares, promote
+from emails.sending.queue import WorkspaceShares, promote, release
 from lib.worker.lease_queue import Cursor
 for number in itertools.count():
     started = time.perf_counter()
     claims = Cursor().claim(32, WorkspaceShares(cap=25, in_flight={}))
     if number >= 10:
         print(time.perf_counter() - started, flush=True)
-    QUEUE.park(claims, wait="0")
+    release(claims, seconds=0)
     promote()
     time.sleep(0.1)
 """

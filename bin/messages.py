@@ -3,7 +3,8 @@
     python bin/messages.py [--check]
 
 Adds new texts without a translation and removes unused ones, then compiles the catalogues. Fails if a text has no
-translation. --check changes no file and fails if a catalogue is out of date.
+translation. The English catalogue, of the texts with a code (docs/decisions/0158), is written by hand. --check changes
+no file and fails if a catalogue is out of date.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from django.utils.translation.template import templatize
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOCALE = REPOSITORY / "locale"
+SOURCE_LANGUAGE = "en"
 LANGUAGES = sorted(path.name for path in LOCALE.iterdir())
 # Not part of the service, or English for everybody.
 EXCLUDED = ("bin/", "benchmarks/", "clients/", "tests/", "documentation/")
@@ -49,8 +51,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change no file")
     is_check = parser.parse_args().check
-    texts = extract_texts()
-    problems = [problem for language in LANGUAGES for problem in update(language, texts, is_check=is_check)]
+    problems = [
+        problem for language in LANGUAGES for problem in update(language, texts_of(language), is_check=is_check)
+    ]
     sys.exit("\n".join(problems) or 0)
 
 
@@ -66,14 +69,27 @@ def update(language: str, texts: Catalog, *, is_check: bool) -> list[str]:
     return [f"{language}: {name} is out of date; run bin/messages.py" for name in stale] + list(defects(catalog))
 
 
+def texts_of(language: str) -> Catalog:
+    """Return a catalogue with the texts that a language needs."""
+    return read_po(io.BytesIO(read(po_path(language)))) if language == SOURCE_LANGUAGE else extract_texts()
+
+
 def extract_texts() -> Catalog:
-    """Return a catalogue with the texts of all Python files and templates."""
+    """Return a catalogue with the codes, and the texts of all Python files and templates."""
     catalog = Catalog()
+    for code in coded_texts():
+        catalog.add(code)
     for path in [*source_files(), *UNFOLD_TEMPLATES.rglob("*.html")]:
         for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
             if not path.is_relative_to(UNFOLD_TEMPLATES) or not is_in_django(message):
                 catalog.add(message, context=context)
     return catalog
+
+
+def coded_texts() -> dict[str, str]:
+    """Return the English texts by code."""
+    catalog = read_po(io.BytesIO(read(po_path(SOURCE_LANGUAGE))))
+    return {str(text.id): str(text.string) for text in catalog if text.id}
 
 
 def source_files() -> list[Path]:
@@ -114,6 +130,7 @@ def empty(message: Message) -> str | tuple[str, str]:
 
 def defects(catalog: Catalog) -> Iterator[str]:
     """Yield the translations that are missing, fuzzy, or have other placeholders than the text."""
+    english = coded_texts()
     for message in catalog:
         strings = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
         if message.id and not all(strings):
@@ -122,7 +139,7 @@ def defects(catalog: Catalog) -> Iterator[str]:
             yield f"{catalog.locale}: the translation of {message.id!r} is fuzzy"
         elif message.id:
             yield from (f"{catalog.locale}: {message.id!r}: {error}" for error in message.check(catalog))
-            wanted = marks(message.id if isinstance(message.id, str) else message.id[1])
+            wanted = marks(english.get(message.id, message.id) if isinstance(message.id, str) else message.id[1])
             if any(marks(string) != wanted for string in strings[-1:]):
                 yield f"{catalog.locale}: the translation of {message.id!r} has other variables or tags"
 

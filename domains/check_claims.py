@@ -17,6 +17,7 @@ from domains.models import SENDING_STATUSES, Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
+from lib.coded_texts import CodedText
 from lib.ids import from_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
@@ -60,8 +61,7 @@ def request_check(domain: Domain) -> int | None:
             return None
         if len(running) >= MAX_CHECKS_PER_WORKSPACE:
             raise RateLimitExceeded(
-                f"{len(running)} domains of this workspace are being checked. Try again in a few seconds.",
-                headers={"Retry-After": "5"},
+                CodedText("domains.too_many_checks", count=len(running)), headers={"Retry-After": "5"}
             )
         requested = Domain.objects.filter(id=domain.id)
         requested.update(
@@ -98,6 +98,7 @@ def record_check(claim: CheckClaim, result: VerificationResult) -> None:
         checks_recorded=claim.number,
         last_checked_at=Now(),
         findings=to_json(result),
+        finding_codes=[message.to_json() for message in result.messages()],
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
     )

@@ -16,8 +16,9 @@ class Domain(models.Model):
     """A domain registered in a workspace, which can send from it once it is verified.
 
     checks_begun numbers the checks. A check is recorded only if its number is above checks_recorded, so that a late
-    result never replaces a newer one. findings is the last result (domains.record_checks.results). missing_since and
-    absences count consecutive checks that found a required record missing or invalid.
+    result never replaces a newer one. findings is the last result (domains.record_checks.results) in English, and
+    finding_codes has the codes and values of its messages. missing_since and absences count consecutive checks that
+    found a required record missing or invalid.
     """
 
     class DomainStatus(models.TextChoices):
@@ -41,6 +42,7 @@ class Domain(models.Model):
     verified_at = models.DateTimeField(null=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, editable=False)
     findings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), editable=False)
+    finding_codes = models.JSONField(null=True, editable=False)
     missing_since = models.DateTimeField(null=True, editable=False)
     absences = models.PositiveSmallIntegerField(db_default=0, editable=False)
     return_path_seen_at = models.DateTimeField(null=True, editable=False)

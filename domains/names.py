@@ -6,6 +6,8 @@ import re
 import idna
 from publicsuffixlist import PublicSuffixList
 
+from lib.coded_texts import CodedText
+
 LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 MAX_LENGTH = 253
 # A name in a URL, in an email address, or with a port or a path.
@@ -51,17 +53,18 @@ class InvalidDomainName(ValueError):
 
 def to_a_label(text: str) -> str:
     """Return the lower-case ASCII form of a domain name (IDNA 2008, UTS 46). Raises InvalidDomainName."""
+    shown = repr(text[:80])
     if wrapped := WRAPPED.fullmatch(text.strip()):
-        raise InvalidDomainName(f"{text[:80]!r} is not a domain name. Give only the name, {wrapped['name']!r}.")
+        raise InvalidDomainName(CodedText("domains.name_in_url", name=shown, inner=repr(wrapped["name"])))
     try:
         name = idna.encode(text.strip().rstrip("."), uts46=True).decode().lower()
     except idna.IDNAError as error:
-        raise InvalidDomainName(f"{text[:80]!r} is not a domain name.") from error
+        raise InvalidDomainName(CodedText("domains.not_a_name", name=shown)) from error
     labels = name.split(".")
     if len(name) > MAX_LENGTH or len(labels) < 2 or not all(LABEL.fullmatch(label) for label in labels):
-        raise InvalidDomainName(f"{text[:80]!r} is not a domain name such as mail.example.com.")
+        raise InvalidDomainName(CodedText("domains.not_a_complete_name", name=shown))
     if labels[-1].isdigit():
-        raise InvalidDomainName(f"{text[:80]!r} is an IP address, not a domain name.")
+        raise InvalidDomainName(CodedText("domains.ip_address", name=shown))
     return name
 
 
@@ -69,9 +72,9 @@ def parse_registrable_name(text: str) -> str:
     """Return the A-label of a domain that can be registered. Raises InvalidDomainName."""
     name = to_a_label(text)
     if _suffixes().is_public(name):
-        raise InvalidDomainName(f"{name} is a public suffix. Register a domain that you own.")
+        raise InvalidDomainName(CodedText("domains.public_suffix", name=name))
     if name in MAIL_PROVIDERS:
-        raise InvalidDomainName(f"{name} is a public mail provider. Register a domain whose DNS you control.")
+        raise InvalidDomainName(CodedText("domains.mail_provider", name=name))
     return name
 
 

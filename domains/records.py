@@ -12,6 +12,7 @@ from domains.record_checks.dmarc import build_dmarc_record
 from domains.record_checks.results import RecordCheck, RecordStatus, from_json
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
+from lib.coded_texts import CodedText, join_sentences
 
 TTL_SECONDS = 3600
 STATUS_BY_CHECK = {
@@ -46,7 +47,7 @@ class DnsRecord:
 
 def list_records(domain: Domain) -> list[DnsRecord]:
     """Return the records, starting with the DKIM keys, oldest first. Queries only the keys."""
-    result = from_json(domain.findings)
+    result = from_json(domain.findings, domain.finding_codes)
     keys = sorted(domain.dkim_keys.all(), key=lambda key: (key.created_at, key.id))
     dkim = [_dkim(domain, key, select_signing_key(keys)) for key in keys]
     records = [*dkim, _spf(domain), _dmarc(domain), _return_path(domain)]
@@ -65,7 +66,7 @@ def list_missing_records(domain: Domain) -> list[DnsRecord]:
 
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
     """Return the problems found by the last check that no record of the list can fix."""
-    result = from_json(domain.findings)
+    result = from_json(domain.findings, domain.finding_codes)
     return [{"code": "null_mx", "message": result.mail.error}] if result and result.mail.error else []
 
 
@@ -82,14 +83,13 @@ def _with_check(record: DnsRecord, check: RecordCheck | None, domain: Domain) ->
     status = STATUS_BY_CHECK[check.status]
     if status is Domain.DomainStatus.PENDING and record.required and domain.status in {"failed", "temporary_failure"}:
         status = Domain.DomainStatus.FAILED
-    notes = [note for note in (record.note, check.note) if note]
     return replace(
         record,
         value=check.value or record.value,
         status=status.value,
         found=check.found,
         error=check.error,
-        note=" ".join(notes) or None,
+        note=join_sentences(record.note or "", check.note or "") or None,
     )
 
 
@@ -109,12 +109,9 @@ def _dkim(domain: Domain, key: DkimKey, signing: DkimKey) -> DnsRecord:
 def _rotation_note(key: DkimKey, signing: DkimKey) -> str | None:
     if key.retired_at:
         day = f"{key.retired_at + OLD_KEY_RETENTION:%Y-%m-%d}"
-        return f"Keep this record until {day}: messages signed with it may still be in transit. Then delete it."
+        return CodedText("domains.old_key", day=day)
     if key != signing:
-        return (
-            f"Publish this record and keep the existing one: {signing.selector} keeps signing until this record is "
-            "found."
-        )
+        return CodedText("domains.new_key", key=signing.selector)
     return None
 
 

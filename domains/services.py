@@ -14,6 +14,7 @@ from api.errors import Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
 from domains.records import list_missing_records
+from lib.coded_texts import CodedText
 from lib.ids import to_uuid
 from lib.sql import run
 from lib.ttl_cache import TTLCache
@@ -59,7 +60,8 @@ def set_tls_policy(domain: Domain, *, tls: str) -> None:
     """Set whether emails of the domain require TLS, from the next claim on."""
     with transaction.atomic():
         if Domain.objects.filter(id=domain.id).exclude(tls=tls).update(tls=tls):
-            record_action(domain.workspace, AuditAction.DOMAIN_CHANGED, about=f"{domain.name}: TLS {tls}")
+            about = CodedText("workspaces.tls_change", about=domain.name, words=[tls])
+            record_action(domain.workspace, AuditAction.DOMAIN_CHANGED, about=about)
 
 
 def rotate_dkim_key(domain: Domain) -> None:
@@ -131,11 +133,7 @@ def find_domain_problems(workspace: Workspace, names: Collection[str]) -> dict[s
 
 def _domain_problem(workspace: Workspace, name: str, status: str | None) -> Problem | None:
     if status is None:
-        detail = (
-            f"{name} is not registered in this workspace. Add it on the page Domains of the dashboard, or with "
-            "POST /v1/domains."
-        )
-        return DomainNotRegistered(detail, domain=name)
+        return DomainNotRegistered(CodedText("domains.not_registered", name=name), domain=name)
     if settings.SENDING_DOMAIN_POLICY == "verified" and status not in SENDING_STATUSES:
         return _not_verified(workspace, name)
     return None
@@ -147,11 +145,7 @@ def _not_verified(workspace: Workspace, name: str) -> DomainNotVerified:
         {field: getattr(record, field) for field in ("record", "type", "fqdn", "value", "status")}
         for record in list_missing_records(domain)
     ]
-    return DomainNotVerified(
-        f"{name} is not verified in this workspace. Publish its DNS records, then verify it.",
-        domain=name,
-        missingRecords=missing,
-    )
+    return DomainNotVerified(CodedText("domains.not_verified", name=name), domain=name, missingRecords=missing)
 
 
 def _is_waiting_for_key(domain: Domain) -> bool:
@@ -160,11 +154,8 @@ def _is_waiting_for_key(domain: Domain) -> bool:
 
 def _check_registration(workspace: Workspace, name: str) -> None:
     if workspace.domains.filter(name=name).exists():
-        raise DomainAlreadyExists(f"{name} is already registered in this workspace.")
+        raise DomainAlreadyExists(CodedText("domains.already_registered", name=name))
     limit = workspace.limits.domains
     if limit is not None and workspace.domains.count() >= limit:
-        raise PlanLimitReached(
-            f"The domain limit of the {workspace.plan} plan ({limit}) is reached. Delete a domain or change the plan.",
-            resource="domains",
-            limit=limit,
-        )
+        detail = CodedText("domains.plan_limit", plan=workspace.plan, limit=limit)
+        raise PlanLimitReached(detail, resource="domains", limit=limit)

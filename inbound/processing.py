@@ -114,9 +114,9 @@ def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
     failpoint("inbound.after_settle")
     for row in rows:
         if matches[row.number] == MatchResult():
-            queue.park(row, seconds=_wait_seconds(row))
+            queue.postpone(row, seconds=_retry_seconds(row))
 
 
-def _wait_seconds(row: InboundReport) -> float:
+def _retry_seconds(row: InboundReport) -> float:
     """Return the wait before a row is matched again: half its age, at least FIRST_WAIT_SECONDS."""
     return max(FIRST_WAIT_SECONDS, queue.waiting_time(row).total_seconds() / 2)

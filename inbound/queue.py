@@ -26,7 +26,6 @@ QUEUES: dict[type[InboundReport], LeaseQueue] = {
         key_type="bigint",
         fence="attempts",
         condition="processed_at IS NULL",
-        parked="attempts = 0",
         lease_seconds=CLAIM_SECONDS,
     )
     for kind in (MailReport, ProviderReport)
@@ -69,9 +68,11 @@ def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) ->
         kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
 
 
-def park(row: InboundReport, *, seconds: float) -> None:
+def postpone(row: InboundReport, *, seconds: float) -> None:
     """Make a row due again after `seconds` and reset its attempts, unless another process has claimed it."""
-    QUEUES[type(row)].park([Claim(row.number, row.attempts, row.attempts)], wait="%(seconds)s", seconds=seconds)
+    claim = Claim(row.number, row.attempts, row.attempts)
+    changes = "attempts = 0, due_at = now() + make_interval(secs => %(seconds)s)"
+    QUEUES[type(row)].update_leased([claim], changes, seconds=seconds)
 
 
 def purge(kind: type[T]) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 import idna
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
+from lib.coded_texts import CodedText
+
 MAX_LENGTH = 512
 # Domains are resolved when an email is sent, not here; test_environment allows the simulator's .test domain.
 VALIDATOR_OPTIONS: Any = {
@@ -38,6 +40,16 @@ SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
 UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@]+@[^\s<>@]+)")
 MAX_SPEC_LENGTH = 254
 MAX_LOCAL_LENGTH = 64
+# By the errors of email_validator, without the characters that some of them list.
+VALIDATOR_ERRORS = {
+    "An email address must have an @-sign.": "lib.at_sign_missing",
+    "There must be something before the @-sign.": "lib.local_part_missing",
+    "There must be something after the @-sign.": "lib.domain_missing",
+    "The part after the @-sign is not valid. It should have a period.": "lib.domain_without_period",
+    "The part after the @-sign is not valid. It is not within a valid top-level domain.": "lib.domain_not_top_level",
+    "The part after the @-sign contains invalid characters": "lib.domain_characters",
+    "The email address contains invalid characters before the @-sign": "lib.local_part_characters",
+}
 SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 
 
@@ -66,16 +78,16 @@ def parse_address(text: str) -> Address:
     """Parse one address that every mail host supports. Raises InvalidAddress."""
     address = parse_recipient(text)
     if not address.spec.isascii():
-        raise InvalidAddress(f"{text[:80]!r}: only recipients may have other than ASCII characters before the @.")
+        raise InvalidAddress(CodedText("lib.address_not_ascii", text=repr(text[:80])))
     return address
 
 
 def parse_recipient(text: str) -> Address:
     """Parse one address, which may be internationalized (RFC 6531). Raises InvalidAddress."""
     if len(text) > MAX_LENGTH:
-        raise InvalidAddress(f"An address must have at most {MAX_LENGTH} characters.")
+        raise InvalidAddress(CodedText("lib.address_too_long", limit=MAX_LENGTH))
     if FORBIDDEN.search(text):
-        raise InvalidAddress("An address must not contain control characters.")
+        raise InvalidAddress(CodedText("lib.address_controls"))
     name, spec = _split(text.strip())
     return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
 
@@ -126,12 +138,12 @@ def _split(text: str) -> tuple[str, str]:
         return "", text
     name, bracket, spec = text[:-1].rpartition("<")
     if not bracket:
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: the < before the address is missing.")
+        raise _not_an_address(text, CodedText("lib.bracket_missing"))
     name = name.strip()
     if len(name) > 1 and name[0] == name[-1] == '"':
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
     elif SEVERAL.search(text):
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: {_advice(text)}")
+        raise _not_an_address(text, _advice(text))
     return name, spec.strip()
 
 
@@ -143,22 +155,35 @@ def _spec(text: str) -> str:
     try:
         validated = validate_email(text, **VALIDATOR_OPTIONS)
     except EmailNotValidError as error:
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: {_advice(text) or error}") from error
+        raise _not_an_address(text, _advice(text) or _validator_error(error)) from error
     domain = (validated.ascii_domain or validated.domain).lower()
     if "." not in domain:
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: the domain has no dot.")
+        raise _not_an_address(text, CodedText("lib.domain_without_dot"))
     spec = f"{validated.local_part}@{domain}"
     # RFC 5321, section 4.5.3.1, counts octets.
     if len(spec.encode()) > MAX_SPEC_LENGTH or len(validated.local_part.encode()) > MAX_LOCAL_LENGTH:
-        raise InvalidAddress(f"{text[:80]!r} is not an email address: it is too long.")
+        raise _not_an_address(text, CodedText("lib.too_long"))
     return spec
+
+
+def _not_an_address(text: str, error: str) -> InvalidAddress:
+    return InvalidAddress(CodedText("lib.not_an_address", text=repr(text[:80]), error=error))
+
+
+def _validator_error(error: EmailNotValidError) -> str:
+    """Return the message for an error of email_validator; its own text for a rare one."""
+    text, _, characters = str(error).partition(": ")
+    code = VALIDATOR_ERRORS.get(text)
+    return CodedText(code, characters=characters.removesuffix(".")) if code else str(error)
 
 
 def _advice(text: str) -> str:
     """Return how to correct a common mistake in an address, or an empty string."""
     if SEVERAL.search(text):
-        return "it contains several addresses. Give each address as a separate string, several of them as a list."
+        return CodedText("lib.several_addresses")
     if text.lower().startswith("mailto:"):
-        return "omit mailto:."
+        return CodedText("lib.omit_mailto")
     unbracketed = UNBRACKETED.fullmatch(text)
-    return f"write {unbracketed['name']} <{unbracketed['spec']}>." if unbracketed else ""
+    if unbracketed is None:
+        return ""
+    return CodedText("lib.write_address", address=f"{unbracketed['name']} <{unbracketed['spec']}>")

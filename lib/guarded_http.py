@@ -19,6 +19,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from lib.address_guard import Address, AddressRefused, Guard, TargetRefused
+from lib.coded_texts import CodedText
 from lib.resolver import Resolver
 
 MAX_URL_LENGTH = 2048
@@ -70,18 +71,17 @@ def parse_target(text: str, *, rules: UrlRules) -> Target:
     """Parse a URL and return it in its normalized spelling. Raises TargetRefused."""
     match = _URL.fullmatch(text) if len(text) <= MAX_URL_LENGTH else None
     if not match:
-        raise UrlRefused(
-            f"This is not a valid URL of at most {MAX_URL_LENGTH:,} characters; only the host may be non-ASCII."
-        )
+        raise UrlRefused(CodedText("lib.url_invalid", limit=f"{MAX_URL_LENGTH:,}"))
     scheme, rest = match["scheme"].lower(), match["rest"] or "/"
     _check_parts(scheme, match["authority"], rest, rules=rules)
     authority = _AUTHORITY.fullmatch(match["authority"])
     if not authority:
-        raise UrlRefused("The host of the URL is invalid.")
+        raise UrlRefused(CodedText("lib.url_host"))
     host = rules.guard.check_host(authority["host"])
     port = int(authority["port"] or DEFAULT_PORTS[scheme])
     if port not in rules.ports and not (rules.guard.allow_private and 0 < port < 65_536):
-        raise UrlRefused(f"Port {port} is not allowed; use {' or '.join(map(str, sorted(rules.ports)))}.")
+        ports = " or ".join(map(str, sorted(rules.ports)))
+        raise UrlRefused(CodedText("lib.url_port", port=port, ports=ports))
     host_text = f"[{host}]" if isinstance(host, IPv6Address) else str(host)
     path = rest if rest.startswith("/") else f"/{rest}"
     return Target(URL(f"{scheme}://{host_text}:{port}{path}", encoded=True), host)
@@ -89,11 +89,11 @@ def parse_target(text: str, *, rules: UrlRules) -> Target:
 
 def _check_parts(scheme: str, authority: str, rest: str, *, rules: UrlRules) -> None:
     if scheme != "https" and not (scheme == "http" and rules.guard.allow_private):
-        raise UrlRefused("The URL must begin with https://.")
+        raise UrlRefused(CodedText("lib.url_scheme"))
     if "@" in authority:
-        raise UrlRefused("The URL must not contain a user name or password.")
+        raise UrlRefused(CodedText("lib.url_password"))
     if "#" in rest or "\\" in rest:
-        raise UrlRefused("The URL must not contain a fragment or backslash.")
+        raise UrlRefused(CodedText("lib.url_fragment"))
 
 
 class CheckedResolver(AbstractResolver):

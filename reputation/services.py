@@ -9,6 +9,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from lib.coded_texts import CodedText, join_sentences
 from reputation.rates import PERIOD_DAYS, ReputationRates, read_rates
 from reputation.thresholds import RateThreshold, rate_thresholds
 from workspaces.account_status import suspend_workspace
@@ -19,8 +20,6 @@ log = logging.getLogger("postrider.reputation")
 
 # Notifies the owners of a workspace of its summary.
 Notify = Callable[..., Any]
-
-ADVICE = "Clean your lists, then contact the operator of this service."
 
 
 def check_reputations(*, send_warning: Notify, send_suspension: Notify) -> None:
@@ -55,9 +54,9 @@ def _suspend(rates: ReputationRates, threshold: RateThreshold, send_suspension: 
     if workspace is None:
         return
     summary = threshold.summary(rates, threshold.suspend_percent)
-    suspend_workspace(workspace, reason=f"{summary} {ADVICE}")
+    suspend_workspace(workspace, reason=join_sentences(summary, CodedText("reputation.advice")))
     send_suspension(workspace, summary=summary)
-    log.warning("a workspace was suspended", extra={"data": {"workspace": workspace.id, "figure": str(summary)}})
+    log.warning("a workspace was suspended", extra={"data": {"workspace": workspace.id, "figure": summary}})
 
 
 @transaction.atomic
@@ -71,5 +70,5 @@ def _warn(rates: ReputationRates, threshold: RateThreshold, send_warning: Notify
         return
     workspace = Workspace.objects.get(id=rates.workspace_id)
     summary = threshold.summary(rates, threshold.warn_percent)
-    record_action(workspace, AuditAction.OWNERS_WARNED, about=str(summary))
+    record_action(workspace, AuditAction.OWNERS_WARNED, about=summary)
     send_warning(workspace, summary=summary)

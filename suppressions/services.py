@@ -13,6 +13,7 @@ from django.db import transaction
 from api.errors import NotFound
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
+from lib.coded_texts import CodedText
 from lib.email_addresses import normalize_address
 from lib.ids import from_uuid, new_id, to_uuid
 from lib.sql import Fragment, run_replanned
@@ -100,7 +101,7 @@ def _record_added(workspace: Workspace, added: Sequence[Suppression], *, reason:
     addresses = [row.email for row in added]
     # Only suppressions added by users and API keys are audited: bounces are numerous and have events.
     if reason == Suppression.Reason.MANUAL:
-        about = addresses[0] if len(addresses) == 1 else f"{len(addresses)} addresses"
+        about = addresses[0] if len(addresses) == 1 else CodedText("workspaces.address_count", count=len(addresses))
         record_action(workspace, AuditAction.SUPPRESSION_ADDED, about=about)
     transaction.on_commit(functools.partial(publish_notice, workspace.id, addresses))
 
@@ -158,8 +159,8 @@ def read_suppressed(addresses: Collection[str], rows: Sequence[Sequence[Any]]) -
 
 def find_suppressed_pairs(pairs: Collection[Pair]) -> dict[Pair, SuppressionMatch]:
     """Return the suppressions of the given pairs (workspace id, address), by pair, in one query."""
-    given = list(pairs)
-    return _read(given, run_replanned(FIND_SUPPRESSED, _values(given)))
+    listed = list(pairs)
+    return _read(listed, run_replanned(FIND_SUPPRESSED, _values(listed)))
 
 
 def _values(pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -167,8 +168,8 @@ def _values(pairs: Sequence[Pair]) -> dict[str, Any]:
     return {"blocked_workspaces": workspaces, "blocked_keys": [normalize_address(address) for _, address in pairs]}
 
 
-def _read(given: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, SuppressionMatch]:
+def _read(keys: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, SuppressionMatch]:
     return {
-        given[number - 1]: SuppressionMatch(from_uuid(suppression_id, prefix="sup_"), email, reason)
+        keys[number - 1]: SuppressionMatch(from_uuid(suppression_id, prefix="sup_"), email, reason)
         for number, suppression_id, email, reason in rows
     }

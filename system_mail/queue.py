@@ -16,7 +16,6 @@ from system_mail.models import SystemMail, SystemMailState
 QUEUE = LeaseQueue(table="system_mail_systemmail", condition="state = 'waiting'")
 renew = QUEUE.renew
 RETENTION = timedelta(days=30)
-PARK_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,9 @@ def finish(claim: SystemMailClaim, *, state: SystemMailState, reply: str) -> Non
     QUEUE.update_leased([claim], changes, state=state.value, reply=reply)
 
 
-def park(claim: SystemMailClaim, *, reply: str) -> None:
-    QUEUE.park([claim], wait=f"{PARK_SECONDS}", changes=", reply = %(reply)s", reply=reply)
-
-
-def defer(claim: SystemMailClaim, *, wait: timedelta, reply: str) -> None:
-    QUEUE.update_leased([claim], "due_at = now() + %(wait)s, reply = %(reply)s", wait=wait, reply=reply)
+def defer(claim: SystemMailClaim, *, wait: timedelta, reply: str, attempts: int) -> None:
+    changes = "due_at = now() + %(wait)s, reply = %(reply)s, attempts = %(attempts)s"
+    QUEUE.update_leased([claim], changes, wait=wait, reply=reply, attempts=attempts)
 
 
 def delete_expired() -> None:

@@ -1,8 +1,8 @@
 """Warning emails to the owners of a workspace with a high bounce or complaint rate."""
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from lib.coded_texts import CodedText
 from system_mail.workspace_emails import notify_owners
 from workspaces.models import Workspace
 
@@ -28,9 +28,9 @@ suspension.
 """)
 
 
-def send_warning(workspace: Workspace, *, summary: Promise) -> None:
+def send_warning(workspace: Workspace, *, summary: CodedText) -> None:
     notify_owners(workspace, subject=_("High bounce or complaint rate in {workspace}"), text=WARNING, summary=summary)
 
 
-def send_suspension(workspace: Workspace, *, summary: Promise) -> None:
+def send_suspension(workspace: Workspace, *, summary: CodedText) -> None:
     notify_owners(workspace, subject=_("Sending is suspended for {workspace}"), text=SUSPENSION, summary=summary)

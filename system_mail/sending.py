@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
@@ -29,6 +30,7 @@ log = logging.getLogger("postrider.system_mail")
 
 KIND = "system_mail"
 SESSIONS = 8
+PARK_DELAY = timedelta(seconds=5)
 
 FINAL_STATES = {
     DeliveryStatus.SENT: SystemMailState.SENT,
@@ -90,9 +92,9 @@ class SystemMailQueueWork:
 def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
     if outcome.status is DeliveryStatus.PARKED:
-        queue.park(claim, reply=reply)
+        queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1)
     elif outcome.status is DeliveryStatus.DEFERRED and claim.age < max_age():
-        queue.defer(claim, wait=delay_after(claim.attempt), reply=reply)
+        queue.defer(claim, wait=delay_after(claim.attempt), reply=reply, attempts=claim.attempt)
     else:
         queue.finish(claim, state=FINAL_STATES.get(outcome.status, SystemMailState.FAILED), reply=reply)
 

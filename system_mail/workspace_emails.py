@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from lib.translation import translate
 from system_mail.models import SystemMailKind
 from system_mail.services import in_language_of, queue_system_mail
 from workspaces.deletion import deletion_changed
@@ -57,4 +58,6 @@ def send_deletion_email(workspace: Workspace, **signal: Any) -> None:
 
 
 def _format_value(value: object) -> str:
-    return date_format(value.astimezone(UTC), "DATETIME_FORMAT") if isinstance(value, datetime) else str(value)
+    if isinstance(value, datetime):
+        return date_format(value.astimezone(UTC), "DATETIME_FORMAT")
+    return translate(str(value))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -30,7 +31,7 @@ STRICT_TEXT = "Whether a missing variable refuses the email. Otherwise it is ren
 class ContentField(TextField):
     """The HTML or text of a template: at most 1 MiB in UTF-8."""
 
-    default_error_messages = {"too_long": "This is larger than 1 MiB in UTF-8."}
+    default_error_messages = {"too_long": gettext_lazy("This is larger than 1 MiB in UTF-8.")}
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -43,7 +44,9 @@ class AliasField(serializers.RegexField):
     """A name that can be used in place of a template id."""
 
     default_error_messages = {
-        "invalid": "An alias consists of A-Z, a-z, 0-9, dots, dashes and underscores, and begins with A-Z or a-z."
+        "invalid": gettext_lazy(
+            "An alias consists of A-Z, a-z, 0-9, dots, dashes and underscores, and begins with A-Z or a-z."
+        )
     }
 
     def __init__(self, **options: Any) -> None:

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from api.errors import NotFound
+from lib.coded_texts import CodedText
 from lib.ids import is_id
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
@@ -116,10 +117,8 @@ def find_templates(workspace: Workspace, references: Collection[str]) -> dict[st
     """Return the templates with the given ids or aliases, by both, in one query."""
     if not references:
         return {}
-    is_referenced = Q(id__in=[reference for reference in references if is_id(reference, prefix="tpl_")]) | Q(
-        alias__in=references
-    )
-    rows = list(workspace.templates.select_related("version").filter(is_referenced))
+    ids = [reference for reference in references if is_id(reference, prefix="tpl_")]
+    rows = list(workspace.templates.select_related("version").filter(Q(id__in=ids) | Q(alias__in=references)))
     return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
 
 
@@ -129,7 +128,7 @@ def template_lookup(reference: str) -> dict[str, str]:
 
 
 def template_not_found(reference: str) -> TemplateNotFound:
-    return TemplateNotFound(f"There is no template with the id or alias {reference[:80]!r}.")
+    return TemplateNotFound(CodedText("templates_app.not_found", name=repr(reference[:80])))
 
 
 def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedContent:
@@ -154,7 +153,7 @@ def create_template(
     compile_content(content)
     workspace.lock()
     if workspace.templates.count() >= MAX_TEMPLATES:
-        detail = f"A workspace can have at most {MAX_TEMPLATES} templates. Delete one first."
+        detail = CodedText("templates_app.too_many", limit=MAX_TEMPLATES)
         raise PlanLimitReached(detail, resource="templates", limit=MAX_TEMPLATES)
     version = _new_version(content)
     template = Template(
@@ -218,7 +217,8 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
     locked.updated_at = Now()
     _save(locked)
     if changes:
-        record_action(locked.workspace, AuditAction.TEMPLATE_CHANGED, about=f"{locked.name}: {', '.join(changes)}")
+        about = CodedText("workspaces.change", about=locked.name, words=list(changes))
+        record_action(locked.workspace, AuditAction.TEMPLATE_CHANGED, about=about)
     return locked
 
 
@@ -238,8 +238,8 @@ def _compiled(field: str, source: str) -> CompiledTemplate:
     try:
         return compile_template(source)
     except TemplateSyntaxError as error:
-        detail = f"{field}, line {error.line}, column {error.column}: {error.message}"
-        raise TemplateSyntaxInvalid(detail, field=field, line=error.line, column=error.column) from error
+        place: dict[str, Any] = {"field": field, "line": error.line, "column": error.column}
+        raise TemplateSyntaxInvalid(CodedText("templates_app.syntax_error", error=error, **place), **place) from error
 
 
 def _new_version(content: TemplateContent, *, template: Template | None = None) -> TemplateVersion:
@@ -261,5 +261,5 @@ def _save(template: Template, **options: Any) -> None:
         with transaction.atomic():
             template.save(**options)
     except IntegrityError as error:
-        raise AliasTaken(f"Another template of this workspace has the alias {template.alias!r}.") from error
+        raise AliasTaken(CodedText("templates_app.alias_taken", name=repr(template.alias))) from error
     template.refresh_from_db()

@@ -20,6 +20,7 @@ from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
+from lib.translation import translate
 from webhooks.formats import find_format, format_choices
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
@@ -41,7 +42,7 @@ class TargetField(TextField):
         try:
             parse_target(url, rules=target_rules())
         except TargetRefused as error:
-            raise serializers.ValidationError(refusal_detail(error), code=FORBIDDEN_TARGET) from error
+            raise serializers.ValidationError(translate(refusal_detail(error)), code=FORBIDDEN_TARGET) from error
         return url
 
 

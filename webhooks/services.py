@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from api.errors import NotFound
 from events.models import Event
+from lib.coded_texts import CodedText
 from lib.ids import to_uuid
 from lib.sql import run
 from lib.worker import wakeup
@@ -82,7 +83,7 @@ def create_webhook(
     webhook, secret = Webhook(workspace=workspace, url=url, events=list(events), format=format), new_secret()
     with lock_webhooks(workspace):
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
-            detail = f"A workspace can have at most {MAX_WEBHOOKS} webhooks. Delete one first."
+            detail = CodedText("webhooks.too_many", limit=MAX_WEBHOOKS)
             raise PlanLimitReached(detail, resource="webhooks", limit=MAX_WEBHOOKS)
         webhook.save(force_insert=True)
         WebhookSecret(webhook=webhook).with_secret(secret).save(force_insert=True)
@@ -108,7 +109,8 @@ def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
         if fields and not Webhook.objects.filter(id=webhook.id).update(**fields):
             raise _not_found()
         if fields:
-            record_action(webhook.workspace, AuditAction.WEBHOOK_CHANGED, about=f"{webhook.url}: {', '.join(changes)}")
+            about = CodedText("workspaces.change", about=webhook.url, words=list(changes))
+            record_action(webhook.workspace, AuditAction.WEBHOOK_CHANGED, about=about)
     webhook.refresh_from_db()
     return webhook
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from lib.coded_texts import CodedText
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.audit import AuditAction, record_action
 from workspaces.deletion import refuse_deleted
@@ -34,7 +35,8 @@ class InvalidConfirmationLink(Exception):
 def suspend_workspace(workspace: Workspace, *, reason: str) -> None:
     """Refuse new emails and pause queued ones. Suspending again changes only the reason."""
     suspended = Workspace.objects.filter(id=workspace.id, suspended_at=None).update(suspended_at=Now())
-    Workspace.objects.filter(id=workspace.id).update(suspended_reason=reason)
+    code = reason.to_json() if isinstance(reason, CodedText) else None
+    Workspace.objects.filter(id=workspace.id).update(suspended_reason=reason, suspended_code=code)
     if suspended:
         record_action(workspace, AuditAction.WORKSPACE_SUSPENDED, about=reason)
 
@@ -44,7 +46,7 @@ def lift_suspension(workspace: Workspace) -> None:
     """Resume sending, and exclude earlier emails from reputation (docs/decisions/0065). Lifting again does nothing."""
     suspended = Workspace.objects.filter(id=workspace.id, suspended_at__isnull=False)
     reputation_reset = {"judged_from": F("suspended_at"), "complaints_warned_at": None, "bounces_warned_at": None}
-    if suspended.update(suspended_at=None, suspended_reason="", **reputation_reset):
+    if suspended.update(suspended_at=None, suspended_reason="", suspended_code=None, **reputation_reset):
         record_action(workspace, AuditAction.SUSPENSION_LIFTED)
 
 
@@ -68,9 +70,7 @@ def refuse_suspended(workspace: Workspace) -> None:
     """Raise WorkspaceDeleted or WorkspaceSuspended for a workspace that cannot send."""
     refuse_deleted(workspace)
     if workspace.is_suspended:
-        raise WorkspaceSuspended(
-            "This workspace is suspended and cannot send email. Contact the operator of this server."
-        )
+        raise WorkspaceSuspended(CodedText("workspaces.suspended"))
 
 
 def refuse_inactive(workspace: Workspace) -> None:
@@ -80,10 +80,7 @@ def refuse_inactive(workspace: Workspace) -> None:
     """
     refuse_deleted(workspace)
     if not workspace.is_proven:
-        raise WorkspaceSuspended(
-            "API keys of this workspace do not work until the owner confirms an email address. Open the link in the "
-            "confirmation email, or request a new one in the dashboard."
-        )
+        raise WorkspaceSuspended(CodedText("workspaces.unconfirmed"))
 
 
 def confirmation_token(user: User) -> str:

@@ -13,6 +13,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from lib.client_address import client_address
+from lib.coded_texts import CodedText
 from workspaces.models import AuditEntry, User, Workspace
 
 AuditAction = AuditEntry.Action
@@ -56,13 +57,15 @@ class AuditMiddleware:
 def record_action(workspace: Workspace, action: AuditAction, *, about: str = "", person: User | None = None) -> None:
     """Add an entry to the audit log, in the transaction of the action.
 
-    about: a readable name of the object, never a secret. person: the actor, if identified by a link and not a session.
+    about: a readable name of the object or a text with its code, never a secret. person: the actor, if identified by a
+    link and not a session.
     """
     actor = _current_actor(person)
     AuditEntry.objects.create(
         workspace_id=workspace.id,
         act=action,
         about=_without_nul(about)[:320],
+        about_code=about.to_json() if isinstance(about, CodedText) else None,
         actor_kind=actor.kind,
         actor=_without_nul(actor.name)[:320],
         address=actor.address,

@@ -12,6 +12,7 @@ from django.db.models import DateTimeField, Func, Q, QuerySet
 from django.db.models.functions import Now
 from django.dispatch import Signal
 
+from lib.coded_texts import CodedText
 from lib.datetimes import format_datetime
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import WorkspaceDeleted
@@ -62,4 +63,4 @@ def refuse_deleted(workspace: Workspace) -> None:
     """Raise WorkspaceDeleted for a deleted workspace."""
     if workspace.deletes_at:
         until = format_datetime(workspace.deletes_at)
-        raise WorkspaceDeleted(f"This workspace is deleted. It can be restored until {until}.", deletesAt=until)
+        raise WorkspaceDeleted(CodedText("workspaces.deleted", until=until), deletesAt=until)

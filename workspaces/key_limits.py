@@ -12,6 +12,7 @@ from typing import Any
 
 from api.errors import InvalidFields
 from lib.address_guard import Address
+from lib.coded_texts import CodedText
 from lib.email_addresses import InvalidAddress, parse_address
 
 Network = IPv4Network | IPv6Network
@@ -78,7 +79,8 @@ def read_limits(
         is_test=is_test,
     )
     if requests_per_second is not None and not 1 <= requests_per_second <= MAX_REQUESTS_PER_SECOND:
-        errors.append(_error("requestsPerSecond", f"This must be from 1 to {MAX_REQUESTS_PER_SECOND:,}."))
+        detail = CodedText("workspaces.out_of_range", limit=f"{MAX_REQUESTS_PER_SECOND:,}")
+        errors.append(_error("requestsPerSecond", detail))
     if errors:
         raise InvalidFields(errors)
     return limits
@@ -98,18 +100,19 @@ def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
     """
     if can_only_send:
         return
-    detail = "This limit requires the scope sending_access: keys with other scopes can change domains and templates."
+    detail = CodedText("workspaces.limit_scope")
     names = [name for name in ("domains", "templates") if getattr(limits, name)]
     errors = [_error(name, detail, code="requires_sending_access") for name in names]
     if limits.is_test:
-        detail = "A test key requires the scope sending_access."
+        detail = CodedText("workspaces.test_key_scope")
         errors.append({"field": "test", "code": "requires_sending_access", "detail": detail})
     if errors:
         raise InvalidFields(errors)
 
 
 def _broader_fields(limits: KeyLimits, creator: KeyLimits) -> Iterator[FieldError]:
-    if creator.networks and not (limits.networks and all(_is_within(one, creator.networks) for one in limits.networks)):
+    is_within = limits.networks and all(_is_within(network, creator.networks) for network in limits.networks)
+    if creator.networks and not is_within:
         detail = f"The key that creates this one is limited to {', '.join(creator.networks)}. Give networks within it."
         yield _error("networks", detail, code="too_broad")
     most = creator.requests_per_second
@@ -129,15 +132,15 @@ def _read_entries(
 ) -> tuple[str, ...]:
     """Return the entries of a list, each once; add an error for each invalid one."""
     if len(entries) > MAX_LIMIT_ENTRIES:
-        errors.append(_error(name, f"At most {MAX_LIMIT_ENTRIES} entries are allowed.", code="max_length"))
+        errors.append(_error(name, CodedText("api.too_many_entries", limit=MAX_LIMIT_ENTRIES), code="max_length"))
         return ()
-    found: dict[str, None] = {}
+    normalized: dict[str, None] = {}
     for index, entry in enumerate(entries):
         try:
-            found[normalize(entry.strip())] = None
+            normalized[normalize(entry.strip())] = None
         except ValueError as error:
             errors.append(_error(f"{name}[{index}]", str(error), code="invalid_entry"))
-    return tuple(found)
+    return tuple(normalized)
 
 
 def _normalize_domain(text: str) -> str:
@@ -145,7 +148,7 @@ def _normalize_domain(text: str) -> str:
     try:
         return parse_address(f"a@{text}").domain
     except InvalidAddress as error:
-        raise ValueError(f"{text[:80]!r} is not a domain name such as mail.example.com.") from error
+        raise ValueError(CodedText("workspaces.not_a_domain", name=repr(text[:80]))) from error
 
 
 def _normalize_network(text: str) -> str:
@@ -154,21 +157,21 @@ def _normalize_network(text: str) -> str:
     except ValueError as error:
         raise ValueError(_explain_network(text)) from error
     if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped:
-        raise ValueError(f"{text[:80]!r} is an IPv4 network in IPv6 form. Give the IPv4 network.")
+        raise ValueError(CodedText("workspaces.mapped_network", text=repr(text[:80])))
     return str(network)
 
 
-def _explain_network(text: str) -> str:
+def _explain_network(text: str) -> CodedText:
     try:
         network = ip_network(text, strict=False)
     except ValueError:
-        return f"{text[:80]!r} is not a network such as 203.0.113.0/24 or 2001:db8::/32."
-    return f"{text[:80]!r} is an address within a network. Give the network, {network}, or the address alone."
+        return CodedText("workspaces.not_a_network", text=repr(text[:80]))
+    return CodedText("workspaces.address_in_network", text=repr(text[:80]), network=network)
 
 
 def _normalize_template(text: str) -> str:
     if not 1 <= len(text) <= MAX_TEMPLATE_LENGTH or not text.isprintable():
-        raise ValueError("This must be the id or the alias of a template.")
+        raise ValueError(CodedText("workspaces.not_a_template"))
     return text
 
 

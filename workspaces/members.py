@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from api.errors import Problem
+from lib.coded_texts import CodedText
 from lib.ids import from_uuid, to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.audit import AuditAction, record_action
@@ -82,7 +83,8 @@ def invite_member(workspace: Workspace, *, email: str, role: str, by: User | Non
     invitation = Invitation.objects.create(
         workspace=workspace, email=email, role=role, invited_by=by, expires_at=Now() + LINK_LIFETIME
     )
-    record_action(workspace, AuditAction.MEMBER_INVITED, about=f"{email} as {role}")
+    about = CodedText("workspaces.invited", about=email, words=[role])
+    record_action(workspace, AuditAction.MEMBER_INVITED, about=about)
     return invitation
 
 
@@ -145,7 +147,8 @@ def change_role(membership: Membership, *, role: str) -> None:
     if role != Role.OWNER:
         _require_another_owner(membership)
     if Membership.objects.filter(id=membership.id).exclude(role=role).update(role=role):
-        record_action(membership.workspace, AuditAction.MEMBER_ROLE_CHANGED, about=f"{membership.user.email}: {role}")
+        about = CodedText("workspaces.change", about=membership.user.email, words=[role])
+        record_action(membership.workspace, AuditAction.MEMBER_ROLE_CHANGED, about=about)
 
 
 @transaction.atomic

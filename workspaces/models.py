@@ -10,8 +10,11 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy
 
+from lib.coded_texts import restore_text
 from lib.model_fields import IdField
+from lib.translation import translate
 from workspaces.key_limits import KeyLimits
 from workspaces.plans import PLANS, Plan
 
@@ -82,6 +85,8 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
+    # The code and values of the reason, unless staff entered it.
+    suspended_code = models.JSONField(null=True, editable=False)
     # Start of the last lifted suspension: reputation ignores earlier emails (docs/decisions/0065).
     judged_from = models.DateTimeField(null=True, editable=False)
     complaints_warned_at = models.DateTimeField(null=True, editable=False)
@@ -179,10 +184,16 @@ class RecoveryCode(models.Model):
         return f"a recovery code of {self.user}"
 
 
+def audit_actions() -> list[tuple[str, Any]]:
+    """Return the choices of AuditEntry.act. As a function, they are no part of migrations."""
+    return [(action.value, gettext_lazy(action.label)) for action in AuditEntry.Action]
+
+
 class AuditEntry(models.Model):
     """One action on a workspace with its actor, time and client address: created by workspaces.audit, never changed.
 
-    actor and about are stored as text, so that entries stay readable after the objects are deleted.
+    actor and about are stored as text, so that entries stay readable after the objects are deleted. about_code: the
+    code and values of about, unless it is a name.
     """
 
     class Action(models.TextChoices):
@@ -228,8 +239,9 @@ class AuditEntry(models.Model):
         SERVICE = "service"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="audit", db_index=False)
-    act = models.CharField(max_length=24, choices=Action.choices)
+    act = models.CharField(max_length=24, choices=audit_actions)
     about = models.CharField(max_length=320, blank=True)
+    about_code = models.JSONField(null=True)
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
     actor = models.CharField(max_length=320, blank=True)
     address = models.GenericIPAddressField(null=True)
@@ -246,6 +258,11 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_act_display()} {self.about}".strip()
+
+    @property
+    def details(self) -> str:
+        """`about` in the active language; in English if an earlier version wrote it."""
+        return translate(restore_text(self.about_code, text=self.about))
 
 
 class ApiKey(models.Model):

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from django.db import connection
 
+from lib.coded_texts import CodedText
 from lib.datetimes import format_datetime
 from lib.ids import to_uuid
 from lib.sql import Fragment, run
@@ -63,7 +64,7 @@ def raise_quota_exceeded(workspace: Workspace, *, units: int) -> NoReturn:
     """Raise QuotaExceeded with the current usage."""
     quota = read_quota(workspace)
     raise QuotaExceeded(
-        f"The plan allows {quota.limit} emails per month; {quota.used} are used and this request needs {units} more.",
+        CodedText("workspaces.quota_exceeded", limit=quota.limit, used=quota.used, units=units),
         limit=quota.limit,
         used=quota.used,
         requested=units,

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from api.errors import InvalidFields
+from lib.coded_texts import CodedText
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from workspaces.audit import AuditAction, key_label, record_action
 from workspaces.deletion import refuse_deleted
@@ -38,7 +39,7 @@ def create_workspace(
     about = f"{name}, {plan}"
     if owner:
         Membership.objects.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
-        about += f", of {owner.email}"
+        about = CodedText("workspaces.workspace_created", about=about, owner=owner.email)
     record_action(workspace, AuditAction.WORKSPACE_CREATED, about=about, person=owner)
     return workspace
 
@@ -68,15 +69,16 @@ def issue_api_key(
     refuse_deleted(Workspace.objects.select_for_update().get(id=workspace.id))
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
-            f"A workspace can have at most {MAX_KEYS} API keys. Revoke one first.", resource="apiKeys", limit=MAX_KEYS
+            CodedText("workspaces.too_many_keys", limit=MAX_KEYS), resource="apiKeys", limit=MAX_KEYS
         )
     key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at, created_by=created_by)
     key.restrictions = limits.to_json()
     secret = new_secret(key.id, prefix=key.prefix)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    limited = ", limited" if replace(limits, is_test=False) != NO_LIMITS else ""
-    record_action(workspace, AuditAction.KEY_CREATED, about=f"{key_label(key)}, {scope}{limited}")
+    words = [scope, "limited"] if replace(limits, is_test=False) != NO_LIMITS else [scope]
+    about = CodedText("workspaces.key_created", about=key_label(key), words=words)
+    record_action(workspace, AuditAction.KEY_CREATED, about=about)
     return key, secret
 
 

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
@@ -24,6 +23,7 @@ from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, list_records, list_warnings
 from domains.services import delete_domain, is_dns_optional, register_domain, rotate_dkim_key, set_tls_policy
 from domains.verify import verify_domain
+from lib.translation import translate
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
@@ -55,8 +55,8 @@ def _translate_record(record: DnsRecord) -> DnsRecord:
     """Return a record with its messages in the language of the page."""
     return replace(
         record,
-        error=record.error and translate_message(record.error),
-        note=record.note and translate_message(record.note),
+        error=record.error and translate(record.error),
+        note=record.note and translate(record.note),
     )
 
 
@@ -74,7 +74,7 @@ class DomainForm(forms.Form):
         try:
             return parse_registrable_name(self.cleaned_data["name"])
         except InvalidDomainName as error:
-            raise forms.ValidationError(translate_message(str(error))) from error
+            raise forms.ValidationError(translate(str(error))) from error
 
     def register(self, workspace: Workspace) -> Domain | None:
         """Return the new domain; None, with a form error, if it is refused."""
@@ -132,7 +132,7 @@ class DomainSection(ScopedAdmin):
             domain=domain,
             refresh=refresh,
             records=[_translate_record(record) for record in list_records(domain)],
-            warnings=[translate_message(warning["message"]) for warning in list_warnings(domain)],
+            warnings=[translate(warning["message"]) for warning in list_warnings(domain)],
             purposes=PURPOSES,
             is_dns_optional=is_dns_optional(),
             urls={name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "rotate", "delete")},

@@ -13,7 +13,6 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.listing import list_page
@@ -24,6 +23,7 @@ from inbound.inbox.html_check import check_html
 from inbound.inbox.models import CaughtMail
 from inbound.inbox.reading import read_mail
 from inbound.inbox.retention import clear_inbox
+from lib.translation import translate
 
 MAX_SEARCH_LENGTH = 200
 NEWEST = 20_000
@@ -90,7 +90,7 @@ class InboxSection(ScopedAdmin):
             title=mail.subject,
             mail=mail,
             read=read,
-            error=translate_message(read.error),
+            error=translate(read.error),
             problems=check_html(read.html, has_text=bool(read.text)),
             source=text,
             is_cut=is_cut,

@@ -19,12 +19,12 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from api.errors import InvalidFields
 from dashboard.pages.onboarding import sending_domain_name
 from dashboard.pages.sending_samples import key_samples
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import LocalDateTimeField, in_time_zone
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
+from lib.translation import translate
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from workspaces.key_limits import read_limits
@@ -143,7 +143,7 @@ class KeyForm(forms.Form):
             self.add_error(None, problem_message(problem))
         except InvalidFields as problem:
             for error in problem.members["errors"]:
-                self.add_error(_form_field(error["field"]), translate_message(str(error["detail"])))
+                self.add_error(_form_field(error["field"]), translate(error["detail"]))
         return None
 
 

@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from api.errors import Problem
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from domains.models import SENDING_STATUSES, Domain
@@ -23,6 +22,7 @@ from emails.accept.services import send_email
 from emails.models import Entrance
 from lib.code_samples import ExampleRequest, curl
 from lib.email_addresses import Address, InvalidAddress, parse_recipient
+from lib.translation import translate
 from workspaces.account_status import refuse_inactive, refuse_suspended
 from workspaces.api.throttling import refuse_excess, take_request
 from workspaces.key_limits import NO_LIMITS
@@ -89,7 +89,7 @@ def send_test_email(request: HttpRequest) -> HttpResponse:
     try:
         email_id = _send_test(current_workspace(request), to=request.user.email)
     except (Problem, InvalidAddress) as error:
-        messages.error(request, problem_message(error) if isinstance(error, Problem) else translate_message(str(error)))
+        messages.error(request, problem_message(error) if isinstance(error, Problem) else translate(str(error)))
         return redirect("dashboard:index")
     messages.success(request, _("A test email to %(address)s was accepted.") % {"address": request.user.email})
     return redirect("dashboard:emails_email_change", email_id)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from dashboard.texts.service_messages import translate_message
 from emails.listing.csv_lines import FORMULA
 from lib.email_addresses import InvalidAddress, parse_recipient
+from lib.translation import translate
 
 MAX_BYTES = 1024 * 1024
 MAX_ROWS = 10_000
@@ -66,7 +66,7 @@ def _parse_rows(rows: list[tuple[int, list[str]]]) -> AddressFile:
         try:
             addresses.append(parse_recipient(_unescape_formula(cell)).spec)
         except InvalidAddress as error:
-            errors.append(_("Line %(line)s: %(error)s") % {"line": line, "error": translate_message(str(error))})
+            errors.append(_("Line %(line)s: %(error)s") % {"line": line, "error": translate(str(error))})
     return AddressFile(tuple(addresses), tuple(errors[:MAX_ERRORS_SHOWN]), len(errors))
 
 

@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from api.errors import Problem
 from dashboard.pages.onboarding import send_draft, sending_domain_name
 from dashboard.pages.template_drafts import check_draft, read_draft
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from emails.accept.drafts import Draft
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
+from lib.translation import translate
 from workspaces.models import Workspace
 
 
@@ -29,7 +29,7 @@ def send_test(request: HttpRequest) -> dict[str, Any]:
     try:
         email_id = _send(current_workspace(request), request, rendered)
     except InvalidAddress as error:
-        return {"error": translate_message(str(error))}
+        return {"error": translate(str(error))}
     except Problem as problem:
         return {"error": problem_message(problem)}
     return {

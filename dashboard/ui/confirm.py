@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 
 from api.errors import Problem
-from dashboard.texts.service_messages import translate_message
+from lib.translation import translate
 
 
 @dataclass(frozen=True)
@@ -37,4 +37,4 @@ def try_action(request: HttpRequest, action: Callable[[], Any]) -> bool:
 def problem_message(problem: Problem) -> str:
     """Return the text to show for a problem: the first field error, otherwise the detail."""
     errors = problem.members.get("errors") or [{}]
-    return translate_message(str(errors[0].get("detail") or problem.detail))
+    return translate(errors[0].get("detail") or problem.detail)

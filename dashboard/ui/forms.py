@@ -13,7 +13,6 @@ from rest_framework.serializers import BaseSerializer
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from api.errors import Problem
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import problem_message
 from lib.datetimes import to_utc
 
@@ -106,4 +105,4 @@ def _flatten(errors: Any) -> list[str]:
     """Flatten the errors of a field and its items, without duplicates."""
     if isinstance(errors, dict):
         return list(dict.fromkeys(text for item in errors.values() for text in _flatten(item)))
-    return list(dict.fromkeys(translate_message(str(error)) for error in errors))
+    return list(dict.fromkeys(str(error) for error in errors))

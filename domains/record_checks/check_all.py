@@ -12,12 +12,8 @@ from domains.record_checks.results import RecordCheck, RecordStatus, Verificatio
 from domains.record_checks.return_path import check_return_path
 from domains.record_checks.spf import check_spf
 from domains.record_checks.spf_syntax import SpfMechanism
+from lib.coded_texts import CodedText
 from lib.resolver import DnsError, Resolver
-
-NULL_MX = (
-    "{} has a null MX record and accepts no email (RFC 7505): replies are lost, and some receivers reject its email."
-)
-LOOKUP_FAILED = "The DNS lookup failed ({}). The status of the domain is unchanged, and the lookup will be retried."
 
 
 @dataclass(frozen=True)
@@ -65,10 +61,10 @@ async def _unknown_on_error(check: Awaitable[RecordCheck]) -> RecordCheck:
     try:
         return await check
     except DnsError as error:
-        return RecordCheck(RecordStatus.UNKNOWN, error=LOOKUP_FAILED.format(error))
+        return RecordCheck(RecordStatus.UNKNOWN, error=CodedText("domains.lookup_failed", error=error))
 
 
 def _check_mail_hosts(domain: str, hosts: tuple[tuple[int, str], ...]) -> RecordCheck:
     if hosts == ((0, ""),):
-        return RecordCheck(RecordStatus.INVALID, error=NULL_MX.format(domain))
+        return RecordCheck(RecordStatus.INVALID, error=CodedText("domains.null_mx", name=domain))
     return RecordCheck(RecordStatus.VALID)

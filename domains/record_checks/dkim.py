@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.tags import InvalidTags, parse_tags
+from lib.coded_texts import CodedText
 
 SPACES = re.compile(r"\s+")
-TEST_NOTE = "Remove t=y: it marks the key as a test, so receivers may ignore its signatures."
 
 
 def build_dkim_record(public_key: str) -> str:
@@ -24,11 +24,11 @@ async def check_dkim(lookup: RecordLookup, *, fqdn: str, public_key: str) -> Rec
             fqdn,
             kind="TXT",
             is_expected=lambda text: _contains_key(text, public_key),
-            message=f"No TXT record found at {fqdn}.{await lookup.cname_conflict(fqdn)}",
+            message=CodedText("domains.no_txt", name=fqdn),
         )
     error = _find_error(texts, fqdn, public_key)
     status = RecordStatus.INVALID if error else RecordStatus.VALID
-    note = None if error or not _is_test(texts[0]) else TEST_NOTE
+    note = None if error or not _is_test(texts[0]) else CodedText("domains.dkim_test")
     return RecordCheck(status, found=join_texts(texts), error=error, note=note)
 
 
@@ -39,38 +39,36 @@ def _contains_key(text: str, public_key: str) -> bool:
 
 def _find_error(texts: Sequence[str], fqdn: str, public_key: str) -> str | None:
     if len(texts) > 1:
-        return f"{len(texts)} TXT records found at {fqdn}. Keep only the one shown here."
+        return CodedText("domains.dkim_several", count=len(texts), name=fqdn)
     (text,) = texts
     if _contains_key(text, public_key) and ('"' in text or "\\" in text):
-        return "The value contains quotation marks or backslashes. Enter it without them; your DNS provider adds them."
+        return CodedText("domains.dkim_quotes")
     try:
         tags = parse_tags(text)
     except InvalidTags as error:
-        return f"The record is invalid: {error}"
+        return CodedText("domains.invalid_record", error=error)
     return _find_tag_error(tags, public_key)
 
 
-def _find_tag_error(tags: dict[str, str], public_key: str) -> str | None:
+def _find_tag_error(tags: dict[str, str], public_key: str) -> CodedText | None:
     """Return the error of the first tag that prevents signatures from being verified."""
     published = SPACES.sub("", tags.get("p", ""))
     rules = (
-        ("p" not in tags, "The record is not a DKIM key: it has no p= tag. Publish the complete value."),
-        (published == "", "The key is revoked (p= is empty). Publish the value again."),
-        ("v" in tags and (tags["v"] != "DKIM1" or next(iter(tags)) != "v"), "The record must begin with v=DKIM1."),
-        (tags.get("k", "rsa") != "rsa", "The k= tag must be rsa."),
+        ("p" not in tags, CodedText("domains.dkim_no_key")),
+        (published == "", CodedText("domains.dkim_revoked")),
+        ("v" in tags and (tags["v"] != "DKIM1" or next(iter(tags)) != "v"), CodedText("domains.dkim_version")),
+        (tags.get("k", "rsa") != "rsa", CodedText("domains.dkim_algorithm")),
         (published != public_key, _key_mismatch(published, public_key)),
-        (not _allows(tags, "h", "sha256"), "h= does not include sha256, which the signatures use. Remove the h= tag."),
-        (not _allows(tags, "s", "email", "*"), "s= does not include email. Remove the s= tag."),
+        (not _allows(tags, "h", "sha256"), CodedText("domains.dkim_hashes")),
+        (not _allows(tags, "s", "email", "*"), CodedText("domains.dkim_services")),
     )
     return next((error for is_invalid, error in rules if is_invalid), None)
 
 
-def _key_mismatch(published: str, public_key: str) -> str:
+def _key_mismatch(published: str, public_key: str) -> CodedText:
     if public_key.startswith(published):
-        return (
-            f"The key is truncated after {len(published)} of {len(public_key)} characters. Publish the complete value."
-        )
-    return "The record contains a different key. Replace it with the value shown here."
+        return CodedText("domains.dkim_truncated", count=len(published), all=len(public_key))
+    return CodedText("domains.dkim_other_key")
 
 
 def _allows(tags: dict[str, str], name: str, *wanted: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.tags import InvalidTags, parse_tags
+from lib.coded_texts import CodedText
 
 VERSION = "v=DMARC1"
 TREE_WALK_LIMIT = 8
@@ -16,19 +17,20 @@ POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
-# pct, rf and ri are in RFC 7489 only; current receivers ignore them.
+# By tag: the form of its value, and the message that describes it. pct, rf and ri are in RFC 7489 only; current
+# receivers ignore them.
 TAG_RULES = {
-    "p": (POLICY, "none, quarantine or reject"),
-    "sp": (POLICY, "none, quarantine or reject"),
-    "np": (POLICY, "none, quarantine or reject"),
-    "adkim": (ALIGNMENT, "r or s"),
-    "aspf": (ALIGNMENT, "r or s"),
-    "psd": (re.compile("[ynu]", re.IGNORECASE), "y, n or u"),
-    "t": (re.compile("[yn]", re.IGNORECASE), "y or n"),
-    "fo": (re.compile(r"[01ds](\s*:\s*[01ds])*", re.IGNORECASE), "0, 1, d or s, separated by colons"),
-    "pct": (re.compile("[0-9]|[1-9][0-9]|100"), "a number from 0 to 100"),
-    "rua": (URIS, "addresses such as mailto:dmarc@example.com, separated by commas"),
-    "ruf": (URIS, "addresses such as mailto:dmarc@example.com, separated by commas"),
+    "p": (POLICY, "domains.dmarc_policies"),
+    "sp": (POLICY, "domains.dmarc_policies"),
+    "np": (POLICY, "domains.dmarc_policies"),
+    "adkim": (ALIGNMENT, "domains.dmarc_alignments"),
+    "aspf": (ALIGNMENT, "domains.dmarc_alignments"),
+    "psd": (re.compile("[ynu]", re.IGNORECASE), "domains.dmarc_psd"),
+    "t": (re.compile("[yn]", re.IGNORECASE), "domains.dmarc_flags"),
+    "fo": (re.compile(r"[01ds](\s*:\s*[01ds])*", re.IGNORECASE), "domains.dmarc_reports"),
+    "pct": (re.compile("[0-9]|[1-9][0-9]|100"), "domains.dmarc_percent"),
+    "rua": (URIS, "domains.dmarc_addresses"),
+    "ruf": (URIS, "domains.dmarc_addresses"),
 }
 
 
@@ -60,25 +62,25 @@ def find_dmarc_error(texts: Sequence[str]) -> str | None:
     """Return the error of the texts at a _dmarc name, of which at least one looks like a policy; None if valid."""
     policies = [text for text in texts if is_dmarc(text)]
     if len(policies) > 1:
-        return f"{len(policies)} DMARC records found; receivers ignore all of them. Keep only one."
+        return CodedText("domains.dmarc_several", count=len(policies))
     if not policies:
-        return "The record must begin with v=DMARC1; and must not contain quotation marks or backslashes."
+        return CodedText("domains.dmarc_version")
     if len(policies[0]) > MAX_LENGTH:
-        return f"The record has {len(policies[0])} characters, but receivers read at most {MAX_LENGTH}. Shorten it."
+        return CodedText("domains.record_too_long", count=len(policies[0]), limit=MAX_LENGTH)
     try:
         tags = parse_tags(policies[0])
     except InvalidTags as error:
-        return f"The record is invalid: {error}"
+        return CodedText("domains.invalid_record", error=error)
     if "p" not in tags and "rua" not in tags:
-        return "The record has no p= tag. Add one, such as p=none."
+        return CodedText("domains.dmarc_no_policy")
     return next(_find_tag_errors(tags), None)
 
 
-def _find_tag_errors(tags: Mapping[str, str]) -> Iterator[str]:
+def _find_tag_errors(tags: Mapping[str, str]) -> Iterator[CodedText]:
     for name, value in tags.items():
         rule = TAG_RULES.get(name.lower())
         if rule and not rule[0].fullmatch(value):
-            yield f"{name}={value[:60]} must be {rule[1]}."
+            yield CodedText("domains.dmarc_value", tag=name, value=value[:60], rule=CodedText(rule[1]))
 
 
 async def check_dmarc(lookup: RecordLookup) -> RecordCheck:
@@ -96,7 +98,7 @@ async def check_dmarc(lookup: RecordLookup) -> RecordCheck:
         fqdn,
         kind="TXT",
         is_expected=is_dmarc,
-        message=f"No DMARC record found at {fqdn}.{await lookup.cname_conflict(fqdn)}",
+        message=CodedText("domains.no_dmarc", name=fqdn),
     )
 
 
@@ -111,14 +113,12 @@ async def _find_inherited_policy(lookup: RecordLookup) -> DmarcPolicy | None:
 
 def _check_inherited_policy(lookup: RecordLookup, policy: DmarcPolicy) -> RecordCheck:
     error = find_dmarc_error([policy.text])
-    note = f"The policy of {policy.name} applies to this domain. A separate record is not required."
-    if policy.name != lookup.organizational_domain:
-        note = f"The policy of {policy.name} applies, but older receivers do not find it. Publish one here too."
+    is_found_by_all = policy.name == lookup.organizational_domain
     return RecordCheck(
         RecordStatus.INVALID if error else RecordStatus.VALID,
         found=join_texts([policy.text]),
-        error=error and f"At {policy.name}: {error}",
-        note=note,
+        error=error and CodedText("domains.dmarc_at", domain=policy.name, error=error),
+        note=CodedText("domains.dmarc_inherited" if is_found_by_all else "domains.dmarc_above", domain=policy.name),
     )
 
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.results import RecordCheck, RecordStatus
+from lib.coded_texts import CodedText, join_sentences
 
 MAX_NAME = 253
-CNAME_CONFLICT = " {name} is a CNAME for {target}, so it cannot have other records. Publish the record at {target}."
-DOUBLED = "It was found at {place}: your DNS provider appends the domain. Enter the name without the domain."
-ABOVE = "It was found at {place}, without the subdomain. Publish it at {fqdn} instead."
-ELSEWHERE = "It was found at {place}. Publish it at {fqdn} instead."
+DOUBLED, ABOVE, ELSEWHERE = "domains.domain_appended", "domains.found_above", "domains.found_elsewhere"
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,15 @@ class RecordLookup:
         hints = (
             places[place] for place, records in zip(places, answers, strict=True) if any(map(is_expected, records))
         )
-        return RecordCheck(RecordStatus.MISSING, error=f"{message} {next(hints, '')}".strip())
+        error = join_sentences(message, await self._cname_conflict(fqdn), next(hints, ""))
+        return RecordCheck(RecordStatus.MISSING, error=error)
 
-    async def cname_conflict(self, fqdn: str) -> str:
+    async def _cname_conflict(self, fqdn: str) -> str:
         """Return a hint about a CNAME that prevents other records at a name; "" without one."""
         targets = await self.dns.look_up_optional(fqdn, "CNAME")
-        return CNAME_CONFLICT.format(name=fqdn, target=targets[0]) if targets else ""
+        return CodedText("domains.cname_conflict", name=fqdn, target=targets[0], place=targets[0]) if targets else ""
 
-    def _wrong_places(self, fqdn: str) -> dict[str, str]:
+    def _wrong_places(self, fqdn: str) -> dict[str, CodedText]:
         """Return the hint for each name at which the record may be by mistake, the most likely first."""
         host = fqdn.removesuffix(self.domain)
         selector, is_key, _ = host.partition("._domainkey.")
@@ -51,7 +50,7 @@ class RecordLookup:
             **({f"{selector}.{self.domain}": ELSEWHERE} if is_key else {}),
         }
         return {
-            place: hint.format(place=place, fqdn=fqdn)
+            place: CodedText(hint, place=place, name=fqdn)
             for place, hint in candidates.items()
             if place != fqdn and len(place) <= MAX_NAME
         }

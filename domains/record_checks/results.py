@@ -1,14 +1,13 @@
 """Verification results: the outcome of each record check, and their form in the domain's row."""
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from lib.coded_texts import CodedText, escape_controls, restore_text
+
 FOUND_LIMIT = 2000
-# DNS answers are untrusted bytes: PostgreSQL's JSON rejects NUL, and terminals interpret the others.
-CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class RecordStatus(StrEnum):
@@ -44,35 +43,42 @@ class VerificationResult:
     return_path: RecordCheck
     mail: RecordCheck
 
+    def messages(self) -> list[CodedText]:
+        """Return the errors and notes of all checks."""
+        checks = [*self.keys.values(), self.spf, self.dmarc, self.return_path, self.mail]
+        return [text for check in checks for text in (check.error, check.note) if isinstance(text, CodedText)]
+
 
 def to_json(result: VerificationResult) -> dict[str, Any]:
-    """Return the stored form of a result, with the status of each check under "verdict"."""
+    """Return the stored form of a result in English, with the status of each check under "verdict"."""
     checks = {name: _check_to_json(check) for name, check in vars(result).items() if name != "keys"}
     return {"keys": {selector: _check_to_json(check) for selector, check in result.keys.items()}, **checks}
 
 
-def from_json(stored: Mapping[str, Any]) -> VerificationResult | None:
-    """Return the result that `to_json` stored; None before the first check."""
+def from_json(
+    stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None
+) -> VerificationResult | None:
+    """Return the result that `to_json` stored; None before the first check.
+
+    messages: the errors and notes with their codes. A text without one was written by an earlier version.
+    """
     if not stored:
         return None
-    checks = {name: _check_from_json(check) for name, check in stored.items() if name != "keys"}
-    keys = {selector: _check_from_json(check) for selector, check in stored["keys"].items()}
+    by_text = {message: message for message in map(restore_text, messages or ())}
+    checks = {name: _check_from_json(check, by_text) for name, check in stored.items() if name != "keys"}
+    keys = {selector: _check_from_json(check, by_text) for selector, check in stored["keys"].items()}
     return VerificationResult(keys=keys, **checks)
 
 
 def _check_to_json(check: RecordCheck) -> dict[str, Any]:
     """Escape control characters in all texts: messages and values quote DNS answers."""
-    texts = {name: value and CONTROL.sub(_escaped, value) for name, value in asdict(check).items()}
+    texts = {name: value and escape_controls(value) for name, value in vars(check).items()}
     return {"verdict": texts.pop("status"), **texts}
 
 
-def _check_from_json(stored: Mapping[str, Any]) -> RecordCheck:
-    texts = dict(stored)
+def _check_from_json(stored: Mapping[str, Any], by_text: Mapping[str, str]) -> RecordCheck:
+    texts = {name: by_text.get(text, text) for name, text in stored.items()}
     return RecordCheck(RecordStatus(texts.pop("verdict")), **texts)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0]):02x}"
 
 
 def join_texts(texts: Iterable[str]) -> str | None:

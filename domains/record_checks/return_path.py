@@ -2,6 +2,7 @@
 
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+from lib.coded_texts import CodedText
 
 CNAME_LIMIT = 5
 
@@ -12,13 +13,13 @@ async def check_return_path(lookup: RecordLookup, *, fqdn: str, target: str) -> 
     if target in chain:
         return RecordCheck(RecordStatus.VALID, found=join_texts(chain))
     if chain:
-        error = f"The CNAME points to {chain[-1]}. Change it to {target}."
+        error = CodedText("domains.cname_target", found=chain[-1], target=target)
         return RecordCheck(RecordStatus.INVALID, found=join_texts(chain), error=error)
     return await lookup.missing(
         fqdn,
         kind="CNAME",
-        is_expected=lambda found: found == target,
-        message=f"No CNAME record found at {fqdn}.",
+        is_expected=lambda text: text == target,
+        message=CodedText("domains.no_cname", name=fqdn),
     )
 
 

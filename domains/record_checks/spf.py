@@ -18,6 +18,7 @@ from domains.record_checks.spf_syntax import (
     merge_records,
     parse_spf,
 )
+from lib.coded_texts import CodedText, join_sentences
 
 
 async def check_spf(lookup: RecordLookup, *, required: Sequence[SpfMechanism]) -> RecordCheck:
@@ -30,19 +31,18 @@ async def check_spf(lookup: RecordLookup, *, required: Sequence[SpfMechanism]) -
         return _reject_several(records, required)
     malformed = [text for text in texts if looks_like_spf(text)]
     if malformed:
-        error = "The record must begin with v=spf1 and a space, without quotation marks or backslashes."
-        return RecordCheck(RecordStatus.INVALID, found=join_texts(malformed), error=error)
+        return RecordCheck(RecordStatus.INVALID, found=join_texts(malformed), error=CodedText("domains.spf_version"))
     return await lookup.missing(
         lookup.domain,
         kind="TXT",
-        is_expected=lambda text: is_spf(text) and all(str(one) in text.lower() for one in required),
-        message=f"No SPF record found at {lookup.domain}.{await lookup.cname_conflict(lookup.domain)}",
+        is_expected=lambda text: is_spf(text) and all(str(term) in text.lower() for term in required),
+        message=CodedText("domains.no_spf", name=lookup.domain),
     )
 
 
 def _reject_several(records: Sequence[str], required: Sequence[SpfMechanism]) -> RecordCheck:
     """Return the check of several records, with one record to replace them."""
-    error = f"{len(records)} SPF records found; receivers ignore all of them. Replace them with the record shown here."
+    error = CodedText("domains.spf_several", count=len(records))
     merged = merge_records(records, required)
     value = merged if has_valid_length(merged) else None
     return RecordCheck(RecordStatus.INVALID, found=join_texts(records), error=error, value=value)
@@ -59,14 +59,12 @@ async def _check_record(lookup: RecordLookup, text: str, required: Sequence[SpfM
         return replace(invalid, error=evaluation.error)
     missing = find_uncovered(required, published=evaluation.passing)
     if record.passes_all:
-        error = "+all allows any server to send as this domain. End the record with ~all or -all."
-        return replace(invalid, error=error, value=merge_records([text], missing))
-    if any(one.name == "all" for one in evaluation.passing):
-        error = "An included record has +all, which allows any server to send as this domain. Remove that include."
-        return replace(invalid, error=error)
+        return replace(invalid, error=CodedText("domains.spf_passes_all"), value=merge_records([text], missing))
+    if any(mechanism.name == "all" for mechanism in evaluation.passing):
+        return replace(invalid, error=CodedText("domains.spf_includes_all"))
     if missing:
         return await _add_missing(lookup, invalid, text, missing)
-    note = f"This record uses {evaluation.lookups} of the {LOOKUP_LIMIT} DNS lookups that receivers allow."
+    note = CodedText("domains.spf_usage", count=evaluation.lookups, limit=LOOKUP_LIMIT)
     return RecordCheck(RecordStatus.VALID, found=join_texts([text]), value=text, note=note)
 
 
@@ -77,11 +75,10 @@ async def _add_missing(
     names = " ".join(map(str, missing))
     value = merge_records([text], missing)
     if not has_valid_length(value):
-        error = f"Add {names} to the record. Remove other terms first: the limit is {MAX_LENGTH} characters."
-        return replace(invalid, error=error)
+        return replace(invalid, error=CodedText("domains.spf_no_space", names=names, limit=MAX_LENGTH))
     evaluation = await _evaluate(lookup, parse_spf(value))
-    usage = evaluation.error or f"It will use {evaluation.lookups} of the {LOOKUP_LIMIT} DNS lookups."
-    error = f"{names} is missing or has no effect in its position. Replace the record with the one shown here. {usage}"
+    usage = CodedText("domains.spf_future_usage", count=evaluation.lookups, limit=LOOKUP_LIMIT)
+    error = join_sentences(CodedText("domains.spf_missing", names=names), evaluation.error or usage)
     return replace(invalid, error=error, value=value)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, SpfRecord, is_spf, parse_spf
+from lib.coded_texts import CodedText
 from lib.resolver import DnsAnswer, LookupStatus
 
 LookUpFunction = Callable[[str, str], Awaitable[DnsAnswer]]
@@ -21,7 +22,6 @@ COUNTED_MECHANISMS = frozenset({"include", "a", "mx", "ptr", "exists"})
 # The record type whose empty answer counts as a void lookup. ptr depends on the connecting server.
 RECORD_TYPES = {"a": "A", "exists": "A", "mx": "MX"}
 NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+\.?")
-TOO_MANY = "The record needs {} DNS lookups, but receivers stop at 10. Remove includes that are no longer used."
 
 
 class EvaluationEnded(Exception):
@@ -69,13 +69,15 @@ class SpfEvaluation:
     async def _evaluate_level(self, level: list[EvaluatedRecord]) -> list[EvaluatedRecord]:
         """Count the lookups of one level; return the records that it includes."""
         for entry in level:
-            self.passing += [one for one in entry.record.mechanisms if entry.is_passing and one.qualifier == "+"]
-            self.lookups += sum(one.name in COUNTED_MECHANISMS for one in entry.record.mechanisms)
+            mechanisms = entry.record.mechanisms
+            self.passing += [term for term in mechanisms if entry.is_passing and term.qualifier == "+"]
+            self.lookups += sum(term.name in COUNTED_MECHANISMS for term in mechanisms)
             self.lookups += entry.record.redirect is not None
         if self.lookups > LOOKUP_LIMIT:
-            raise EvaluationEnded(TOO_MANY.format(f"at least {self.lookups}"))
+            count = CodedText("domains.at_least", count=self.lookups)
+            raise EvaluationEnded(CodedText("domains.spf_too_many_lookups", count=count))
         await asyncio.gather(
-            *(self._count_void_lookup(entry, one) for entry in level for one in entry.record.mechanisms)
+            *(self._count_void_lookup(entry, term) for entry in level for term in entry.record.mechanisms)
         )
         return await asyncio.gather(*(self._follow(inclusion) for entry in level for inclusion in _inclusions(entry)))
 
@@ -87,42 +89,38 @@ class SpfEvaluation:
         _check_name(target, str(mechanism))
         answer = await self.look_up(target, RECORD_TYPES[mechanism.name])
         if len(answer.records) > MX_LIMIT and mechanism.name == "mx":
-            raise EvaluationEnded(
-                f"{mechanism} resolves to {len(answer.records)} mail servers, but receivers stop at 10. Remove it."
-            )
+            count = len(answer.records)
+            raise EvaluationEnded(CodedText("domains.spf_too_many_hosts", term=mechanism, count=count))
         self.void_lookups += answer.status is not LookupStatus.FOUND
         if self.void_lookups > VOID_LOOKUP_LIMIT:
-            raise EvaluationEnded(f"{self.void_lookups} terms resolve to nothing, such as {mechanism}. Remove them.")
+            raise EvaluationEnded(CodedText("domains.spf_void_lookups", count=self.void_lookups, term=mechanism))
 
     async def _follow(self, inclusion: Inclusion) -> EvaluatedRecord:
         target, parents = inclusion.target, (*inclusion.source.parents, inclusion.source.domain)
         _check_name(target, target)
         if target in parents:
-            raise EvaluationEnded(f"The record includes itself through {target}. Remove that include.")
+            raise EvaluationEnded(CodedText("domains.spf_circle", target=target))
         texts = [text for text in (await self.look_up(target, "TXT")).records if is_spf(text)]
         if len(texts) != 1:
-            raise EvaluationEnded(
-                f"include:{target} has {len(texts) or 'no'} SPF records, but receivers require exactly one. "
-                "Correct or remove it."
-            )
+            raise EvaluationEnded(CodedText("domains.spf_include_several", target=target, count=len(texts) or "no"))
         try:
             return EvaluatedRecord(parse_spf(texts[0]), target, parents, inclusion.is_passing)
         except InvalidSpf as error:
-            raise EvaluationEnded(f"The SPF record of include:{target} is invalid: {error}") from error
+            raise EvaluationEnded(CodedText("domains.spf_include_invalid", target=target, error=error)) from error
 
 
 def _inclusions(entry: EvaluatedRecord) -> list[Inclusion]:
     """Return the includes and the redirect of a record, except those with macros, which only receivers can expand."""
-    found = [
-        Inclusion(entry, one.target.rstrip("."), entry.is_passing and one.qualifier == "+")
-        for one in entry.record.mechanisms
-        if one.name == "include"
+    inclusions = [
+        Inclusion(entry, term.target.rstrip("."), entry.is_passing and term.qualifier == "+")
+        for term in entry.record.mechanisms
+        if term.name == "include"
     ]
     if entry.record.redirect:
-        found.append(Inclusion(entry, entry.record.redirect.rstrip("."), entry.is_passing))
-    return [inclusion for inclusion in found if "%" not in inclusion.target]
+        inclusions.append(Inclusion(entry, entry.record.redirect.rstrip("."), entry.is_passing))
+    return [inclusion for inclusion in inclusions if "%" not in inclusion.target]
 
 
 def _check_name(name: str, term: str) -> None:
     if not NAME.fullmatch(name):
-        raise EvaluationEnded(f"{term[:60]!r} does not contain a valid domain name. Correct or remove it.")
+        raise EvaluationEnded(CodedText("domains.spf_term_name", term=repr(term[:60])))

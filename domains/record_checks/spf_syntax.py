@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 
+from lib.coded_texts import CodedText
+
 VERSION = "v=spf1"
 # Receivers reject much larger answers (section 3.4).
 MAX_LENGTH = 2048
@@ -53,7 +55,7 @@ class SpfMechanism:
             return False
         if self.name not in NETWORKS:
             return self.argument == other.argument
-        own, others = (ip_network(one.argument[1:], strict=False) for one in (self, other))
+        own, others = (ip_network(term.argument[1:], strict=False) for term in (self, other))
         return others.subnet_of(own)  # type: ignore[arg-type]  # same address family: the names are equal
 
 
@@ -85,7 +87,7 @@ def looks_like_spf(text: str) -> bool:
 def parse_spf(text: str) -> SpfRecord:
     """Parse a text for which is_spf is true. Raises InvalidSpf."""
     if not has_valid_length(text):
-        raise InvalidSpf(f"The record has {len(text)} characters, but receivers read at most {MAX_LENGTH}. Shorten it.")
+        raise InvalidSpf(CodedText("domains.record_too_long", count=len(text), limit=MAX_LENGTH))
     mechanisms: list[SpfMechanism] = []
     redirect = None
     for word in _split_terms(text):
@@ -117,7 +119,7 @@ def build_spf_record(mechanisms: Iterable[SpfMechanism]) -> str:
 
 def find_uncovered(required: Iterable[SpfMechanism], *, published: Collection[SpfMechanism]) -> list[SpfMechanism]:
     """Return the required mechanisms that no published one covers."""
-    return [one for one in required if not any(other.covers(one) for other in published)]
+    return [term for term in required if not any(other.covers(term) for other in published)]
 
 
 def merge_records(texts: Collection[str], added: Collection[SpfMechanism]) -> str:
@@ -127,7 +129,7 @@ def merge_records(texts: Collection[str], added: Collection[SpfMechanism]) -> st
     """
     words = list(dict.fromkeys(word for text in texts for word in _split_terms(text)))
     names = {word: word.lstrip("+-~?").lower() for word in words}
-    added_names = {f"{one.name}{one.argument}" for one in added}
+    added_names = {f"{term.name}{term.argument}" for term in added}
     kept = [word for word in words if names[word] != "all" and names[word] not in added_names]
     last = [word.lower() for word in words if names[word] == "all"][-1:]
     return " ".join([VERSION, *map(str, added), *kept, *("~all" if word in {"all", "+all"} else word for word in last)])
@@ -142,9 +144,9 @@ def _parse_mechanism(word: str) -> SpfMechanism:
     term = TERM.fullmatch(word)
     name, argument = (term["name"].lower(), (term["argument"] or "").lower()) if term else ("", "")
     if not term or name not in ARGUMENTS:
-        raise InvalidSpf(f"{word[:60]!r} is not an SPF mechanism. Use all, include:, a, mx, ip4: or ip6:.")
+        raise InvalidSpf(CodedText("domains.spf_not_a_mechanism", term=repr(word[:60])))
     if not ARGUMENTS[name].fullmatch(argument):
-        raise InvalidSpf(f"{word[:60]!r} is not a valid {name} mechanism.")
+        raise InvalidSpf(CodedText("domains.spf_invalid_mechanism", term=repr(word[:60]), name=name))
     if name in NETWORKS:
         _check_network(word, name, argument)
     return SpfMechanism(term["qualifier"] or "+", name, argument)
@@ -154,4 +156,4 @@ def _check_network(word: str, name: str, argument: str) -> None:
     try:
         NETWORKS[name](argument[1:], strict=False)
     except (AddressValueError, NetmaskValueError) as error:
-        raise InvalidSpf(f"{word[:60]!r} is not a valid {name} address or network.") from error
+        raise InvalidSpf(CodedText("domains.spf_invalid_network", term=repr(word[:60]), name=name)) from error

@@ -1,5 +1,7 @@
 """Tag lists such as `v=DKIM1; k=rsa; p=…`, the format of DKIM keys and DMARC policies (RFC 6376, section 3.2)."""
 
+from lib.coded_texts import CodedText
+
 
 class InvalidTags(ValueError):
     """Raised for an invalid tag list; the message explains how to fix it."""
@@ -13,8 +15,8 @@ def parse_tags(text: str) -> dict[str, str]:
         if not name and not equals:
             continue
         if not equals:
-            raise InvalidTags(f"{part.strip()[:40]!r} has no =. Write tags as name=value, separated by semicolons.")
+            raise InvalidTags(CodedText("domains.tag_without_value", part=repr(part.strip()[:40])))
         if name in tags:
-            raise InvalidTags(f"{name[:40]}= occurs more than once. Keep one.")
+            raise InvalidTags(CodedText("domains.tag_twice", tag=name[:40]))
         tags[name] = value
     return tags

@@ -15,6 +15,7 @@ from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared
 from emails.accept.insertion import NewEmail
 from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
+from lib.coded_texts import CodedText
 from lib.ids import new_id
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
@@ -149,8 +150,5 @@ def _from_template(draft: Draft, template: Template, work: _SharedWork) -> NewEm
 
 
 def _missing(variables: tuple[str, ...], **members: Any) -> MissingTemplateVariables:
-    detail = (
-        f"The data has no value for {', '.join(variables)}, and the template has strictVariables. "
-        "Add a value or a default."
-    )
+    detail = CodedText("templates_app.missing_variables", names=", ".join(variables))
     return MissingTemplateVariables(detail, variables=list(variables), **members)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 from api.errors import Problem
 from emails.accept.drafts import FieldAddress
 from emails.accept.insertion import NewEmail
+from lib.coded_texts import CodedText
 from lib.email_addresses import normalize_address
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import SuppressionMatch, find_suppressed
@@ -69,8 +71,8 @@ def suppressed_among(
 
 def suppressed_problem(entries: Sequence[dict[str, str]]) -> RecipientSuppressed:
     first = entries[0]
-    detail = f"{first['email']} is on the suppression list ({first['reason']})."
+    values: dict[str, Any] = {"address": first["email"], "reason": [first["reason"]]}
+    detail = CodedText("emails.suppressed", **values)
     if len(entries) > 1:
-        others = len(entries) - 1
-        detail = f"{first['email']} and {others} more are on the suppression list ({first['reason']})."
+        detail = CodedText("emails.several_suppressed", count=len(entries) - 1, **values)
     return RecipientSuppressed(detail, recipients=entries)

@@ -101,7 +101,7 @@ class EmailQueueWork:
             failpoint("emails.after_claim")
         memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
         loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
-        self._park_unloaded(claims, loaded)
+        self._release_unloaded(claims, loaded)
         note_second_copies(loaded)
         jobs = self._start(loaded)
         in_flight.update(job.claim.workspace_id for job in jobs)
@@ -161,13 +161,12 @@ class EmailQueueWork:
     def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
         return queue.renew(claims)
 
-    def _park_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
-        """Park entries whose attachments do not fit into memory now."""
+    def _release_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
+        """Release claims whose attachments do not fit into memory now."""
         if len(loaded) < len(claims):
             unloaded = {*claims} - {job.claim for job in loaded}
             with transaction.atomic():
-                parked = queue.QUEUE.park(unloaded, wait=f"{MEMORY_WAIT_SECONDS}")
-                counters.add(queue_stats.delayed_changes(claim.workspace_id for claim in parked))
+                counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
 
 
 def internal_error_outcome(error: BaseException) -> DeliveryOutcome:

@@ -18,7 +18,7 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
-from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park_at_limit
+from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
@@ -75,7 +75,7 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     current = [_fail_if_expired(result, now=now) for result in results if result.claim in locked_at]
     parked = [result.claim for result in current if result.outcome.status is DeliveryStatus.PARKED]
     if parked:
-        counters.add(queue_stats.delayed_changes(claim.workspace_id for claim in park_at_limit(parked)))
+        counters.add(queue_stats.delayed_changes(park(parked)))
     attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
     if not attempted:
         return current

@@ -1,7 +1,7 @@
 """The queue of recipients with work left, `emails_pending`, and its division among workspaces.
 
-A claim moves entries from ready to leased; emails.sending.outcomes deletes, defers or parks them; `promote` moves due
-entries to ready: schedules, retries and the expired leases of dead workers.
+A claim moves entries from ready to leased; emails.sending.outcomes, `park` and `release` move them to waiting or delete
+them; `promote` moves due entries to ready: schedules, retries and the expired leases of dead workers.
 See docs/decisions/0005 for why the queue is a separate table.
 """
 
@@ -134,6 +134,15 @@ def promote() -> list[PromotedEntry]:
     return [PromotedEntry(before, after, EmailClaim(*row)) for before, after, *row in rows]
 
 
-def park_at_limit(claims: Collection[EmailClaim]) -> list[EmailClaim]:
-    """Park entries whose destination is at its limit: 2 s, doubling to 60 s. Returns the same as LeaseQueue.park."""
-    return QUEUE.park(claims, wait="least(2 ^ (parked + 1), 60)", changes=", parked = least(parked + 1, 6)")
+def park(claims: Collection[EmailClaim]) -> list[str]:
+    """Set entries aside whose destination is at its limit: 2 s, doubling to 60 s. No attempt is used.
+
+    Returns the workspace of each entry whose lease this process still had.
+    """
+    wait, changes = "least(2 ^ (parked + 1), 60)", ", parked = least(parked + 1, 6)"
+    return [claim.workspace_id for claim in QUEUE.put_back(claims, wait=wait, changes=changes)]
+
+
+def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:
+    """Give leases back for `seconds` when memory is full. No attempt is used. Returns the same as `park`."""
+    return [claim.workspace_id for claim in QUEUE.put_back(claims, wait="%(seconds)s", seconds=seconds)]

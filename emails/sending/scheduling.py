@@ -26,6 +26,7 @@ from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
+from lib.coded_texts import CodedText
 from lib.datetimes import format_datetime
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
@@ -122,7 +123,7 @@ def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: Ke
     with transaction.atomic():
         moved = _send_now(email) if scheduled_for is None else _reschedule(email, scheduled_for)
         if not moved:
-            raise EmailNotScheduled("This email is no longer scheduled and cannot be rescheduled.")
+            raise EmailNotScheduled(CodedText("emails.not_scheduled"))
     email.refresh_from_db()
 
 
@@ -177,7 +178,7 @@ def _dequeue_paused(email: Email) -> list[int]:
     """Delete the queue entries of an email without any attempt, and return their stages; none unless paused."""
     stages = [stage for (stage,) in run(CANCEL_PAUSED, [to_uuid(email.id)])]
     if stages and len(stages) < email.recipients.count():
-        raise EmailNotCancellable("A delivery attempt was made for a recipient of this email.")
+        raise EmailNotCancellable(CodedText("emails.was_attempted"))
     return stages
 
 
@@ -217,5 +218,5 @@ def _refuse_cancel(email: Email) -> None:
     if status == EmailStatus.CANCELLED:
         return
     if status in SENT_STATUSES:
-        raise EmailAlreadySent("This email was already sent and cannot be cancelled.")
-    raise EmailNotCancellable(f"This email is {status}. Only scheduled emails can be cancelled.")
+        raise EmailAlreadySent(CodedText("emails.already_sent"))
+    raise EmailNotCancellable(CodedText("emails.not_cancellable", status=[status]))

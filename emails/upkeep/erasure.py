@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from emails.models import Acceptance
 from emails.upkeep.retention import BATCH_SIZE, delete_emails
 from events.models import Event
+from lib.coded_texts import CodedText
 from lib.ids import from_uuid
 from lib.sql import run
 from webhooks.models import WebhookEvent
@@ -71,7 +72,7 @@ def _erase(workspace_id: UUID, email_ids: Sequence[UUID]) -> int:
         with transaction.atomic():
             count += _erase_batch(workspace.id, email_ids[start : start + BATCH_SIZE])
     # Only the number: the audit log outlives the erased data.
-    record_action(workspace, AuditAction.ADDRESS_ERASED, about=f"{count} emails")
+    record_action(workspace, AuditAction.ADDRESS_ERASED, about=CodedText("workspaces.email_count", count=count))
     return count
 
 

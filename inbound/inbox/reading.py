@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lib.coded_texts import CodedText, join_sentences
 from lib.mail.charsets import UNENCODABLE, find_codec
 from lib.mail.mime import MimePart, MimePolicy, TooManyParts, read_message
 
@@ -52,11 +53,11 @@ def read_mail(source: bytes) -> ParsedMail:
     try:
         return _read(read_message(source, INBOX))
     except TooManyParts:
-        error = f"The message has more than {MAX_PARTS} parts. View the source for details."
+        error = CodedText("inbound.too_many_parts", limit=MAX_PARTS)
     # Input from the internet can break a parser in unforeseen ways; the page must still load.
     except Exception:  # noqa: BLE001
-        error = "The message is malformed. View the source for details."
-    return ParsedMail(error=error)
+        error = CodedText("inbound.malformed")
+    return ParsedMail(error=join_sentences(error, CodedText("inbound.view_source")))
 
 
 def read_headers(source: bytes) -> tuple[tuple[str, str], ...]:

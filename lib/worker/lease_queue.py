@@ -1,6 +1,5 @@
-"""Lease queues: tables whose rows are claimed for a while, then deleted, parked or deferred (docs/decisions/0072).
+"""Lease queues: tables whose rows are claimed for a while, then deleted or put back (docs/decisions/0072).
 
-Parked rows wait because nothing was tried, and use no attempt; deferred rows wait after an attempt that failed.
 A claim increments the fence of a row, and its later statements change only rows with that fence: a worker that lost
 its lease changes nothing. All times are the database's. SQL in arguments is made of constants; values are parameters.
 """
@@ -38,9 +37,7 @@ Turn = tuple[list[C], UUID]
 class LeaseQueue:
     """A table whose rows are claimed once they are due; a claim moves due_at to the end of the lease.
 
-    condition: true for the rows on the queue.
-    columns: returned by a claim after key, fence and attempts.
-    parked: the changes of a parked row besides its due_at, in SQL.
+    condition: true for the rows on the queue. columns: returned by a claim after key, fence and attempts.
     """
 
     table: str
@@ -51,7 +48,6 @@ class LeaseQueue:
     attempts: str = "attempts"
     condition: str = "true"
     columns: tuple[str, ...] = ()
-    parked: str = "attempts = attempts - 1"
     lease_seconds: float = LEASE_SECONDS
 
     def claim_due(self, limit: int, *, condition: str = "true") -> list[tuple[Any, ...]]:
@@ -65,15 +61,6 @@ class LeaseQueue:
     def renew(self, claims: Collection[C]) -> list[C]:
         """Renew the leases that this process still has, and return their claims."""
         return self.update_leased(claims, f"{self.due_at} = now() + make_interval(secs => {self.lease_seconds})")
-
-    def park(self, claims: Collection[C], *, wait: str, changes: str = "", **values: Any) -> list[C]:
-        """Set rows aside without using an attempt, and return the claims whose lease this process still had.
-
-        wait: seconds, in SQL.
-        changes: of further columns, in SQL with a comma before it.
-        """
-        due_at = f"{self.due_at} = now() + make_interval(secs => {wait})"
-        return self.update_leased(claims, f"{due_at}, {self.parked}{changes}", **values)
 
     def update_leased(self, claims: Collection[C], changes: str, **values: Any) -> list[C]:
         """Change the rows whose lease this process still has, and return their claims."""
@@ -120,7 +107,6 @@ class SharedLeaseQueue(LeaseQueue):
     group: str
     timed: tuple[Stage, ...]
     condition: str = f"stage = {Stage.LEASED}"
-    parked: str = f"stage = {Stage.WAITING}, attempts = attempts - 1"
 
     @property
     def ready_groups(self) -> str:
@@ -158,6 +144,11 @@ class SharedLeaseQueue(LeaseQueue):
     @property
     def is_due(self) -> str:
         return f"stage IN ({', '.join(map(str, self.timed))}) AND due_at <= now()"
+
+    def put_back(self, claims: Collection[C], *, wait: str, changes: str = "", **values: Any) -> list[C]:
+        """Let rows wait without using an attempt; return the claims that were valid. wait: seconds, in SQL."""
+        waiting = f"stage = {Stage.WAITING}, due_at = now() + make_interval(secs => {wait}), attempts = attempts - 1"
+        return self.update_leased(claims, waiting + changes, **values)
 
 
 class FairnessRule(Protocol[C]):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from lib.coded_texts import CodedText
+
 MAX_LENGTH = 255
 MAX_SEGMENTS = 20
 # Names available in each iteration of {{#each}}. They never clash with data: no path can reach a key with an @.
@@ -32,17 +34,14 @@ def parse_path(text: str) -> VariablePath:
     if text in LOOP_NAMES:
         return VariablePath(text)
     if text.startswith("@"):
-        raise InvalidName(f"The only names that begin with @ are {', '.join(LOOP_NAMES)}.")
+        raise InvalidName(CodedText("templates_app.loop_names", names=", ".join(LOOP_NAMES)))
     if len(text) > MAX_LENGTH:
-        raise InvalidName(f"A name can have at most {MAX_LENGTH} characters.")
+        raise InvalidName(CodedText("templates_app.name_too_long", limit=MAX_LENGTH))
     head, *rest = text.split(".")
     if len(rest) >= MAX_SEGMENTS:
-        raise InvalidName(f"A name can have at most {MAX_SEGMENTS} segments.")
+        raise InvalidName(CodedText("templates_app.name_segments", limit=MAX_SEGMENTS))
     if not all(map(_is_segment, (head, *rest))):
-        raise InvalidName(
-            f"{text[:60]!r} is not a name: use alphanumeric characters, _ and -, joined by dots, as in user.name or "
-            "items.0."
-        )
+        raise InvalidName(CodedText("templates_app.not_a_variable", text=repr(text[:60])))
     return VariablePath(head, tuple(rest))
 
 

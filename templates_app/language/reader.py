@@ -2,17 +2,18 @@
 
 import re
 
+from lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
 from templates_app.language.names import InvalidName, VariablePath, parse_path
 
 SPACE = re.compile(r"\s*")
 WORD = re.compile(r'[^\s{}|"]*')
 STRING_STOP = re.compile(r'["\\]')
-KNOWN_TAGS = "Supported tags are {{name}}, {{{name}}}, {{#if}}, {{#unless}}, {{#each}}, {{else}} and {{! comments }}."
+KNOWN_TAGS = CodedText("templates_app.supported_tags")
 UNCLOSED = {
-    "}}": "The tag is not closed: }} is missing.",
-    "}}}": "The tag opens with {{{ and is not closed with }}}.",
-    "--}}": "The comment opens with {{!-- and is not closed with --}}.",
+    "}}": CodedText("templates_app.tag_not_closed"),
+    "}}}": CodedText("templates_app.raw_tag_not_closed"),
+    "--}}": CodedText("templates_app.comment_not_closed"),
 }
 
 
@@ -47,7 +48,7 @@ class TagReader:
     def read_path(self) -> VariablePath:
         word = self.read_word()
         if not word:
-            raise self.error(f"A name is missing. {KNOWN_TAGS}")
+            raise self.error(join_sentences(CodedText("templates_app.name_missing"), KNOWN_TAGS))
         try:
             return parse_path(word)
         except InvalidName as error:
@@ -62,7 +63,7 @@ class TagReader:
             if stop[0] == '"':
                 return "".join(pieces)
             pieces.append(self._escaped())
-        raise syntax_error(self.source, self.offset, 'The default is not closed: its second " is missing.')
+        raise syntax_error(self.source, self.offset, CodedText("templates_app.default_not_closed"))
 
     def expect_close(self, message: str) -> None:
         """Consume the closing braces; message: the error for any other text."""
@@ -92,6 +93,6 @@ class TagReader:
     def _escaped(self) -> str:
         character = self.source[self.position : self.position + 1]
         if character not in ('"', "\\"):
-            raise self.error('In a default, a backslash is only allowed before " or another backslash.')
+            raise self.error(CodedText("templates_app.default_backslash"))
         self.position += 1
         return character

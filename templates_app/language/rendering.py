@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
+from lib.coded_texts import CodedText
 from templates_app.language.names import VariablePath
 from templates_app.language.nodes import Block, CompiledTemplate, EachNode, IfNode, ValueNode
 
@@ -52,10 +53,7 @@ class RenderBudget:
     def take(self, steps: int) -> None:
         self.steps_left -= steps
         if self.steps_left < 0:
-            raise RenderTooLong(
-                f"This request takes more than {MAX_REQUEST_STEPS:,} steps to render. "
-                "Send fewer recipients or less data per request."
-            )
+            raise RenderTooLong(CodedText("templates_app.request_takes_too_long", limit=f"{MAX_REQUEST_STEPS:,}"))
 
 
 class RenderMode(Enum):
@@ -125,9 +123,7 @@ class _Renderer:
         self.steps_left -= block.cost
         self.chars_left -= block.size_chars
         if self.steps_left < 0:
-            raise RenderTooLong(
-                f"The template takes more than {MAX_STEPS:,} steps to render with this data. Send less data."
-            )
+            raise RenderTooLong(CodedText("templates_app.template_takes_too_long", limit=f"{MAX_STEPS:,}"))
         if self.chars_left < 0:
             raise _too_large()
         for node in block.nodes:
@@ -226,7 +222,7 @@ def _one_line(text: str) -> str:
 
 
 def _too_large() -> OutputTooLarge:
-    return OutputTooLarge(f"The rendered template is larger than {MAX_BYTES:,} bytes. Send less data.")
+    return OutputTooLarge(CodedText("templates_app.output_too_large", limit=f"{MAX_BYTES:,}"))
 
 
 ESCAPES = {RenderMode.HTML: _escape_html, RenderMode.TEXT: _unchanged, RenderMode.SUBJECT: _unchanged}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import syntax_error
 from templates_app.language.names import VariablePath
 from templates_app.language.reader import KNOWN_TAGS, TagReader
@@ -15,13 +16,12 @@ from templates_app.language.reader import KNOWN_TAGS, TagReader
 MAX_TAGS = 10_000
 SECTION_WORDS = ("if", "unless", "each")
 NO_PATH = VariablePath("")
-ONE_NAME = "A tag takes one name; helpers and expressions are not supported."
 REFUSED = {
-    ">": "Partials are not supported.",
-    "&": "{{& }} is not supported: write {{{name}}} for an unescaped value.",
-    "=": "Delimiters other than {{ and }} are not supported.",
-    "^": "{{^ }} is not supported: write {{#unless name}}, or {{else}} inside a section.",
-    "~": "Whitespace control with ~ is not supported.",
+    ">": CodedText("templates_app.partials"),
+    "&": CodedText("templates_app.ampersand"),
+    "=": CodedText("templates_app.delimiters"),
+    "^": CodedText("templates_app.caret"),
+    "~": CodedText("templates_app.whitespace_control"),
 }
 
 
@@ -63,7 +63,7 @@ def scan(source: str) -> Iterator[str | Tag]:
             continue
         count += 1
         if count > MAX_TAGS:
-            raise syntax_error(source, offset, f"A template can have at most {MAX_TAGS:,} tags.")
+            raise syntax_error(source, offset, CodedText("templates_app.too_many_tags", limit=f"{MAX_TAGS:,}"))
         reader = TagReader(source, offset)
         yield _read_tag(reader)
         position = reader.position
@@ -80,13 +80,13 @@ def _read_tag(reader: TagReader) -> Tag:
         return _read_value(reader, TagKind.RAW_VALUE)
     sign = reader.peek()
     if sign in REFUSED:
-        raise reader.error(f"{REFUSED[sign]} {KNOWN_TAGS}")
+        raise reader.error(join_sentences(REFUSED[sign], KNOWN_TAGS))
     if sign in READERS:
         reader.accept(sign)
         return READERS[sign](reader)
     start = reader.position
     if reader.read_word() == "else":
-        reader.expect_close("{{else}} takes no name. Instead of {{else if}}, put an {{#if}} inside the {{else}}.")
+        reader.expect_close(CodedText("templates_app.else_no_name"))
         return Tag(TagKind.ELSE, reader.offset)
     reader.position = start
     return _read_value(reader, TagKind.VALUE)
@@ -95,13 +95,13 @@ def _read_tag(reader: TagReader) -> Tag:
 def _read_value(reader: TagReader, kind: TagKind) -> Tag:
     path = reader.read_path()
     default = _read_default(reader) if reader.accept("|") else None
-    reader.expect_close(f"{ONE_NAME} {KNOWN_TAGS}")
+    reader.expect_close(join_sentences(CodedText("templates_app.one_name"), KNOWN_TAGS))
     return Tag(kind, reader.offset, path=path, default=default)
 
 
 def _read_default(reader: TagReader) -> str:
     if not reader.accept('"'):
-        raise reader.error('A default must be in double quotes, as in {{name|"there"}}.')
+        raise reader.error(CodedText("templates_app.default_not_quoted"))
     return reader.read_string_rest()
 
 
@@ -115,20 +115,20 @@ def _read_comment(reader: TagReader) -> Tag:
 def _read_open(reader: TagReader) -> Tag:
     section = _read_section(reader)
     path = reader.read_path()
-    reader.expect_close(f"{{{{#{section}}}}} takes one name; helpers and expressions are not supported.")
+    reader.expect_close(CodedText("templates_app.section_one_name", tag=f"{{{{#{section}}}}}"))
     return Tag(TagKind.OPEN, reader.offset, section=section, path=path)
 
 
 def _read_close(reader: TagReader) -> Tag:
     section = _read_section(reader)
-    reader.expect_close(f"{{{{/{section}}}}} takes no name.")
+    reader.expect_close(CodedText("templates_app.close_no_name", tag=f"{{{{/{section}}}}}"))
     return Tag(TagKind.CLOSE, reader.offset, section=section)
 
 
 def _read_section(reader: TagReader) -> str:
     word = reader.read_word()
     if word not in SECTION_WORDS:
-        raise reader.error(f"{word[:60]!r} is not a section. Use {{{{#if}}}}, {{{{#unless}}}} or {{{{#each}}}}.")
+        raise reader.error(CodedText("templates_app.not_a_section", text=repr(word[:60])))
     return word
 
 

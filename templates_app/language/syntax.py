@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lib.coded_texts import CodedText
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
 from templates_app.language.names import VariablePath
 from templates_app.language.nodes import Block, CompiledTemplate, EachNode, IfNode, ValueNode
@@ -76,16 +77,16 @@ class _Builder:
 
     def open_section(self, tag: Tag) -> None:
         if len(self.open) > MAX_NESTING:
-            raise self._error(tag, f"Sections can be nested at most {MAX_NESTING} levels deep.")
+            raise self._error(tag, CodedText("templates_app.nested_too_deep", limit=MAX_NESTING))
         self._use_name(tag)
         self.open.append(_Section(tag, loops=self.open[-1].loops + (tag.section == "each")))
 
     def begin_else(self, tag: Tag) -> None:
         section = self.open[-1]
         if len(self.open) == 1:
-            raise self._error(tag, "{{else}} is outside of any section.")
+            raise self._error(tag, CodedText("templates_app.else_outside"))
         if section.first is not None:
-            raise self._error(tag, f"{_opening(section.tag)} already has an {{{{else}}}}.")
+            raise self._error(tag, CodedText("templates_app.else_twice", tag=_opening(section.tag)))
         section.first = section.finish_branch()
         # The {{else}} branch of an {{#each}} has no item.
         section.loops = self.open[-2].loops
@@ -93,9 +94,10 @@ class _Builder:
     def close_section(self, tag: Tag) -> None:
         section = self.open[-1]
         if len(self.open) == 1:
-            raise self._error(tag, f"{{{{/{tag.section}}}}} closes a section that is not open.")
+            raise self._error(tag, CodedText("templates_app.section_not_open", tag=_closing(tag)))
         if section.tag.section != tag.section:
-            raise self._error(tag, f"{{{{/{tag.section}}}}} found while {_opening(section.tag)} is still open.")
+            opening = _opening(section.tag)
+            raise self._error(tag, CodedText("templates_app.other_section_open", tag=_closing(tag), opening=opening))
         self.open.pop()
         last = section.finish_branch()
         branches = (last, Block()) if section.first is None else (section.first, last)
@@ -104,13 +106,13 @@ class _Builder:
     def finish(self) -> CompiledTemplate:
         section = self.open[-1]
         if len(self.open) > 1:
-            word = section.tag.section
-            raise self._error(section.tag, f"{_opening(section.tag)} is not closed: {{{{/{word}}}}} is missing.")
+            tags = {"tag": _opening(section.tag), "end": _closing(section.tag)}
+            raise self._error(section.tag, CodedText("templates_app.section_not_closed", **tags))
         return CompiledTemplate(section.finish_branch(), tuple(self.variables))
 
     def _use_name(self, tag: Tag) -> None:
         if tag.path.is_loop_name and not self.open[-1].loops:
-            raise self._error(tag, f"{tag.path} is only available inside {{{{#each}}}}.")
+            raise self._error(tag, CodedText("templates_app.loop_name_outside", name=tag.path))
         if not tag.path.is_loop_name and tag.path.head != "this":
             self.variables[str(tag.path)] = None
 
@@ -120,6 +122,10 @@ class _Builder:
 
 def _opening(tag: Tag) -> str:
     return f"{{{{#{tag.section} {tag.path}}}}}"
+
+
+def _closing(tag: Tag) -> str:
+    return f"{{{{/{tag.section}}}}}"
 
 
 def _unless(path: VariablePath, body: Block, otherwise: Block) -> IfNode:

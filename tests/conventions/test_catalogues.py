@@ -25,10 +25,10 @@ def one(messages, text, translation, **options):
 def test_the_catalogues_are_complete_and_compiled(messages, settings):
     texts = messages.extract_texts()
 
-    assert {"en", *messages.LANGUAGES} == {code for code, _ in settings.LANGUAGES}
+    assert set(messages.LANGUAGES) == {code for code, _ in settings.LANGUAGES}
     assert len(texts) > 700
     for language in messages.LANGUAGES:
-        assert messages.update(language, texts, is_check=True) == []
+        assert messages.update(language, messages.texts_of(language), is_check=True) == []
 
 
 @pytest.mark.parametrize(

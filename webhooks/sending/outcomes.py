@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
@@ -24,12 +25,13 @@ from webhooks.sending.retries import MAX_RETRY_AFTER, delay_after
 
 GONE = 410
 GIVE_UP_AFTER = timedelta(days=3)
-GONE_REASON = "The endpoint returned 410 Gone."
-FAILING_REASON = "No event could be delivered for 3 days."
+# Pages look up their translation.
+GONE_REASON = gettext_noop("The endpoint returned 410 Gone.")
+FAILING_REASON = gettext_noop("No event could be delivered for 3 days.")
 
 # A wait that would outlast the window is shortened to end a minute before the window does, enough for a worker to
 # claim the delivery. A wait that would be shortened to less than half ends the delivery instead.
-DEFER = f"""
+WAIT = f"""
 UPDATE webhooks_pending p
    SET stage = {Stage.WAITING}, due_at = least(now() + make_interval(secs => w.seconds),
                                  greatest(p.expires_at - interval '1 min', now() + make_interval(secs => w.least)))
@@ -88,7 +90,7 @@ def record(results: Sequence[AttemptResult]) -> None:
     with transaction.atomic():
         claims = QUEUE.lock_claimed([result.claim for result in results])
         valid = [result for result in results if result.claim in claims]
-        waiting = _defer([result for result in valid if not result.is_success])
+        waiting = _wait([result for result in valid if not result.is_success])
         run(FINISH, [[result.claim.key for result in valid if result.claim.key not in waiting]])
         run(APPLY, [json.dumps([_row(result, waiting) for result in valid])])
         failing_too_long = _health(valid)
@@ -106,7 +108,7 @@ def disable_webhook(webhook_id: str, *, reason: str) -> None:
     Webhook.objects.filter(id=webhook_id, active=True).update(active=False, disabled_reason=reason)
 
 
-def _defer(failed: Sequence[AttemptResult]) -> set[UUID]:
+def _wait(failed: Sequence[AttemptResult]) -> set[UUID]:
     """Schedule the next attempt of deliveries that have one left; return their keys."""
     waits = [(result, delay) for result in failed if (delay := delay_after(result.claim.attempt)) is not None]
     if not waits:
@@ -117,7 +119,7 @@ def _defer(failed: Sequence[AttemptResult]) -> set[UUID]:
         for result, delay in waits
     ]
     least_seconds = [delay.total_seconds() / 2 for _, delay in waits]
-    return {key for (key,) in run(DEFER, [deliveries, seconds, least_seconds])}
+    return {key for (key,) in run(WAIT, [deliveries, seconds, least_seconds])}
 
 
 def _row(result: AttemptResult, waiting: set[UUID]) -> dict[str, Any]:

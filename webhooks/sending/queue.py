@@ -1,7 +1,7 @@
 """The queue of webhook deliveries, `webhooks_pending`, and its division among endpoints.
 
-A claim moves ready entries to leased, webhooks.sending.outcomes deletes or defers leased ones, and `promote` makes due
-entries ready.
+A claim moves ready entries to leased, webhooks.sending.outcomes moves leased ones to waiting or deletes them, and
+`promote` makes due entries ready.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,7 @@ from django.conf import settings
 
 from api.errors import InvalidFields
 from lib.address_guard import Guard, TargetRefused
+from lib.coded_texts import CodedText
 from lib.guarded_http import UrlRules, parse_target
 
 FORBIDDEN_TARGET = "forbidden_target"
@@ -29,4 +30,4 @@ def check_target(url: str) -> None:
 def refusal_detail(error: TargetRefused) -> str:
     """Return the error detail for a caller: it describes the URL and reveals nothing about the network."""
     text = str(error)
-    return text if text.endswith(".") else f"Events cannot be posted to this URL: {text}."
+    return text if text.endswith(".") else CodedText("webhooks.forbidden_target", error=text)

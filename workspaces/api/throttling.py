@@ -13,6 +13,7 @@ from rest_framework.throttling import BaseThrottle
 from api.errors import RateLimitExceeded
 from lib.address_guard import Address
 from lib.client_address import client_network
+from lib.coded_texts import CodedText
 from lib.token_bucket import BucketState, RateLimit, take_token
 from workspaces.models import ApiKey, Workspace
 
@@ -63,9 +64,9 @@ def take_from(bucket: str) -> BucketState | None:
 def refuse_excess(level: BucketState | None) -> None:
     """Raise RateLimitExceeded if the bucket of take_request was empty."""
     if level and not level.is_allowed:
-        speed = f"{level.limit.per_second} requests per second, with bursts of up to {level.limit.burst}"
-        subject = "This API key" if isinstance(level.limit, KeyRateLimit) else "A workspace"
-        raise _rate_limit_exceeded(f"{subject} can make {speed}.", level)
+        limit, seconds = level.limit, level.retry_after_seconds
+        code = "workspaces.key_rate_limited" if isinstance(limit, KeyRateLimit) else "workspaces.rate_limited"
+        raise _rate_limit_exceeded(CodedText(code, count=limit.per_second, burst=limit.burst, seconds=seconds), level)
 
 
 def record_failure(address: Address | None) -> None:
@@ -77,11 +78,8 @@ def record_failure(address: Address | None) -> None:
         return
     level = take_token(f"failures:{client_network(address) if address else 'unknown'}", limit=FAILURES)
     if not level.is_allowed:
-        raise _rate_limit_exceeded("Too many requests without a valid API key from your address.", level)
+        raise _rate_limit_exceeded(CodedText("workspaces.too_many_failures", seconds=level.retry_after_seconds), level)
 
 
-def _rate_limit_exceeded(message: str, level: BucketState) -> RateLimitExceeded:
-    seconds = level.retry_after_seconds
-    return RateLimitExceeded(
-        f"{message} Try again in {seconds} s; see Retry-After.", headers={"Retry-After": str(seconds)}
-    )
+def _rate_limit_exceeded(detail: CodedText, level: BucketState) -> RateLimitExceeded:
+    return RateLimitExceeded(detail, headers={"Retry-After": str(level.retry_after_seconds)})

@@ -17,7 +17,6 @@ from dashboard.pages.emails.resend import resend
 from dashboard.pages.emails.schedule import ScheduleForm
 from dashboard.pages.emails.search import NEWEST_EMAILS, EmailListFilters, count_label, find_emails, suggest_tags
 from dashboard.pages.emails.timeline import last_event_number
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
@@ -86,7 +85,7 @@ class EmailSection(ScopedAdmin):
             count=count_label(listing, emails, workspace_id=workspace.id, filters=filters),
             failures=partial_failures(listing.rows),
             query=request.GET,
-            errors=[translate_message(str(error)) for errors in form.errors.values() for error in errors],
+            errors=[str(error) for errors in form.errors.values() for error in errors],
             is_filtered=any(request.GET.get(name) for name in FILTERS),
             has_more_filters=any(request.GET.get(name) for name in MORE_FILTERS),
             tags=suggest_tags(emails),

@@ -12,13 +12,14 @@ from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from dashboard.pages.overview.selection import read_selection
 from dashboard.pages.usage import percent_used
-from dashboard.texts.service_messages import translate_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
 from dashboard.ui.smtp_settings import smtp_settings
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
+from lib.coded_texts import restore_text
+from lib.translation import translate
 from reputation.rates import PERIOD_DAYS
 from workspaces.quota import read_quota
 
@@ -40,7 +41,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     quota, selection = read_quota(workspace), read_selection(request, workspace)
     return {
         "workspace": workspace,
-        "suspended_reason": translate_message(workspace.suspended_reason),
+        "suspended_reason": translate(restore_text(workspace.suspended_code, text=workspace.suspended_reason)),
         "quota": quota,
         "quota_percent": percent_used(quota),
         "queue": queue_counts(read_queue_stats(workspace)),

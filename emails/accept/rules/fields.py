@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -189,8 +190,8 @@ class ScheduleField(DateTimeField):
     """A time in the future, at most 30 days ahead."""
 
     default_error_messages = {
-        "in_past": "scheduledFor is in the past. Omit it to send immediately.",
-        "too_far": "scheduledFor must be at most 30 days ahead.",
+        "in_past": gettext_lazy("scheduledFor is in the past. Omit it to send immediately."),
+        "too_far": gettext_lazy("scheduledFor must be at most 30 days ahead."),
     }
 
     def to_internal_value(self, data: Any) -> Any:

@@ -4,8 +4,10 @@ import io
 import pytest
 
 from dashboard.pages.audit import CATEGORIES
+from lib.coded_texts import CodedText
 from tests.conftest import PASSWORD, make_key
 from tests.dashboard.conftest import signed_in
+from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry
 from workspaces.services import create_workspace
 
@@ -101,24 +103,41 @@ def test_templates_are_recorded(owner, api):
 
 
 @pytest.mark.parametrize(
-    ("act", "about", "shown"),
+    ("about", "english", "german"),
     [
-        ("key_created", "Shop, a: b (pr_x…y), full_access, limited", "Shop, a: b (pr_x…y), Vollzugriff, eingeschränkt"),
-        ("domain_changed", "shop.example: TLS required", "shop.example: TLS erforderlich"),
-        ("template_changed", "Receipt: html: subject, sample_data", "Receipt: html: Betreff, Beispieldaten"),
-        ("webhook_changed", "https://shop.example/: active", "https://shop.example/: aktiv"),
-        ("suppression_added", "12 addresses", "12 Adressen"),
-        ("suppression_added", "addresses@shop.example", "addresses@shop.example"),
-        ("member_invited", "bo@shop.example as owner", "bo@shop.example als Inhaber"),
-        ("member_role", "bo@shop.example: member", "bo@shop.example: Mitglied"),
-        ("workspace_created", "Bank, of, pro, of bo@shop.example", "Bank, of, pro, von bo@shop.example"),
-        ("address_erased", "1 emails", "1 E-Mails"),
-        ("workspace_suspended", "The endpoint returned 410 Gone.", "Der Endpunkt hat mit 410 Gone geantwortet."),
-        ("template_created", "Receipt: subject", "Receipt: subject"),
+        (
+            CodedText("workspaces.key_created", about="a: b (pr_x…y)", words=["full_access", "limited"]),
+            "a: b (pr_x…y), full_access, limited",
+            "a: b (pr_x…y), Vollzugriff, eingeschränkt",
+        ),
+        (
+            CodedText("workspaces.tls_change", about="shop.example", words=["required"]),
+            "shop.example: TLS required",
+            "shop.example: TLS erforderlich",
+        ),
+        (
+            CodedText("workspaces.change", about="Receipt: subject", words=["subject", "sample_data"]),
+            "Receipt: subject: subject, sample_data",
+            "Receipt: subject: Betreff, Beispieldaten",
+        ),
+        (CodedText("workspaces.address_count", count=12), "12 addresses", "12 Adressen"),
+        (
+            CodedText("workspaces.invited", about="bo@shop.example", words=["owner"]),
+            "bo@shop.example as owner",
+            "bo@shop.example als Inhaber",
+        ),
+        (
+            CodedText("workspaces.workspace_created", about="Bank, of, pro", owner="bo@shop.example"),
+            "Bank, of, pro, of bo@shop.example",
+            "Bank, of, pro, von bo@shop.example",
+        ),
+        ("12 addresses", "12 addresses", "12 addresses"),
+        ("subject", "subject", "subject"),
     ],
 )
-def test_details_are_shown_in_the_language_of_the_page(owner, alice, act, about, shown):
-    AuditEntry.objects.create(workspace=alice.workspace, act=act, about=about, actor_kind="service")
+def test_details_are_shown_in_the_language_of_the_page(owner, alice, about, english, german):
+    record_action(alice.workspace, AuditAction.TEMPLATE_CHANGED, about=about)
 
-    assert f"<bdi>{about}</bdi>" in owner.get(PAGE).content.decode()
-    assert f"<bdi>{shown}</bdi>" in owner.get(PAGE, headers={"accept-language": "de"}).content.decode()
+    assert AuditEntry.objects.latest("id").about == english
+    assert f"<bdi>{english}</bdi>" in owner.get(PAGE).content.decode()
+    assert f"<bdi>{german}</bdi>" in owner.get(PAGE, headers={"accept-language": "de"}).content.decode()

@@ -261,9 +261,9 @@ def test_parking_ends_at_the_maximum_age(workspace):
     assert (recipient.state, recipient.reason) == ("failed", "destination_full")
 
 
-def test_a_parked_entry_uses_no_attempt(workspace):
+def test_a_released_claim_uses_no_attempt(workspace):
     accept(workspace)
-    queue.QUEUE.park(claim_entries(), wait="1")
+    queue.release(claim_entries(), seconds=1)
     row = QueueEntry.objects.get()
     assert (row.stage, row.attempts, row.parked) == (Stage.WAITING, 0, 0)
 
