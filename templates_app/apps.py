@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class TemplatesConfig(AppConfig):
-    name = "templates_app"
