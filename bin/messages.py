@@ -10,12 +10,14 @@ no file and fails if a catalogue is out of date.
 import argparse
 import gettext
 import io
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import django
 import unfold
@@ -23,6 +25,8 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from django.contrib.admin.utils import flatten_fieldsets
+from django.utils.translation import override
 from django.utils.translation.template import templatize
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -43,6 +47,15 @@ KEYWORDS = {
 }  # fmt: skip
 # Must be the same in a text and its translation: variables, percent signs and HTML tags.
 MARKS = re.compile(r"%%|%\(\w+\)s|\{\w+\}|</?\w+")
+# Settings without a default; nothing is opened.
+ENVIRONMENT = {
+    "DJANGO_SETTINGS_MODULE": "config.settings",
+    "MODE": "embedded",
+    "DATABASE_URL": "postgres://unset/unset",
+    "REDIS_URL": "redis://unset",
+    "SECRET_KEY": "messages-0123456789abcdefghijklmnopqrstuvwxyz",
+    "APP_KEYS": "messages:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+}
 # Instead of the time of the update, which would change the files.
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -51,6 +64,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change no file")
     is_check = parser.parse_args().check
+    sys.path.insert(0, str(REPOSITORY))
+    os.environ.update(ENVIRONMENT)
+    django.setup()
     problems = [
         problem for language in LANGUAGES for problem in update(language, texts_of(language), is_check=is_check)
     ]
@@ -75,10 +91,10 @@ def texts_of(language: str) -> Catalog:
 
 
 def extract_texts() -> Catalog:
-    """Return a catalogue with the codes, and the texts of all Python files and templates."""
+    """Return a catalogue with the codes, the labels, and the texts of all Python files and templates."""
     catalog = Catalog()
-    for code in coded_texts():
-        catalog.add(code)
+    for text in (*coded_texts(), *model_labels()):
+        catalog.add(text)
     for path in [*source_files(), *UNFOLD_TEMPLATES.rglob("*.html")]:
         for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
             if not path.is_relative_to(UNFOLD_TEMPLATES) or not is_in_django(message):
@@ -90,6 +106,35 @@ def coded_texts() -> dict[str, str]:
     """Return the English texts by code."""
     catalog = read_po(io.BytesIO(read(po_path(SOURCE_LANGUAGE))))
     return {str(text.id): str(text.string) for text in catalog if text.id}
+
+
+def model_labels() -> Iterator[str]:
+    """Yield the names of models and fields that the staff admin shows, and the choices that pages show."""
+    from django.contrib import admin  # noqa: PLC0415 - main sets Django up
+
+    from dashboard.ui.labels import TRANSLATED_LABELS, TRANSLATED_VALUES  # noqa: PLC0415
+
+    with override(SOURCE_LANGUAGE):
+        for model, page in admin.site._registry.items():  # noqa: SLF001
+            labels = map(str, labels_of(model._meta, names=shown_names(page)))  # noqa: SLF001 - a public API of Django
+            yield from (label for label in labels if label and not is_in_django(label))
+    yield from (value for choices in TRANSLATED_VALUES for value in choices.values)
+    yield from (str(label) for choices in TRANSLATED_LABELS for label in choices.labels)
+
+
+def shown_names(page: Any) -> set[str]:
+    """Return the names of the fields that a page of the staff admin shows."""
+    fieldsets = [*(page.fieldsets or ()), *getattr(page, "add_fieldsets", ())]
+    return {*page.list_display, *page.list_filter, *(page.fields or ()), *flatten_fieldsets(fieldsets)}
+
+
+def labels_of(options: Any, *, names: set[str]) -> Iterator[Any]:
+    yield from (options.verbose_name, options.verbose_name_plural, options.app_config.verbose_name)
+    for field in options.fields:
+        if field.name in names:
+            yield from (field.verbose_name, field.help_text)
+            # Labels that are the values stay as they are.
+            yield from (label for value, label in field.flatchoices if label != value)
 
 
 def source_files() -> list[Path]:
