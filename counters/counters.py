@@ -86,15 +86,14 @@ RANGE_COUNTS = """
     SELECT key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
 """
-# first and last: SQL of dates.
-DAILY_COUNTS = """
-    SELECT day, key, count AS n FROM analytics_tallyday
-     WHERE workspace_id = %(workspace)s AND day BETWEEN {first} AND {last}
+# Of the last days, which end with today.
+FIRST_DAY = "((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)"
+DAILY_COUNTS = f"""
+    SELECT day, key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND day >= {FIRST_DAY}
     UNION ALL
     SELECT (hour AT TIME ZONE 'UTC')::date, key, change FROM analytics_tallydelta
-     WHERE workspace_id = %(workspace)s
-       AND hour >= ({first})::timestamp AT TIME ZONE 'UTC' AND hour < ({last} + 1)::timestamp AT TIME ZONE 'UTC'
-"""
+     WHERE workspace_id = %(workspace)s AND hour >= {FIRST_DAY}::timestamp AT TIME ZONE 'UTC'
+"""  # noqa: S608 - constants
 # A delta has up to twelve slices: the statement must stay far below statement_timeout.
 FOLD_BATCH_SIZE = 5_000
 
@@ -110,8 +109,6 @@ TEST = "test."
 HOUR = timedelta(hours=1)
 # An email counts once under `reached.` and each of these events.
 COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
-# The counter of spam complaints (reputation.counting), by the hour of sending.
-COMPLAINED_KEY = "rated.complained"
 
 
 @dataclass(frozen=True)

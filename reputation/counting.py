@@ -12,7 +12,6 @@ from uuid import UUID
 from django.conf import settings
 
 from counters import counters
-from counters.counters import COMPLAINED_KEY
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 
@@ -22,7 +21,7 @@ class ReputationCounter(StrEnum):
 
     SENT = "rated.sent"
     BOUNCED = "rated.bounced"
-    COMPLAINED = COMPLAINED_KEY
+    COMPLAINED = "rated.complained"
 
 
 def classify_outcome(outcome: DeliveryOutcome) -> Iterator[ReputationCounter]:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.services import DailyVolume, read_dates
+from analytics.outcomes import DayOutcomes, read_outcomes
 from compat.drafts import validate_field
 from compat.errors import endpoint_absent, invalid_field
 from compat.postmark.requests import DATE_FILTERS
@@ -16,7 +16,7 @@ from emails.models import Email
 
 DEFAULT_DAYS = 30
 MAX_DAYS = 366
-Count = Callable[[DailyVolume], int]
+Count = Callable[[DayOutcomes], int]
 
 
 def _reached(event: str) -> Count:
@@ -24,7 +24,7 @@ def _reached(event: str) -> Count:
 
 
 SENT: Count = attrgetter("total")
-COMPLAINED: Count = attrgetter("complained")
+COMPLAINED: Count = lambda day: day.rated["complained"]  # noqa: E731
 BOUNCED, OPENED, CLICKED = map(_reached, ("bounced", "opened", "clicked"))
 # https://postmarkapp.com/developer/api/stats-api
 OVERVIEW: dict[str, Count] = {
@@ -66,10 +66,10 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
     def _counts(self, **columns: Count) -> Response:
         """Return the columns of each day and their sums."""
         days = self._days()
-        rows = [{"Date": day.date.isoformat(), **{name: count(day) for name, count in columns.items()}} for day in days]
+        rows = [{"Date": day.day.isoformat(), **{name: count(day) for name, count in columns.items()}} for day in days]
         return Response({"Days": rows, **{name: sum(map(count, days)) for name, count in columns.items()}})
 
-    def _days(self) -> list[DailyVolume]:
+    def _days(self) -> list[DayOutcomes]:
         """Return the days of the query. Raises NotFound for a tag, InvalidFields."""
         query = {name.lower(): text for name, text in self.request.query_params.dict().items() if text}
         if "tag" in query:
@@ -78,7 +78,7 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
         first = _date(query, "fromdate") or last - min(timedelta(days=DEFAULT_DAYS - 1), last - date.min)
         if not 0 <= (last - first).days < MAX_DAYS:
             raise invalid_field("fromdate", f"The range must have 1 to {MAX_DAYS} days.")
-        return read_dates(self.workspace, first=first, last=last)
+        return read_outcomes(self.workspace, first=first, last=last)
 
 
 def _date(query: dict[str, str], name: str) -> date | None:

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.services import DailyVolume, read_dates
+from analytics.outcomes import DayOutcomes, read_outcomes
 from compat.errors import endpoint_absent, invalid_field
 from compat.sendgrid.resources import Resource
 from compat.sendgrid.views import SendGridViewSet
@@ -24,10 +24,10 @@ class SendGridStatsViewSet(SendGridViewSet[Email]):
         last = _date(request, "end_date") if "end_date" in request.query_params else datetime.now(UTC).date()
         if not 0 <= (last - first).days < MAX_DAYS:
             raise invalid_field("start_date", f"The range must have 1 to {MAX_DAYS} days.")
-        return Response([day_resource(day) for day in read_dates(self.workspace, first=first, last=last)])
+        return Response([day_resource(day) for day in read_outcomes(self.workspace, first=first, last=last)])
 
 
-def day_resource(day: DailyVolume) -> Resource:
+def day_resource(day: DayOutcomes) -> Resource:
     reached = day.reached
     # https://www.twilio.com/docs/sendgrid/api-reference/stats
     metrics = {
@@ -39,9 +39,9 @@ def day_resource(day: DailyVolume) -> Resource:
         "unique_opens": reached["opened"],
         "clicks": reached["clicked"],
         "unique_clicks": reached["clicked"],
-        "spam_reports": day.complained,
+        "spam_reports": day.rated["complained"],
     }
-    return {"date": day.date.isoformat(), "stats": [{"metrics": metrics}]}
+    return {"date": day.day.isoformat(), "stats": [{"metrics": metrics}]}
 
 
 def _date(request: Request, name: str) -> date:
