@@ -3,6 +3,7 @@
 All assets are local static files; nothing is loaded from other hosts.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
@@ -25,30 +26,12 @@ INDIGO = {
 }
 
 
-def favicon(request: HttpRequest) -> str:
-    return static("dashboard/icon.svg")
+def _asset(path: str) -> Callable[[HttpRequest], str]:
+    """Return a function for unfold, which calls it for each page: the URL depends on the collected files."""
+    return lambda _request: static(f"dashboard/{path}")
 
 
-def stylesheet(request: HttpRequest) -> str:
-    return static("dashboard/dashboard.css")
-
-
-def copy_script(request: HttpRequest) -> str:
-    return static("dashboard/copy.js")
-
-
-def shortcuts_script(request: HttpRequest) -> str:
-    return static("dashboard/shortcuts.js")
-
-
-def names_script(request: HttpRequest) -> str:
-    return static("dashboard/names.js")
-
-
-def landscape(request: HttpRequest) -> str:
-    return static("dashboard/landscape.svg")
-
-
+favicon = _asset("icon.svg")
 SHARED: dict[str, Any] = {
     "SITE_URL": None,
     "SITE_ICON": favicon,
@@ -58,17 +41,9 @@ SHARED: dict[str, Any] = {
     "SHOW_LANGUAGES": True,
     "COLORS": {"primary": INDIGO},
     "BORDER_RADIUS": "8px",
-    "STYLES": [stylesheet],
-    "SCRIPTS": [names_script, copy_script],
+    "STYLES": [_asset("dashboard.css")],
+    "SCRIPTS": [_asset("names.js"), _asset("copy.js")],
 }
-
-
-def preferences_url(request: HttpRequest) -> str:
-    return reverse("dashboard:preferences")
-
-
-def staff_preferences_url(request: HttpRequest) -> str:
-    return reverse("admin:preferences")
 
 
 UNFOLD: dict[str, Any] = {
@@ -77,7 +52,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Postrider",
     "SITE_SUBHEADER": _("Staff"),
     "SHOW_HISTORY": True,
-    "LANGUAGES": {"action": staff_preferences_url},
+    "LANGUAGES": {"action": lambda _request: reverse("admin:preferences")},
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.staff_sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.staff_account_links"},
     "LOGIN": {"form": "dashboard.auth.signin.StaffSignInForm"},
@@ -86,12 +61,12 @@ UNFOLD: dict[str, Any] = {
 DASHBOARD: dict[str, Any] = {
     **SHARED,
     "SITE_TITLE": "Postrider",
-    "LANGUAGES": {"action": preferences_url},
+    "LANGUAGES": {"action": lambda _request: reverse("dashboard:preferences")},
     "SITE_HEADER": "dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.ui.navigation.workspace_menu",
-    "SCRIPTS": [*SHARED["SCRIPTS"], shortcuts_script],
+    "SCRIPTS": [*SHARED["SCRIPTS"], _asset("shortcuts.js")],
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.account_links"},
-    "LOGIN": {"form": "dashboard.auth.signin.SignInForm", "image": landscape},
+    "LOGIN": {"form": "dashboard.auth.signin.SignInForm", "image": _asset("landscape.svg")},
 }
