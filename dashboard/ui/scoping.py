@@ -14,11 +14,11 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.views.decorators.http import require_POST
-from unfold.admin import ModelAdmin
 
 from dashboard.ui.confirm import Confirmation
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.listing import list_page
+from workspaces.admin import ReadOnlyAdmin
 from workspaces.models import Workspace
 
 
@@ -30,7 +30,7 @@ def rows_in_workspace(workspace: Workspace, rows: QuerySet[Any]) -> QuerySet[Any
     return rows.filter(workspace=workspace)
 
 
-class ScopedAdmin(ModelAdmin):
+class ScopedAdmin(ReadOnlyAdmin):
     """A section of the dashboard: the list at /dashboard/<slug>/, and the URLs that `routes()` adds."""
 
     slug: ClassVar[str]
@@ -48,15 +48,6 @@ class ScopedAdmin(ModelAdmin):
             return False
         return obj is None or self.get_queryset(request).filter(pk=obj.pk).exists()
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return rows_in_workspace(current_workspace(request), super().get_queryset(request))
 
@@ -66,9 +57,6 @@ class ScopedAdmin(ModelAdmin):
         return rows_in_workspace(
             current_workspace(request), db_field.remote_field.model.objects.all() if rows is None else rows
         )
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return False
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         return False
