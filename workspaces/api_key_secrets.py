@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 
 from lib.ids import base62
-from lib.keyring import UnknownKey, key_named, newest_key
+from lib.keyring import DerivedKey, UnknownKey, key_named, newest_key
 
 PURPOSE = "api-key"
 # By prefix, the prefix of the id: API keys, test keys, and keys of the management API.
@@ -49,22 +49,21 @@ def parse_key(text: str) -> KeySecret | None:
     return KeySecret(id=f"{ID_PREFIXES[match[1]]}{match[2]}", secret=match[3], prefix=match[1])
 
 
-def hash_secret(secret: str) -> str:
+def hash_secret(secret: str, *, purpose: str = PURPOSE) -> str:
     """Return the stored hash: the pepper's id, and HMAC-SHA256 of the secret with the pepper as key."""
-    return _hash(secret, pepper_id=newest_key(PURPOSE).id)
+    return _hash(secret, newest_key(purpose))
 
 
-def secret_matches(secret: str, secret_hash: str) -> bool:
+def secret_matches(secret: str, secret_hash: str, *, purpose: str = PURPOSE) -> bool:
     """Compare a secret with a stored hash in constant time. Returns False if its pepper is no longer in APP_KEYS."""
     try:
-        expected = _hash(secret, pepper_id=secret_hash.partition(":")[0])
+        expected = _hash(secret, key_named(secret_hash.partition(":")[0], purpose))
     except UnknownKey:
         return False
     return hmac.compare_digest(expected, secret_hash)
 
 
-def _hash(secret: str, *, pepper_id: str) -> str:
-    pepper = key_named(pepper_id, PURPOSE)
+def _hash(secret: str, pepper: DerivedKey) -> str:
     return f"{pepper.id}:{hmac.new(pepper.secret, secret.encode(), hashlib.sha256).hexdigest()}"
 
 

@@ -4,7 +4,6 @@ See docs/decisions/0056.
 """
 
 import base64
-import hashlib
 import hmac
 import secrets
 import time
@@ -15,8 +14,8 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.db import transaction
 from django.utils import timezone
 
-from lib.keyring import UnknownKey, key_named, newest_key
 from lib.sealed import seal, unseal
+from workspaces.api_key_secrets import hash_secret, secret_matches
 from workspaces.models import RecoveryCode, SecondFactor, User
 
 SEAL_PURPOSE = "second-factor"
@@ -109,28 +108,17 @@ def _new_recovery_codes(user: User) -> list[str]:
     codes = [base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode().lower() for _ in range(RECOVERY_CODES)]
     RecoveryCode.objects.filter(user=user).delete()
     RecoveryCode.objects.bulk_create(
-        [RecoveryCode(user=user, code_hash=_hash(code, pepper_id=newest_key(HASH_PURPOSE).id)) for code in codes]
+        [RecoveryCode(user=user, code_hash=hash_secret(code, purpose=HASH_PURPOSE)) for code in codes]
     )
     return ["-".join(code[at : at + 4] for at in range(0, len(code), 4)) for code in codes]
 
 
 def _use_recovery_code(user: User, *, code: str) -> bool:
     text = code.replace("-", "").replace(" ", "").lower()
-    matching = [known.pk for known in user.recovery_codes.all() if _matches(text, known.code_hash)]
+    known = user.recovery_codes.all()
+    matching = [row.pk for row in known if secret_matches(text, row.code_hash, purpose=HASH_PURPOSE)]
     deleted, _ = RecoveryCode.objects.filter(pk__in=matching).delete()
     return bool(deleted)
-
-
-def _matches(text: str, code_hash: str) -> bool:
-    try:
-        return hmac.compare_digest(_hash(text, pepper_id=code_hash.partition(":")[0]), code_hash)
-    except UnknownKey:
-        return False
-
-
-def _hash(text: str, *, pepper_id: str) -> str:
-    pepper = key_named(pepper_id, HASH_PURPOSE)
-    return f"{pepper.id}:{hmac.new(pepper.secret, text.encode(), hashlib.sha256).hexdigest()}"
 
 
 def _secret(factor: SecondFactor) -> bytes:
