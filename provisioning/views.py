@@ -12,7 +12,6 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 from rest_framework.viewsets import GenericViewSet
 
 from api.fields import DeletedSerializer
@@ -45,7 +44,7 @@ from provisioning.serializers import (
     WorkspaceChangesInput,
 )
 from provisioning.services import change_workspace, invite, provision_workspace
-from provisioning.throttling import InvitationThrottle
+from provisioning.throttling import take_invitation
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from workspaces.account_status import lift_suspension, refuse_inactive, suspend_workspace
 from workspaces.api.throttling import take_from, take_key_request
@@ -187,8 +186,10 @@ class InvitationViewSet(ListModelMixin, WithinWorkspaceViewSet[Invitation]):
     queryset = Invitation.objects.order_by("-created_at", "-id")
     serializer_class = InvitationSerializer
 
-    def get_throttles(self) -> list[BaseThrottle]:
-        return [*super().get_throttles(), InvitationThrottle()]
+    def check_throttles(self, request: Request) -> None:
+        super().check_throttles(request)
+        if self.action == "create":
+            take_invitation(self.workspace.id)
 
     @idempotent
     def create(self, request: Request, workspace_id: str) -> Response:

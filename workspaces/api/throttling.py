@@ -4,11 +4,8 @@ See docs/specification.md, Rate limits.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
-from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
 
 from api.errors import RateLimitExceeded
 from lib.address_guard import Address
@@ -23,14 +20,6 @@ FAILURES = RateLimit(per_second=1, burst=20)
 @dataclass(frozen=True)
 class KeyRateLimit(RateLimit):
     """The limit of one API key (workspaces.key_limits), within that of its workspace."""
-
-
-class WorkspaceThrottle(BaseThrottle):
-    """Refuses a request if the workspace's bucket was empty; the view took the token after authentication."""
-
-    def allow_request(self, request: Request, view: Any) -> bool:
-        refuse_excess(view.level)
-        return True
 
 
 def take_key_request(key: ApiKey) -> BucketState | None:

@@ -15,7 +15,7 @@ from api.parser import DEFAULT_BODY_BYTES, check_body_headers
 from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_inactive
 from workspaces.api.authentication import key_of, workspace_of
-from workspaces.api.throttling import WorkspaceThrottle, take_key_request
+from workspaces.api.throttling import refuse_excess, take_key_request
 from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 
@@ -25,7 +25,6 @@ M = TypeVar("M", bound=Model)
 class KeyedView(APIView):
     """A view that requires a key. Subclasses take the rate limit token of the request in perform_authentication."""
 
-    throttle_classes = (WorkspaceThrottle,)
     # Sizes of bodies by action, where they differ from the default.
     body_bytes: ClassVar[Mapping[str, int]] = {}
     level: BucketState | None = None
@@ -47,6 +46,9 @@ class KeyedView(APIView):
         super().perform_authentication(request)
         # Django's request object, which workspaces.audit reads.
         request._request.api_key = request.auth  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def check_throttles(self, request: Request) -> None:
+        refuse_excess(self.level)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
