@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
 
-from django.db.models import Model
+from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.utils import extend_schema_field
@@ -36,7 +36,7 @@ ADDRESS_SCHEMA: dict[str, Any] = {
 OPTIONAL: Any = {"required": False, "allow_null": True}
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=models.Model)
 FieldErrors = dict[str, list[serializers.ErrorDetail]]
 
 
@@ -53,14 +53,26 @@ class AttributesSerializer(serializers.Serializer[T]):
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         for name, field in fields.items():
-            attribute = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+            attribute = attribute_of(name)
             if field.source is None and attribute != name:
                 field.source = attribute
         return fields
 
 
+def attribute_of(wire_name: str) -> str:
+    """Return the name of an attribute for its name on the wire."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", wire_name)
+
+
 class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
-    """Shows a row; see AttributesSerializer."""
+    """Shows a row, whose fields of the model need no declaration; see AttributesSerializer."""
+
+    serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
+        models.DateTimeField: UtcDateTimeField
+    }
+
+    def build_field(self, field_name: str, *args: Any) -> Any:
+        return super().build_field(attribute_of(field_name), *args)
 
 
 class CountField(serializers.IntegerField):

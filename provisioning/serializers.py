@@ -209,9 +209,6 @@ class ConfigurationSerializer(serializers.Serializer[Any]):
 
 class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
     plan = serializers.ChoiceField(list(PLANS))
-    suspendedAt = UtcDateTimeField(
-        allow_null=True, help_text="The time of the suspension; null if the workspace is not suspended."
-    )
     suspendedReason = serializers.SerializerMethodField(
         help_text="The reason of the suspension, as the members see it; null without one."
     )
@@ -219,36 +216,34 @@ class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
         allow_null=True,
         help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
     )
-    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Workspace
         fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
-        extra_kwargs = help_texts(group=GROUP)
+        extra_kwargs = help_texts(
+            group=GROUP, suspendedAt="The time of the suspension; null if the workspace is not suspended."
+        )
 
     def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
         return workspace.suspended_reason or None
 
 
 class ManagedKeySerializer(RowSerializer[ApiKey]):
-    scope = serializers.ChoiceField(ApiKey.Scope.choices)
     test = serializers.BooleanField(
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
     lastFour = serializers.CharField(help_text="The last four characters of the key.")
-    createdAt = UtcDateTimeField()
-    expiresAt = UtcDateTimeField(allow_null=True, help_text="The time at which it expires; null if it does not.")
-    revokedAt = UtcDateTimeField(allow_null=True, help_text="The time at which it was revoked; null if it was not.")
-    lastUsedAt = UtcDateTimeField(
-        allow_null=True, help_text="The time of its last use, to the minute; null if it was never used."
-    )
 
     class Meta:
         model = ApiKey
         fields = (
             "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
         )  # fmt: skip
+        extra_kwargs = help_texts(
+            revokedAt="The time at which it was revoked; null if it was not.",
+            lastUsedAt="The time of its last use, to the minute; null if it was never used.",
+        )
 
 
 class NewKeySerializer(ManagedKeySerializer):
@@ -266,8 +261,6 @@ class NewKeySerializer(ManagedKeySerializer):
 
 class MemberSerializer(RowSerializer[Membership]):
     email = serializers.CharField(source="user.email")
-    role = serializers.ChoiceField(Membership.Role.choices)
-    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Membership
@@ -281,9 +274,6 @@ class RemovedMemberSerializer(serializers.Serializer[Any]):
 
 class InvitationSerializer(RowSerializer[Invitation]):
     email = serializers.CharField()
-    role = serializers.ChoiceField(Membership.Role.choices)
-    createdAt = UtcDateTimeField()
-    expiresAt = UtcDateTimeField()
 
     class Meta:
         model = Invitation
@@ -292,14 +282,13 @@ class InvitationSerializer(RowSerializer[Invitation]):
 
 class AuditEntrySerializer(RowSerializer[AuditEntry]):
     action = serializers.ChoiceField(AuditEntry.Action.choices, source="act", help_text="The recorded action.")
-    actorKind = serializers.ChoiceField(AuditEntry.ActorKind.choices, help_text="The kind of the actor.")
-    createdAt = UtcDateTimeField()
 
     class Meta:
         model = AuditEntry
         fields = ("action", "about", "actorKind", "actor", "address", "createdAt")
         extra_kwargs = help_texts(
             about="The object of the action.",
+            actorKind="The kind of the actor.",
             actor="The person, key or program that acted.",
             address="The IP address of the actor.",
         )

@@ -13,7 +13,6 @@ from api.fields import (
     RecipientField,
     RowSerializer,
     StrictSerializer,
-    UtcDateTimeField,
     help_texts,
 )
 from suppressions.models import Suppression
@@ -55,8 +54,6 @@ class SuppressionInput(StrictSerializer):
 
 
 class SuppressionSerializer(RowSerializer[Suppression]):
-    createdAt = UtcDateTimeField()
-
     class Meta:
         model = Suppression
         fields = ("id", "email", "reason", "createdAt")

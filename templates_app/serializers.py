@@ -15,7 +15,6 @@ from api.fields import (
     StrictSerializer,
     TextField,
     TextListField,
-    UtcDateTimeField,
     help_texts,
 )
 from templates_app.models import ALIAS, Template
@@ -99,14 +98,13 @@ class TemplateItemSerializer(RowSerializer[Template]):
     """A template in a list, without its content."""
 
     subject = serializers.CharField(source="version.subject")
-    strictVariables = serializers.BooleanField(help_text=STRICT_TEXT)
-    createdAt = UtcDateTimeField()
-    updatedAt = UtcDateTimeField(help_text="The time of the last change.")
 
     class Meta:
         model = Template
         fields = ("id", "name", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
-        extra_kwargs = help_texts(alias=ALIAS_TEXT)
+        extra_kwargs = help_texts(
+            alias=ALIAS_TEXT, strictVariables=STRICT_TEXT, updatedAt="The time of the last change."
+        )
 
 
 class TemplateSerializer(TemplateItemSerializer):

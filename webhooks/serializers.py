@@ -22,7 +22,7 @@ from lib.address_guard import TargetRefused
 from lib.guarded_http import MAX_URL_LENGTH, parse_target
 from lib.translation import translate
 from webhooks.formats import find_format, format_choices
-from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
+from webhooks.models import Webhook, WebhookDelivery
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
@@ -100,7 +100,6 @@ class WebhookSerializer(RowSerializer[Webhook]):
     disabledReason = serializers.SerializerMethodField(
         help_text="The reason why Postrider disabled the webhook; null if it did not."
     )
-    createdAt = UtcDateTimeField()
 
     class Meta:
         model = Webhook
@@ -137,15 +136,12 @@ class DeliveryItemSerializer(RowSerializer[WebhookDelivery]):
     eventId = serializers.CharField(help_text="The id of the event, the same on every attempt.")
     event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind", help_text="The type of the event.")
     test = serializers.BooleanField(source="is_test", help_text="Whether this is a test event.")
-    status = serializers.ChoiceField(choices=WebhookDeliveryStatus.choices)
     attemptCount = serializers.IntegerField(help_text="The number of attempts so far.")
     statusCode = serializers.IntegerField(
         allow_null=True, help_text="The HTTP status of the last response; null without one."
     )
     error = serializers.SerializerMethodField(help_text="The code of the last error; null after a success.")
     nextAttemptAt = UtcDateTimeField(allow_null=True, help_text="The time of the next attempt; null if there is none.")
-    createdAt = UtcDateTimeField()
-    succeededAt = UtcDateTimeField(allow_null=True, help_text="The time of the successful attempt; null without one.")
 
     class Meta:
         model = WebhookDelivery
@@ -153,6 +149,7 @@ class DeliveryItemSerializer(RowSerializer[WebhookDelivery]):
             "id", "webhookId", "eventId", "event", "test", "status", "attemptCount", "statusCode", "error",
             "nextAttemptAt", "createdAt", "succeededAt",
         )  # fmt: skip
+        extra_kwargs = help_texts(succeededAt="The time of the successful attempt; null without one.")
 
     def get_error(self, delivery: WebhookDelivery) -> str | None:
         return delivery.error or None
@@ -174,6 +171,5 @@ class DeliverySerializer(DeliveryItemSerializer):
     attempts = AttemptSerializer(many=True, help_text="The last 20 attempts, oldest first.")
     body = serializers.CharField(source="event.body", help_text="The body, exactly as it is sent.")
 
-    class Meta:
-        model = WebhookDelivery
-        fields = (*DeliveryItemSerializer.Meta.fields, "attempts", "body")
+    class Meta(DeliveryItemSerializer.Meta):
+        fields = (*DeliveryItemSerializer.Meta.fields, "attempts", "body")  # type: ignore[assignment]  # two more than its parent's
