@@ -27,6 +27,8 @@ MAX_TAG_LENGTH = 513
 MAX_GIVEN_HEADERS = 100
 # Processor time to read the emails of one request: 1,000 ordinary ones take a tenth of it.
 MAX_READ_SECONDS = 3.0
+# The HTML of a template that has text only: a template of Postrider always has HTML.
+TEXT_ONLY_HTML = "<!-- text only -->"
 
 NativeBody = dict[str, Any]
 V = TypeVar("V")
@@ -142,6 +144,8 @@ def custom_headers(headers: Collection[tuple[str, Any]]) -> dict[str, Any] | Non
     return kept or None
 
 
-def texts(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return metadata, None if it is empty."""
-    return dict(values) or None
+def with_html(native: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a template, with HTML if they have text only."""
+    if native.get("textContent") and not native.get("htmlContent"):
+        return native | {"htmlContent": TEXT_ONLY_HTML}
+    return native

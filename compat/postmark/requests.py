@@ -14,7 +14,7 @@ from compat.drafts import (
     as_objects,
     build_draft,
     custom_headers,
-    texts,
+    read_choice,
     validate_field,
 )
 from compat.errors import invalid_field
@@ -122,13 +122,13 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         "replyTo": _addresses(body, "ReplyTo"),
         "subject": body.get("Subject") or "",
         "tags": [tag] if tag else [],
-        "metadata": texts(as_object(body.get("Metadata"), "Metadata")),
+        "metadata": as_object(body.get("Metadata"), "Metadata") or None,
         "headers": custom_headers(
             [_header(header) for header in as_objects(body.get("Headers"), "Headers", at_most=MAX_GIVEN_HEADERS)]
         ),
         "attachments": [_file(file) for file in as_objects(body.get("Attachments"), "Attachments", at_most=MAX_FILES)],
         "trackOpens": opens,
-        "trackClicks": _tracks_clicks(body.get("TrackLinks")),
+        "trackClicks": read_choice(body.get("TrackLinks"), TRACKED_LINKS, field="TrackLinks"),
     }
 
 
@@ -155,14 +155,6 @@ def _refuse_invalid(address: str, *, field: str) -> None:
     except InvalidAddress as error:
         # Clients read the address between the first and the last apostrophe.
         raise invalid_field(field, f"Illegal email address '{address[:200]}'.", code="invalid_email") from error
-
-
-def _tracks_clicks(value: Any) -> bool | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or value not in TRACKED_LINKS:
-        raise invalid_field("TrackLinks", f"Use one of {', '.join(TRACKED_LINKS)}.")
-    return TRACKED_LINKS[value]
 
 
 def _header(header: dict[str, Any]) -> tuple[str, Any]:

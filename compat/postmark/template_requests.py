@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from compat.drafts import as_object, rename_fields
-from compat.templates import with_html
+from compat.drafts import as_object, rename_fields, with_html
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import TemplateContent, preview_draft

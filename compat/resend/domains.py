@@ -1,7 +1,5 @@
 """Resend's API: domains."""
 
-from typing import Any
-
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -51,7 +49,8 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
 
     def create(self, request: Request) -> Response:
         tls = read_choice(self.body.get("tls"), TLS, field="tls")
-        domain = register_domain(self.workspace, name=_read_name(self.body))
+        values = DomainInput().run_validation({"name": self.body.get("name")})
+        domain = register_domain(self.workspace, name=values["name"])
         if tls:
             set_tls_policy(domain, tls=tls)
         return Response(domain_resource(domain), status=status.HTTP_201_CREATED)
@@ -69,10 +68,6 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
         domain = self.find(pk)
         verify_domain(domain)
         return Response(self.reference(domain))
-
-
-def _read_name(body: dict[str, Any]) -> str:
-    return str(DomainInput().run_validation({"name": body.get("name")})["name"])
 
 
 def _record(record: DnsRecord) -> Resource:

@@ -16,7 +16,6 @@ from compat.drafts import (
     build_draft,
     custom_headers,
     read_drafts,
-    texts,
     valid_field,
 )
 from compat.errors import invalid_field
@@ -153,7 +152,7 @@ def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dic
         "html": None if template else PLACEHOLDER,
         "templateData": as_object(data, "dynamic_template_data") if template else None,
         "headers": custom_headers(headers.items()),
-        "metadata": texts({name: value for members in arguments for name, value in members.items()}),
+        "metadata": {name: value for members in arguments for name, value in members.items()} or None,
         "scheduledFor": _time(personalization.get("send_at") or body.get("send_at")),
     }
 

@@ -10,11 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NotFound
-from compat.drafts import rename_fields
+from compat.drafts import rename_fields, with_html
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
-from compat.templates import with_html
 from templates_app.errors import TemplateNotFound
 from templates_app.models import Template
 from templates_app.serializers import TemplateInput

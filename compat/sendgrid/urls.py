@@ -14,6 +14,8 @@ from compat.sendgrid.views import SendGridMailViewSet
 
 ALL: Any = {"get": "list", "delete": "clear"}
 ONE: Any = {"get": "retrieve", "delete": "destroy"}
+MANY: Any = {"get": "list", "post": "create"}
+CHANGEABLE: Any = ONE | {"patch": "partial_update"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
 # Unsubscribes are deleted at GLOBAL.
 DELETABLE = [name for name in LISTS if name not in UNSUBSCRIBES.values()]
@@ -27,11 +29,8 @@ urlpatterns = [
     path("v3/mail/send", SendGridMailViewSet.as_view({"post": "send"})),
     path("v3/mail/batch", SendGridBatchViewSet.as_view({"post": "create"})),
     path("v3/mail/batch/<str:pk>", SendGridBatchViewSet.as_view({"get": "retrieve"})),
-    path("v3/user/scheduled_sends", SendGridScheduledSendViewSet.as_view({"get": "list", "post": "create"})),
-    path(
-        "v3/user/scheduled_sends/<str:pk>",
-        SendGridScheduledSendViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
-    ),
+    path("v3/user/scheduled_sends", SendGridScheduledSendViewSet.as_view(MANY)),
+    path("v3/user/scheduled_sends/<str:pk>", SendGridScheduledSendViewSet.as_view(CHANGEABLE)),
     path("v3/scopes", SendGridMailViewSet.as_view({"get": "scopes"})),
     path("v3/stats", SendGridStatsViewSet.as_view({"get": "list"})),
     *(path(f"v3/suppression/{name}", SendGridSuppressionViewSet.as_view(ALL), {"name": name}) for name in DELETABLE),
@@ -46,11 +45,8 @@ urlpatterns = [
         SendGridSuppressionViewSet.as_view({"get": "retrieve_global", "delete": "destroy"}),
         UNSUBSCRIBES,
     ),
-    path("v3/templates", SendGridTemplateViewSet.as_view({"get": "list", "post": "create"})),
-    path(
-        TEMPLATE,
-        SendGridTemplateViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
-    ),
+    path("v3/templates", SendGridTemplateViewSet.as_view(MANY)),
+    path(TEMPLATE, SendGridTemplateViewSet.as_view(CHANGEABLE)),
     path(f"{TEMPLATE}/versions", SendGridTemplateViewSet.as_view({"post": "create_version"})),
     path(
         VERSION,
@@ -59,13 +55,10 @@ urlpatterns = [
         ),
     ),
     path(f"{VERSION}/activate", SendGridTemplateViewSet.as_view({"post": "activate"})),
-    path(DOMAINS, SendGridDomainViewSet.as_view({"get": "list", "post": "create"})),
+    path(DOMAINS, SendGridDomainViewSet.as_view(MANY)),
     path(f"{DOMAINS}/default", SendGridDomainViewSet.as_view({"get": "absent"})),
     path(f"{DOMAINS}/subuser", SendGridDomainViewSet.as_view({"get": "absent", "delete": "absent"})),
-    path(
-        f"{DOMAINS}/<str:number>",
-        SendGridDomainViewSet.as_view({"get": "retrieve", "delete": "destroy", "patch": "absent"}),
-    ),
+    path(f"{DOMAINS}/<str:number>", SendGridDomainViewSet.as_view(ONE | {"patch": "absent"})),
     path(f"{DOMAINS}/<str:number>/validate", SendGridDomainViewSet.as_view({"post": "verify"})),
     path(f"{EVENT_WEBHOOK}/settings", SendGridEventWebhookViewSet.as_view({"get": "retrieve", "patch": "update"})),
     path(

@@ -13,6 +13,7 @@ from compat.sendgrid.errors import render_error
 from compat.views import DialectViewSet, R
 from emails.accept.services import check_emails
 from emails.models import Email
+from workspaces.api.authentication import key_of
 from workspaces.models import ApiKey
 
 
@@ -43,6 +44,4 @@ class SendGridMailViewSet(SendGridViewSet[Email]):
         return Response(status=status.HTTP_202_ACCEPTED, headers=headers)
 
     def scopes(self, request: Request) -> Response:
-        key = request.auth
-        assert isinstance(key, ApiKey)
-        return Response({"scopes": sorted(resources.SCOPES[ApiKey.Scope(key.scope)])})
+        return Response({"scopes": sorted(resources.SCOPES[ApiKey.Scope(key_of(request).scope)])})

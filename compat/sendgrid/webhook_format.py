@@ -36,7 +36,7 @@ def _payload(event: dict[str, Any]) -> list[dict[str, Any]]:
     kind, data = event["event"], event["data"]
     return [
         {
-            **_custom_arguments(data["metadata"] or {}),
+            **{name: str(value) for name, value in (data["metadata"] or {}).items()},
             "email": data["to"],
             "timestamp": int(datetime.fromisoformat(event["createdAt"]).timestamp()),
             "event": EVENTS[kind],
@@ -69,10 +69,6 @@ def _key_pair(secret: str) -> ec.EllipticCurvePrivateKey:
     # 16 bytes more than the order has, so that the remainder is uniform (FIPS 186-4, section B.4.1).
     seed = HKDF(SHA256(), length=48, salt=None, info=KEY_PURPOSE).derive(secret.encode())
     return ec.derive_private_key(int.from_bytes(seed) % (GROUP_ORDER - 1) + 1, ec.SECP256R1())
-
-
-def _custom_arguments(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {name: value if isinstance(value, str) else str(value) for name, value in metadata.items()}
 
 
 def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
