@@ -32,7 +32,7 @@ from domains.serializers import TLS, DomainInput
 from lib.datetimes import parse_datetime, to_utc
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
-from templates_app.services import check_content
+from templates_app.services import compile_draft
 from webhooks.serializers import ConfiguredWebhookInput
 from workspaces.api.serializers import LIMIT_TEXTS, KeyLimitsSerializer, QuotaSerializer
 from workspaces.key_limits import (
@@ -166,7 +166,7 @@ class ConfiguredTemplateInput(TemplateInput):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         try:
-            check_content(new_template(attrs)["content"])
+            compile_draft(new_template(attrs)["content"])
         except TemplateSyntaxInvalid as error:
             raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
         return attrs

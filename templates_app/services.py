@@ -55,34 +55,27 @@ class RenderedContent:
     missing: tuple[str, ...] = ()
 
 
-@functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
-def compile_content(content: TemplateContent) -> CompiledContent:
-    """Compile subject, HTML and text. Raises TemplateSyntaxInvalid with field, line and column."""
-    return _compile(content)
-
-
-def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedContent:
-    """Render unsaved content. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge.
+def compile_draft(content: TemplateContent) -> CompiledContent:
+    """Compile unsaved content. Raises TemplateSyntaxInvalid with field, line and column.
 
     Bypasses the cache: each keystroke is new content and would evict the templates in use.
     """
-    try:
-        return render_content(_compile(content), data)
-    except OutputTooLarge as error:
-        raise TemplateOutputTooLarge(str(error)) from error
-
-
-def check_content(content: TemplateContent) -> None:
-    """Check the syntax of unsaved content, without the cache. Raises TemplateSyntaxInvalid."""
-    _compile(content)
-
-
-def _compile(content: TemplateContent) -> CompiledContent:
     return CompiledContent(
         subject=_compiled("subject", content.subject),
         html=_compiled("htmlContent", content.html),
         text=_compiled("textContent", content.text),
     )
+
+
+compile_content = functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)(compile_draft)
+
+
+def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedContent:
+    """Render unsaved content. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge."""
+    try:
+        return render_content(compile_draft(content), data)
+    except OutputTooLarge as error:
+        raise TemplateOutputTooLarge(str(error)) from error
 
 
 def render_content(
