@@ -1,19 +1,21 @@
 """Open, click and unsubscribe requests of recipients, identified by a token."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError
 
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.unsubscribe import unsubscribe
-from emails.links import ClickedLink, UnsubscribeLink, read_click, read_open, read_unsubscribe
+from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
 from lib.tokens import InvalidToken
 from tracking.bot_detection import is_bot
 from tracking.recorder import recorder
 from workspaces.models import Workspace
+
+L = TypeVar("L")
 
 
 @dataclass(frozen=True)
@@ -24,34 +26,23 @@ class Sender:
     domain: str = ""
 
 
-def record_open(token: str, *, meta: Mapping[str, Any]) -> None:
-    """Buffer an open; ignore an invalid token."""
+def read_link(read: Callable[[str], L], token: str) -> L | None:
+    """Return the link of a token, or None if the token is invalid."""
     try:
-        recipient_id = read_open(token)
-    except InvalidToken:
-        return
-    recorder.add(Hit(recipient_id, is_bot=is_bot(meta)))
-
-
-def read_click_link(token: str) -> ClickedLink | None:
-    """Return the tracked link of a token, or None if the token is invalid."""
-    try:
-        return read_click(token)
+        return read(token)
     except InvalidToken:
         return None
+
+
+def record_open(token: str, *, meta: Mapping[str, Any]) -> None:
+    """Buffer an open; ignore an invalid token."""
+    if recipient_id := read_link(read_open, token):
+        recorder.add(Hit(recipient_id, is_bot=is_bot(meta)))
 
 
 def record_click(link: ClickedLink, *, meta: Mapping[str, Any]) -> None:
     """Buffer a click."""
     recorder.add(Hit(link.recipient_id, url=link.target, is_bot=is_bot(meta)))
-
-
-def read_unsubscribe_link(token: str) -> UnsubscribeLink | None:
-    """Return the unsubscribe link of a token, or None if the token is invalid."""
-    try:
-        return read_unsubscribe(token)
-    except InvalidToken:
-        return None
 
 
 def find_sender(link: UnsubscribeLink) -> Sender:

@@ -8,7 +8,7 @@ from django.utils.encoding import iri_to_uri
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from emails.links import UnsubscribeLink
+from emails.links import UnsubscribeLink, read_click, read_unsubscribe
 from tracking import services
 from tracking.suspensions import suspended_workspaces
 
@@ -41,7 +41,7 @@ def click(request: HttpRequest, token: str) -> HttpResponse:
 
     Needs no database.
     """
-    link = services.read_click_link(token)
+    link = services.read_link(read_click, token)
     if link is None:
         return _page("broken", status=404)
     if request.method == "GET":
@@ -56,7 +56,7 @@ def click(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """Show a page with a button. Only a POST unsubscribes, with any body (RFC 8058)."""
-    link = services.read_unsubscribe_link(token)
+    link = services.read_link(read_unsubscribe, token)
     if link is None:
         return _page("broken", status=404)
     if request.method != "POST":
