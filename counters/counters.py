@@ -192,7 +192,7 @@ def all_time_counts(workspace_id: str) -> dict[str, int]:
 
 def range_values(start: datetime, end: datetime) -> dict[str, Any]:
     """Return the values of RANGE_COUNTS for start ≤ hour < end; both are whole hours, at most FOREVER."""
-    first, last = _midnight_from(start), _midnight_until(end)
+    first, last = _midnight_until(start + timedelta(hours=23)), _midnight_until(end)
     if first >= last:
         # No whole day in between: hours only.
         first = last = end
@@ -223,10 +223,6 @@ def hour_of(time: datetime) -> datetime:
 
 def _array_text(slices: tuple[UUID, ...]) -> str:
     return f"{{{','.join(map(str, slices))}}}"
-
-
-def _midnight_from(hour: datetime) -> datetime:
-    return _midnight_until(hour + timedelta(hours=23))
 
 
 def _midnight_until(hour: datetime) -> datetime:

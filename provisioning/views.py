@@ -74,16 +74,14 @@ class ManagementViewSet(KeyedView, GenericViewSet[M]):
         self.level = take_key_request(key)
         refuse_inactive(key.workspace)
 
-    def managed_workspace(self, workspace_id: str) -> Workspace:
-        return get_object_or_404(managed_workspaces(managing_key(self.request)), id=workspace_id)
-
 
 class WithinWorkspaceViewSet(ManagementViewSet[M]):
     """The rows of one managed workspace, whose id is in the path."""
 
     @property
     def workspace(self) -> Workspace:
-        return self.managed_workspace(self.kwargs["workspace_id"])
+        managed = managed_workspaces(managing_key(self.request))
+        return get_object_or_404(managed, id=self.kwargs["workspace_id"])
 
     def get_queryset(self) -> QuerySet[M]:
         return super().get_queryset().filter(workspace=self.workspace)

@@ -38,11 +38,11 @@ def check_reputations(*, send_warning: Notify, send_suspension: Notify) -> None:
 
 def _check(rates: ReputationRates, send_warning: Notify, send_suspension: Notify) -> None:
     for threshold in rate_thresholds():
-        if threshold.should_suspend(rates):
+        if threshold.is_above(threshold.suspend_percent, rates):
             _suspend(rates, threshold, send_suspension)
             return
     for threshold in rate_thresholds():
-        if threshold.should_warn(rates):
+        if threshold.is_above(threshold.warn_percent, rates):
             _warn(rates, threshold, send_warning)
 
 

@@ -24,12 +24,6 @@ class RateThreshold:
     warned_at: str
     code: str
 
-    def should_warn(self, rates: ReputationRates) -> bool:
-        return self._is_above(self.warn_percent, rates)
-
-    def should_suspend(self, rates: ReputationRates) -> bool:
-        return self._is_above(self.suspend_percent, rates)
-
     def summary(self, rates: ReputationRates, percent: Decimal | None) -> CodedText:
         """Return a sentence for the owners; it fits Workspace.suspended_reason."""
         count = rates.counts[self.counter]
@@ -42,7 +36,7 @@ class RateThreshold:
             limit=percent or 0,
         )
 
-    def _is_above(self, percent: Decimal | None, rates: ReputationRates) -> bool:
+    def is_above(self, percent: Decimal | None, rates: ReputationRates) -> bool:
         count = rates.counts[self.counter]
         return percent is not None and count >= MINIMUM_COUNTS[self.counter] and count * 100 > percent * rates.sent
 

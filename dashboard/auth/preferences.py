@@ -57,18 +57,14 @@ def preferences(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     known = {"language": user.language, "time_zone": user.time_zone}
     form = PreferencesForm({**known, **request.POST.dict()} if request.method == "POST" else None, initial=known)
     if form.is_valid():
-        save_preferences(user, **form.cleaned_data)
+        user.language, user.time_zone = form.cleaned_data["language"], form.cleaned_data["time_zone"]
+        user.save(update_fields=["language", "time_zone"])
         if "save" in request.POST:
             with override(language_of(request)):
                 messages.success(request, _("Your preferences were saved."))
         return redirect(_previous_page(request))
     zones = [name for name in sorted(time_zone_names()) if name == "UTC" or name.startswith(REGIONS)]
     return page(request, "dashboard/preferences.html", title=_("Language and time zone"), form=form, zones=zones)
-
-
-def save_preferences(user: User, *, language: str, time_zone: str) -> None:
-    user.language, user.time_zone = language, time_zone
-    user.save(update_fields=["language", "time_zone"])
 
 
 def language_of(request: HttpRequest) -> str:

@@ -1,7 +1,6 @@
 """Usage page: quota of this month, usage of previous months, and plan limits."""
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from django.conf import settings
@@ -36,7 +35,7 @@ def usage(request: HttpRequest) -> dict[str, Any]:
         "history": list(reversed(history)),
         "chart": Chart(
             ChartKind.STACKED_BARS,
-            [month_name(usage.month) for usage in history],
+            [date_format(usage.month, "M Y") for usage in history],
             [ChartSeries(_("Used"), [usage.used for usage in history], "--color-primary-600")],
         ),
         "limits": _plan_limits(workspace, quota),
@@ -46,10 +45,6 @@ def usage(request: HttpRequest) -> dict[str, Any]:
 
 def percent_used(quota: Quota) -> int:
     return 0 if not quota.limit else min(100, round(100 * quota.used / quota.limit))
-
-
-def month_name(first: date) -> str:
-    return date_format(first, "M Y")
 
 
 def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:

@@ -22,6 +22,8 @@ USUAL_BOUNCE_PERCENT = 5.0
 USUAL_COMPLAINT_PERCENT = 0.1
 POLICY = re.compile(r"(?:^|;)\s*p\s*=\s*(none|quarantine|reject)\s*(?:;|$)", re.IGNORECASE)
 MAX_DOMAINS = 100
+# DMARC policies, the weakest first; None is no policy.
+STRENGTHS = (None, "none", "quarantine", "reject")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _domain_items(workspace: Workspace) -> Iterator[HealthItem]:
         yield _domain_item("warning", pending, _("not verified"), _("Publish its DNS records, then verify it."))
     else:
         yield _domain_item("success", domains[0], _("verified"), "")
-    yield _dmarc_item(min(domains, key=lambda domain: _strength(_policy(domain))))
+    yield _dmarc_item(min(domains, key=lambda domain: STRENGTHS.index(_policy(domain))))
 
 
 def _domain_item(tone: str, domain: Domain, value: str, advice: str) -> HealthItem:
@@ -122,7 +124,3 @@ def _policy(domain: Domain) -> str | None:
     is_valid = result is not None and result.dmarc.status == RecordStatus.VALID
     match = POLICY.search(result.dmarc.found or "") if result and is_valid else None
     return match[1].lower() if match else None
-
-
-def _strength(policy: str | None) -> int:
-    return [None, "none", "quarantine", "reject"].index(policy)
