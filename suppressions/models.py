@@ -1,6 +1,6 @@
 """Suppressions: addresses that a workspace never sends to."""
 
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models.functions import Now
@@ -18,6 +18,11 @@ class SuppressionQuerySet(models.QuerySet["Suppression"]):
         return rows.filter(address_key__contains=normalize_search(search)) if search else rows
 
 
+def suppression_reasons() -> list[tuple[str, Any]]:
+    """Return the choices of Suppression.reason: a function, so that a new reason needs no migration."""
+    return Suppression.Reason.choices
+
+
 class Suppression(models.Model):
     """A suppressed address; it stays suppressed until this row is deleted."""
 
@@ -31,7 +36,7 @@ class Suppression(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="suppressions", db_index=False)
     email = models.CharField(max_length=254)
     address_key = models.CharField(max_length=254, editable=False, help_text="the normalized address")
-    reason = models.CharField(max_length=16, choices=Reason.choices)
+    reason = models.CharField(max_length=16, choices=suppression_reasons)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = SuppressionQuerySet.as_manager()

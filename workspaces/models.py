@@ -75,14 +75,17 @@ def _bind_second_factor(session_hash: str, second_factor_at: datetime | None) ->
     return f"{session_hash}:{second_factor_at.timestamp():.0f}" if second_factor_at else session_hash
 
 
+def plan_choices() -> list[tuple[str, Any]]:
+    """Return the choices of Workspace.plan. As a function, choices are no part of migrations (docs/decisions/0166)."""
+    return [(name, name.title()) for name in PLANS]
+
+
 class Workspace(models.Model):
     """The tenant: owns domains, emails, templates, webhooks and API keys."""
 
-    PLAN_CHOICES = [(name, name.title()) for name in PLANS]
-
     id = IdField("ws_", primary_key=True)
     name = models.CharField(max_length=100)
-    plan = models.CharField(max_length=16, choices=PLAN_CHOICES)
+    plan = models.CharField(max_length=16, choices=plan_choices)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
     # The code and values of the reason, unless staff entered it.
@@ -185,7 +188,7 @@ class RecoveryCode(models.Model):
 
 
 def audit_actions() -> list[tuple[str, Any]]:
-    """Return the choices of AuditEntry.act. As a function, they are no part of migrations."""
+    """Return the choices of AuditEntry.act."""
     return [(action.value, gettext_lazy(action.label)) for action in AuditEntry.Action]
 
 
@@ -265,6 +268,11 @@ class AuditEntry(models.Model):
         return translate(restore_text(self.about_code, text=self.about))
 
 
+def key_scopes() -> list[tuple[str, Any]]:
+    """Return the choices of ApiKey.scope."""
+    return [(scope.value, gettext_lazy(scope.label)) for scope in ApiKey.Scope]
+
+
 class ApiKey(models.Model):
     """An API key. Its secret is shown once and stored as a keyed hash (workspaces.api_key_secrets)."""
 
@@ -277,7 +285,7 @@ class ApiKey(models.Model):
     id = IdField("key_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100)
-    scope = models.CharField(max_length=16, choices=Scope.choices)
+    scope = models.CharField(max_length=16, choices=key_scopes)
     secret_hash = models.CharField(max_length=100, editable=False)
     last_four = models.CharField(max_length=4, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
