@@ -9,8 +9,8 @@ from importlib import import_module
 from django.urls import URLPattern
 
 # Parameters that are the id of the object in the path.
-ID_NAMES = re.compile("<str:(?:pk|number|reference)>|:(?:pk|number|reference)")
-PARAMETER = re.compile(r"<str:(\w+)>")
+ID_NAMES = re.compile("<(?:str:)?(?:pk|number|reference)>")
+PARAMETER = re.compile(r"<(?:str:)?(\w+)>")
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from compat.postmark.stats import PostmarkStatsViewSet
 from compat.postmark.views import PostmarkEmailViewSet, PostmarkMessageViewSet
 from compat.postmark.webhooks import PostmarkWebhookViewSet
 
-SUPPRESSIONS = "message-streams/:stream/suppressions"
+SUPPRESSIONS = "message-streams/<stream>/suppressions"
 ONE_OBJECT: Any = {"get": "retrieve", "put": "update", "delete": "destroy"}
 
 
 def postmark_path(route: str, view: Callable[..., Any]) -> URLPattern:
-    """Return the pattern of a path, in any case and with or without a trailing slash; `:name` is a parameter.
+    """Return the pattern of a path, in any case and with or without a trailing slash.
 
     The name of the pattern is the path, for compat.endpoints.
     """
@@ -31,8 +31,8 @@ def postmark_path(route: str, view: Callable[..., Any]) -> URLPattern:
 
 def _segment_pattern(segment: str) -> str:
     # Django cannot reverse a pattern with the flag for any case, and then reverses none.
-    if segment.startswith(":"):
-        return f"(?P<{segment[1:]}>[^/]+)"
+    if segment.startswith("<"):
+        return f"(?P{segment}[^/]+)"
     return "".join(f"[{letter.lower()}{letter.upper()}]" if letter.isalpha() else letter for letter in segment)
 
 
@@ -42,28 +42,28 @@ urlpatterns = [
     postmark_path("email/withTemplate", PostmarkEmailViewSet.as_view({"post": "send_template"})),
     postmark_path("email/batchWithTemplates", PostmarkEmailViewSet.as_view({"post": "batch_templates"})),
     postmark_path("email/bulk", PostmarkBulkViewSet.as_view({"post": "send"})),
-    postmark_path("email/bulk/:pk", PostmarkBulkViewSet.as_view({"get": "retrieve"})),
+    postmark_path("email/bulk/<pk>", PostmarkBulkViewSet.as_view({"get": "retrieve"})),
     postmark_path("messages/outbound", PostmarkMessageViewSet.as_view({"get": "list"})),
-    postmark_path("messages/outbound/:pk/details", PostmarkMessageViewSet.as_view({"get": "details"})),
-    postmark_path("messages/outbound/opens/:pk", PostmarkMessageViewSet.as_view({"get": "opens"})),
-    postmark_path("messages/outbound/clicks/:pk", PostmarkMessageViewSet.as_view({"get": "clicks"})),
+    postmark_path("messages/outbound/<pk>/details", PostmarkMessageViewSet.as_view({"get": "details"})),
+    postmark_path("messages/outbound/opens/<pk>", PostmarkMessageViewSet.as_view({"get": "opens"})),
+    postmark_path("messages/outbound/clicks/<pk>", PostmarkMessageViewSet.as_view({"get": "clicks"})),
     postmark_path("bounces", PostmarkBounceViewSet.as_view({"get": "list"})),
     postmark_path("bounces/tags", PostmarkBounceViewSet.as_view({"get": "tags"})),
-    postmark_path("bounces/:number", PostmarkBounceViewSet.as_view({"get": "retrieve"})),
-    postmark_path("bounces/:number/dump", PostmarkBounceViewSet.as_view({"get": "dump"})),
-    postmark_path("bounces/:number/activate", PostmarkBounceViewSet.as_view({"put": "activate"})),
+    postmark_path("bounces/<number>", PostmarkBounceViewSet.as_view({"get": "retrieve"})),
+    postmark_path("bounces/<number>/dump", PostmarkBounceViewSet.as_view({"get": "dump"})),
+    postmark_path("bounces/<number>/activate", PostmarkBounceViewSet.as_view({"put": "activate"})),
     postmark_path("deliveryStats", PostmarkBounceViewSet.as_view({"get": "delivery_stats"})),
     postmark_path("templates", PostmarkTemplateViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("templates/validate", PostmarkTemplateViewSet.as_view({"post": "validate"})),
-    postmark_path("templates/:reference", PostmarkTemplateViewSet.as_view(ONE_OBJECT)),
+    postmark_path("templates/<reference>", PostmarkTemplateViewSet.as_view(ONE_OBJECT)),
     postmark_path(f"{SUPPRESSIONS}/dump", PostmarkSuppressionViewSet.as_view({"get": "dump"})),
     postmark_path(SUPPRESSIONS, PostmarkSuppressionViewSet.as_view({"post": "create"})),
     postmark_path(f"{SUPPRESSIONS}/delete", PostmarkSuppressionViewSet.as_view({"post": "delete"})),
     postmark_path("message-streams", PostmarkStreamViewSet.as_view({"get": "list", "post": "absent"})),
-    postmark_path("message-streams/:stream", PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "absent"})),
+    postmark_path("message-streams/<stream>", PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "absent"})),
     postmark_path("server", PostmarkServerViewSet.as_view({"get": "retrieve", "put": "absent"})),
     postmark_path("webhooks", PostmarkWebhookViewSet.as_view({"get": "list", "post": "create"})),
-    postmark_path("webhooks/:number", PostmarkWebhookViewSet.as_view(ONE_OBJECT)),
+    postmark_path("webhooks/<number>", PostmarkWebhookViewSet.as_view(ONE_OBJECT)),
     postmark_path("stats/outbound", PostmarkStatsViewSet.as_view({"get": "overview"})),
     *(
         postmark_path(f"stats/outbound/{name}", PostmarkStatsViewSet.as_view({"get": name}))
