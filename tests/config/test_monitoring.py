@@ -27,6 +27,8 @@ NAME = re.compile(r"\bpostrider_\w+")
 SERIES = [
     ('up{job="postrider",instance="web1"}', "1x9 0x50"),
     ('postrider_up{instance="web1"}', "1x60"),
+    ('postrider_event_delay_seconds{instance="web1",reader="feed"}', "0x9 90x50"),
+    ('postrider_event_delay_seconds{instance="web1",reader="webhooks"}', "50x60"),
     ('postrider_queue_oldest_due_seconds{instance="web1"}', "0x9 360x50"),
     ('postrider_queue_oldest_due_seconds{instance="web2"}', "0x9 360x50"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
@@ -36,11 +38,13 @@ SERIES = [
 # Time, alert, and the labels and values of its text; None if the alert must not fire.
 EXPECTED = [
     ("11m", "PostriderWebDown", None),
-    ("14m", "PostriderWebDown", {"labels": {"job": "postrider", "instance": "web1"}, "instance": "web1"}),
+    ("14m", "PostriderWebDown", {"labels": {"job": "postrider", "instance": "web1"}}),
     ("12m", "PostriderRecipientsOverdue", None),
     ("20m", "PostriderRecipientsOverdue", {"value": "6m 0s"}),
     ("30m", "PostriderNotSending", None),
     ("30m", "PostriderDatabaseDown", None),
+    ("11m", "PostriderEventsLate", None),
+    ("14m", "PostriderEventsLate", {"labels": {"reader": "feed"}, "value": "1m 30s"}),
     ("10m", "PostriderDeferrals", None),
     ("50m", "PostriderDeferrals", {}),
 ]
@@ -130,9 +134,9 @@ def test_alerts_fire_on_their_condition_and_not_before(tmp_path):
     check(promtool, "test", "rules", str(tmp_path / "test.yml"))
 
 
-def expected(name, *, labels=None, instance="", value=""):
+def expected(name, *, labels=None, value=""):
     (rule,) = (rule for rule in RULES if rule["alert"] == name)
-    summary = rule["annotations"]["summary"].replace("{{ $labels.instance }}", instance)
+    summary = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda label: labels[label[1]], rule["annotations"]["summary"])
     summary = re.sub(r"\{\{ \$value .*?\}\}", value, summary)
     return {
         "exp_labels": {**rule["labels"], **(labels or {})},
