@@ -41,7 +41,7 @@ def ok(message: str) -> Diagnosis:
     return Diagnosis(Verdict.OK, message)
 
 
-def skipped(message: str) -> Diagnosis:
+def skip(message: str) -> Diagnosis:
     return Diagnosis(Verdict.SKIPPED, message)
 
 

@@ -16,8 +16,7 @@ from config.checks import setting_errors
 from config.health import check_sending
 from config.heartbeats import live_workers
 from dashboard.static_files import HashedFilesStorage
-from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from doctor.diagnosis import skipped as skip
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0

@@ -13,8 +13,7 @@ from delivery.transports.smtp.mx import NoRoute, Routes
 from delivery.transports.smtp.session import Session
 from delivery.transports.smtp.smtp_url import parse_smtp_url
 from delivery.transports.smtp.tls import TlsMode
-from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from doctor.diagnosis import skipped as skip
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from domains.names import organizational_domain
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.record_lookup import RecordLookup
@@ -79,8 +78,6 @@ def check_ehlo_forward(_: DoctorOptions) -> Diagnosis:
 
 
 def check_ehlo_reverse(_: DoctorOptions) -> Diagnosis:
-    if settings.DELIVERY_TRANSPORT != "direct":
-        return skip(NOT_DIRECT)
     wanted = settings.EHLO_NAME.lower().rstrip(".")
     for address in _addresses_of(wanted):
         names = _look_up(dns.reversename.from_address(address).to_text(omit_final_dot=True), "PTR").records
@@ -123,8 +120,6 @@ def check_return_path(_: DoctorOptions) -> Diagnosis:
 
 
 def check_inbound(_: DoctorOptions) -> Diagnosis:
-    if settings.EMBEDDED:
-        return skip(EMBEDDED)
     for host in _mail_hosts(settings.RETURN_PATH_DOMAIN):
         for address in host.addresses:
             if problem := _refusal_of_return_path(address):

@@ -13,8 +13,7 @@ from cryptography import x509
 from django.conf import settings
 
 from delivery.transports.smtp.mx import NoRoute, Routes
-from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from doctor.diagnosis import skipped as skip
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from lib.address_guard import Address, Guard, TargetRefused
 from lib.resolver import DnsError, Resolver
 from submission.tls import Certificate

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from doctor import installation, mail, submission, web
-from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed
-from doctor.diagnosis import skipped as skip
+from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
 @dataclass(frozen=True)
