@@ -3,20 +3,20 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
 from embedded.processes.processes import signal_on_parent_exit
 
 
-def run_command(arguments: Sequence[str], *, environment: Mapping[str, str], failure: str) -> str:
-    """Run `python ARGUMENTS` and return its output.
+def run_command(*arguments: str, environment: Mapping[str, str], failure: str) -> str:
+    """Run `manage.py ARGUMENTS` and return its output.
 
     Raises CannotStart when it fails; the message is `failure` and the last lines of the command's output.
     """
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, "manage.py", *arguments],
         check=False,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -9,7 +9,6 @@ from typing import Any
 from embedded.commands import run_command
 from embedded.errors import CannotStart
 from embedded.locations import DataDirectory, write_private
-from embedded.processes.programs import CREATE_DEMO
 from lib.code_samples import ExampleRequest, curl_line
 
 ACCOUNT_KEYS = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
@@ -65,7 +64,7 @@ def prepare_demo(data: DataDirectory, base_url: str, environment: Mapping[str, s
 
 def _create(environment: Mapping[str, str]) -> dict[str, str]:
     failure = "Could not create the demo account:"
-    output = run_command(CREATE_DEMO, environment=environment, failure=failure)
+    output = run_command("create_demo", environment=environment, failure=failure)
     try:
         logins: dict[str, str] = json.loads(output)
     except ValueError:

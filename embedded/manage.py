@@ -5,22 +5,15 @@ import sys
 import time
 from pathlib import Path
 
-from embedded.data_dir_lock import (
-    LauncherRuntime,
-    join_launcher,
-    try_acquire_lock,
-    wait_for_joined_commands,
-    write_runtime,
-)
+from embedded.data_dir_lock import LauncherRuntime, join_launcher, try_acquire_lock, wait_for_joined_commands
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY
 from embedded.processes.foreground import run_in_foreground
 from embedded.processes.signals import raise_on_signals
 from embedded.processes.supervisor import Supervisor
-from embedded.processes.watchdog import Watchdog
 from embedded.servers.startup import start_servers
-from embedded.settings import LauncherSettings, read_settings, service_environment, settings_of_service
+from embedded.settings import LauncherSettings, read_settings
 
 JOIN_TIMEOUT_SECONDS = 120
 
@@ -46,33 +39,26 @@ def manage(arguments: list[str]) -> int:
 def _exec_manage(command: list[str], runtime: LauncherRuntime) -> None:
     """Replace this process by manage.py, which keeps input, output and exit code."""
     os.chdir(_caller_directory())
-    os.execve(command[0], command, runtime.environment | _caller_environment() | {"MODE": "embedded"})  # noqa: S606 - no shell wanted
+    environment = {**runtime.environment, **os.environ, "MODE": "embedded"}
+    environment.pop("POSTRIDER_CALLED_FROM", None)
+    os.execve(command[0], command, environment)  # noqa: S606 - no shell wanted
 
 
 def _run_with_temporary_servers(command: list[str], settings: LauncherSettings, lock: int) -> int:
     raise_on_signals()
-    watchdog = Watchdog(lock=lock)
-    watchdog.remove_at_end(settings.data.runtime)
-    supervisor = Supervisor(watchdog)
+    supervisor = Supervisor(lock=lock, remove_at_end=settings.data.runtime)
     try:
-        urls = start_servers(settings.data, os.environ, supervisor)
-        environment = service_environment(settings, _caller_environment(), urls)
-        servers = {s.name: s.process.pid for s in supervisor.processes if s.process}
-        runtime = LauncherRuntime("manage", os.getpid(), settings_of_service(environment), servers)
-        write_runtime(settings.data, runtime)
-        return run_in_foreground(command, environment=environment, watchdog=watchdog, directory=_caller_directory())
+        environment = start_servers(settings, os.environ, supervisor, kind="manage")
+        return run_in_foreground(
+            command, environment=environment, watchdog=supervisor.watchdog, directory=_caller_directory()
+        )
     finally:
         settings.data.runtime.unlink(missing_ok=True)
         try:
             wait_for_joined_commands(settings.data)
         finally:
             supervisor.stop()
-            watchdog.close()
 
 
 def _caller_directory() -> Path:
     return Path(os.environ.get("POSTRIDER_CALLED_FROM") or REPOSITORY)
-
-
-def _caller_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "POSTRIDER_CALLED_FROM"}

@@ -3,46 +3,34 @@
 import http.client
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from embedded.commands import run_command
-from embedded.data_dir_lock import (
-    LauncherRuntime,
-    acquire_lock,
-    is_lock_free,
-    read_runtime,
-    refuse_if_running,
-    write_runtime,
-)
+from embedded.data_dir_lock import acquire_lock, is_lock_free, read_runtime, refuse_if_running
 from embedded.demo import DemoAccount, prepare_demo
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
 from embedded.locations import REPOSITORY, DataDirectory
 from embedded.logs import open_log, read_log_tail
-from embedded.processes.processes import start_in_session
-from embedded.processes.programs import COLLECT_STATIC, MIGRATE, PROGRAMS, Program
+from embedded.processes.processes import StopSequence, start_in_session
 from embedded.processes.signals import StopRequested, raise_on_signals
-from embedded.processes.supervisor import PROGRAM_STAGE, SupervisedProcess, Supervisor
-from embedded.processes.watchdog import Watchdog
+from embedded.processes.supervisor import SERVICE_STAGE, SupervisedProcess, Supervisor
 from embedded.servers.server_directories import find_orphaned_directories
 from embedded.servers.startup import start_servers
-from embedded.settings import (
-    LauncherSettings,
-    read_settings,
-    refuse_busy_port,
-    service_environment,
-    settings_of_service,
-)
+from embedded.settings import LauncherSettings, read_settings, refuse_busy_port
 from embedded.terminal import print_output, print_status
 
+# SMTP sessions get 60 s to finish.
+STOP_SECONDS = 65
+STOP_SEQUENCE: StopSequence = ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 5))
 READY_SECONDS = 90
-# A program that exits this often before the service is ready will not start.
+# A process that exits this often before the service is ready will not start.
 MAX_START_FAILURES = 2
 
 WELCOME = """
@@ -80,9 +68,7 @@ def run(arguments: list[str]) -> int:
     raise_on_signals()
     lock = acquire_lock(settings.data)
     _refuse_busy_port(settings)
-    watchdog = Watchdog(lock=lock)
-    watchdog.remove_at_end(settings.data.runtime)
-    supervisor = Supervisor(watchdog)
+    supervisor = Supervisor(lock=lock, remove_at_end=settings.data.runtime)
     try:
         _serve(settings, supervisor)
     except StopRequested:
@@ -91,14 +77,12 @@ def run(arguments: list[str]) -> int:
     finally:
         settings.data.runtime.unlink(missing_ok=True)
         supervisor.stop()
-        watchdog.close()
 
 
 def _refuse_busy_port(settings: LauncherSettings) -> None:
     killed = read_runtime(settings.data)  # a launcher that stops normally removes it
     may_be_killed_web = killed is not None and killed.environment.get("PORT") == str(settings.port)
-    (_, stop_seconds), *_ = PROGRAMS[0].stop_sequence
-    refuse_busy_port(settings.port, timeout_seconds=stop_seconds if may_be_killed_web else 0)
+    refuse_busy_port(settings.port, timeout_seconds=STOP_SECONDS if may_be_killed_web else 0)
 
 
 def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
@@ -107,19 +91,16 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     print_status("Starting PostgreSQL and Redis …")
     for orphaned in find_orphaned_directories(data.path):
         print_status(f"Data from a removed DATA_DIR is still in {orphaned}. Delete it if you do not need it.")
-    urls = start_servers(data, os.environ, supervisor)
-    environment = service_environment(settings, os.environ, urls)
-    servers = {s.name: s.process.pid for s in supervisor.processes if s.process}
-    write_runtime(data, LauncherRuntime("run", os.getpid(), settings_of_service(environment), servers))
+    environment = start_servers(settings, os.environ, supervisor, kind="run")
     print_status("Applying database migrations …")
-    run_command(MIGRATE, environment=environment, failure="Database migrations failed:")
-    run_command(COLLECT_STATIC, environment=environment, failure="The static files could not be collected:")
+    run_command("migrate", "--noinput", environment=environment, failure="Database migrations failed:")
+    failure = "The static files could not be collected:"
+    run_command("collectstatic", "--noinput", "--verbosity", "0", environment=environment, failure=failure)
     shutil.rmtree(data.metrics, ignore_errors=True)
     data.metrics.mkdir()
     demo = prepare_demo(data, settings.public_url, environment)
-    print_status(f"Starting {', '.join(program.name for program in PROGRAMS)} …")
-    for program in PROGRAMS:
-        supervisor.start(_supervised(program, environment, data))
+    print_status("Starting the service …")
+    _start_service(environment, data.logs / "service.log", supervisor)
     _wait_until_ready(settings.port, supervisor, logs=data.logs)
     print_output(_welcome(demo, data, port=environment["SUBMISSION_PORTS"].partition(",")[0]))
     while True:
@@ -127,25 +108,13 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
         time.sleep(1)
 
 
-def _supervised(program: Program, environment: Mapping[str, str], data: DataDirectory) -> SupervisedProcess:
-    log = data.logs / f"{program.name}.log"
-    return SupervisedProcess(
-        name=program.name,
-        launch=partial(_launch, program, environment, data),
-        stop_sequence=program.stop_sequence,
-        stage=PROGRAM_STAGE,
-        log=str(log),
-    )
+def _start_service(environment: Mapping[str, str], log: Path, supervisor: Supervisor) -> None:
+    def launch() -> "subprocess.Popen[bytes]":
+        with open_log(log) as output:
+            command = [sys.executable, "manage.py", "serve"]
+            return start_in_session(command, environment=environment, directory=REPOSITORY, output=output)
 
-
-def _launch(program: Program, environment: Mapping[str, str], data: DataDirectory) -> subprocess.Popen[bytes]:
-    with open_log(data.logs / f"{program.name}.log") as output:
-        return start_in_session(
-            [sys.executable, *program.arguments],
-            environment=environment,
-            directory=REPOSITORY,
-            output=output,
-        )
+    supervisor.start(SupervisedProcess(launch, STOP_SEQUENCE, SERVICE_STAGE, log))
 
 
 def _wait_until_ready(port: int, supervisor: Supervisor, *, logs: Path) -> None:
@@ -154,7 +123,7 @@ def _wait_until_ready(port: int, supervisor: Supervisor, *, logs: Path) -> None:
         supervisor.check()
         for process in supervisor.processes:
             if process.failures >= MAX_START_FAILURES:
-                lines = read_log_tail(Path(process.log), lines=15)
+                lines = read_log_tail(process.log, lines=15)
                 raise CannotStart(f"{process.name} failed to start. Last lines of {process.log}:\n{lines}")
         if time.monotonic() > deadline:
             raise CannotStart(f"The service was not ready after {READY_SECONDS} s. See the logs in {logs}.")

@@ -11,15 +11,16 @@ from embedded.environment import enter_environment
 from embedded.locations import REPOSITORY
 from embedded.packages import install_package
 from embedded.processes.foreground import run_in_foreground
-from embedded.processes.signals import defer_signals, raise_on_signals, record_signals
+from embedded.processes.signals import raise_on_signals
+from embedded.processes.supervisor import Supervisor
 from embedded.processes.watchdog import Watchdog
 from embedded.secret_keys import generate_secrets
 from embedded.servers import postgres, redis
 from embedded.servers.accounts import account_for
 from embedded.servers.binaries import find_postgres
 from embedded.servers.cluster import cluster_in
-from embedded.servers.server import ManagedServer
 from embedded.servers.server_directories import make_temporary_directory
+from embedded.servers.startup import supervise_server
 
 OPTIONS = {"--full", "--long"}
 # A file runs in one process, which shares its services among the tests. Files keep their order, so that both processes
@@ -40,18 +41,11 @@ def test(arguments: list[str]) -> int:
         _install_browser()
     raise_on_signals()
     server_directory = make_temporary_directory()
-    watchdog = Watchdog()
-    watchdog.remove_at_end(server_directory)
-    servers: list[ManagedServer] = []
+    supervisor = Supervisor(remove_at_end=server_directory)
     try:
-        _start_servers(servers, server_directory, watchdog)
-        return _run_all(arguments, _environment(servers, server_directory), watchdog)
+        return _run_all(arguments, _start_servers(server_directory, supervisor), supervisor.watchdog)
     finally:
-        record_signals()
-        for server in servers:
-            server.stop()
-            watchdog.unwatch(server.pid)
-        watchdog.close()
+        supervisor.stop()
 
 
 def install_redis() -> None:
@@ -66,20 +60,13 @@ def _install_browser() -> None:
         install_package("chromium")
 
 
-def _start_servers(servers: list[ManagedServer], server_directory: Path, watchdog: Watchdog) -> None:
-    starts = (
-        partial(postgres.start, server_directory, settings=postgres.THROW_AWAY),
-        partial(redis.start, server_directory),
-    )
-    for start in starts:
-        with defer_signals():
-            server = start()
-            servers.append(server)
-            watchdog.watch(server.pid, server.stop_sequence, stage=1)
-
-
-def _environment(servers: list[ManagedServer], server_directory: Path) -> dict[str, str]:
-    database, broker = servers
+def _start_servers(server_directory: Path, supervisor: Supervisor) -> dict[str, str]:
+    """Return the environment of the tests."""
+    start_postgres = partial(postgres.start, server_directory, settings=postgres.THROW_AWAY)
+    start_redis = partial(redis.start, server_directory)
+    log = server_directory / "postgres.log"
+    database = supervise_server(supervisor, postgres.POSTGRES, start_postgres, log=log)
+    broker = supervise_server(supervisor, redis.REDIS, start_redis, log=server_directory / "redis.log")
     binaries = find_postgres(
         account=account_for(cluster_in(server_directory)), server_directory=server_directory, major=None
     )

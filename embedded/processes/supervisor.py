@@ -1,9 +1,14 @@
-"""Supervisor that restarts processes when they exit, and stops them all."""
+"""Supervisor that restarts processes when they exit, and stops them all, with a watchdog for its own end.
+
+The processes of the application are not among them: they share the memory of their parent, `manage.py serve`, which
+restarts them (docs/decisions/0164).
+"""
 
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from embedded.errors import CannotStart
 from embedded.processes.processes import StoppableProcess, StopSequence, stop_processes
@@ -11,8 +16,8 @@ from embedded.processes.signals import defer_signals, record_signals, was_signal
 from embedded.processes.watchdog import Watchdog
 from embedded.terminal import print_status
 
-# Stages of shutdown: programs stop before the servers that they use.
-PROGRAM_STAGE, SERVER_STAGE = 0, 1
+# Stages of shutdown: the service stops before the servers that it uses.
+SERVICE_STAGE, SERVER_STAGE = 0, 1
 
 MAX_RESTART_DELAY_SECONDS = 30.0
 # After running this long, a process has its failure count reset.
@@ -23,15 +28,18 @@ STABLE_SECONDS = 60.0
 class SupervisedProcess:
     """A process to keep running. launch: start it without waiting; raises CannotStart."""
 
-    name: str
     launch: Callable[[], subprocess.Popen[bytes]]
     stop_sequence: StopSequence
     stage: int
-    log: str
+    log: Path
     process: subprocess.Popen[bytes] | None = None
     failures: int = 0
     started_at: float = 0.0
     restart_at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.log.stem
 
 
 def restart_delay_seconds(failures: int) -> float:
@@ -40,11 +48,16 @@ def restart_delay_seconds(failures: int) -> float:
 
 
 class Supervisor:
-    """The processes of one launcher."""
+    """The processes of one launcher.
 
-    def __init__(self, watchdog: Watchdog) -> None:
+    lock: that of the DATA_DIR, which the watchdog keeps until it has stopped them.
+    remove_at_end: a file or directory that the watchdog removes afterwards.
+    """
+
+    def __init__(self, *, remove_at_end: Path, lock: int | None = None) -> None:
         self.processes: list[SupervisedProcess] = []
-        self._watchdog = watchdog
+        self.watchdog = Watchdog(lock=lock)
+        self.watchdog.remove_at_end(remove_at_end)
 
     def start(self, supervised: SupervisedProcess) -> None:
         """Start a process and supervise it from now on."""
@@ -60,22 +73,23 @@ class Supervisor:
                 self._handle_exit(supervised, supervised.process)
 
     def stop(self) -> None:
-        """Stop everything, programs before the servers that they use; a second signal shortens the waits."""
+        """Stop everything, the service before its servers; a second signal shortens the waits."""
         record_signals()
-        for stage in (PROGRAM_STAGE, SERVER_STAGE):
+        for stage in (SERVICE_STAGE, SERVER_STAGE):
             running = [(s, s.process) for s in self.processes if s.stage == stage and s.process]
             stop_processes(
                 [StoppableProcess.of_child(process, s.stop_sequence) for s, process in running],
                 is_urgent=was_signalled_again,
             )
             for _, process in running:
-                self._watchdog.unwatch(process.pid)
+                self.watchdog.unwatch(process.pid)
+        self.watchdog.close()
 
     def _launch(self, supervised: SupervisedProcess) -> None:
         with defer_signals():
             supervised.started_at = time.monotonic()
             supervised.process = supervised.launch()
-            self._watchdog.watch(supervised.process.pid, supervised.stop_sequence, stage=supervised.stage)
+            self.watchdog.watch(supervised.process.pid, supervised.stop_sequence, stage=supervised.stage)
 
     def _restart_if_due(self, supervised: SupervisedProcess) -> None:
         if time.monotonic() < supervised.restart_at:
@@ -88,7 +102,7 @@ class Supervisor:
     def _handle_exit(self, supervised: SupervisedProcess, process: subprocess.Popen[bytes]) -> None:
         # Leftover processes in its group would conflict with the new process.
         stop_processes([StoppableProcess.of_child(process, supervised.stop_sequence)])
-        self._watchdog.unwatch(process.pid)
+        self.watchdog.unwatch(process.pid)
         supervised.process = None
         if time.monotonic() - supervised.started_at > STABLE_SECONDS:
             supervised.failures = 0

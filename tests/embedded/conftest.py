@@ -138,7 +138,6 @@ def build_fake_project(path: Path) -> FakeProject:
     shutil.copytree(TEMPLATE, path, dirs_exist_ok=True)
     for name in ("bin", "embedded", "lib"):
         shutil.copytree(REPOSITORY / name, path / name, ignore=shutil.ignore_patterns("__pycache__", "check"))
-    (path / "programs.py").replace(path / "embedded" / "processes" / "programs.py")
     for lock_file in REPOSITORY.glob("requirements*.txt"):
         shutil.copy(lock_file, path)
     (path / ".venv").symlink_to(VENV)

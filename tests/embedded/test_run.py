@@ -29,6 +29,11 @@ def kill_with_watchdog(fake_project: FakeProject, process: subprocess.Popen[str]
     stop(process, signal.SIGKILL)
 
 
+def service_pids(fake_project: FakeProject) -> list[int]:
+    """Return the process that restarts the web server and the worker, if there is one."""
+    return [int(line.split()[0]) for line in processes_in(fake_project.path) if "postrider: supervisor" in line]
+
+
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -130,13 +135,14 @@ def test_a_killed_process_is_restarted(fake_project: FakeProject) -> None:
     process = fake_project.start_service()
     servers = fake_project.runtime()["servers"]
     assert isinstance(servers, dict)
-    programs = [line.split()[0] for line in processes_in(fake_project.path) if "manage.py worker" in line]
-    for pid in (*programs, *servers.values()):
-        os.kill(int(pid), signal.SIGKILL)
+    killed = service_pids(fake_project)
+    for pid in (*killed, *servers.values()):
+        os.kill(pid, signal.SIGKILL)
     assert wait_until(lambda: fake_project.run("manage", "count").stdout == "1\n")
-    assert wait_until(lambda: any("manage.py worker" in line for line in processes_in(fake_project.path)))
+    assert wait_until(lambda: service_pids(fake_project) not in ([], killed))
+    assert wait_until(fake_project.is_ready)
     errors = stop(process)
-    assert "worker exited with code -9; restarting in 1 s" in errors
+    assert "service exited with code -9; restarting in 1 s" in errors
     assert "postgres exited with code -9" in errors
     assert "redis exited with code -9" in errors
 
@@ -171,7 +177,7 @@ def test_a_program_that_cannot_start_is_shown_with_its_log(fake_project: FakePro
     (fake_project.path / "config" / "wsgi.py").write_text("raise SystemExit('a setting is invalid')")
     done = fake_project.run("run")
     assert done.returncode == 1
-    assert "web failed to start" in done.stderr
+    assert "service failed to start" in done.stderr
     assert "a setting is invalid" in done.stderr
     assert fake_project.has_stopped()
 

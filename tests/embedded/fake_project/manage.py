@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psycopg
 
+from lib.forking import fork_programs
+
 
 def migrate() -> None:
     """Insert a row, so that tests can count starts."""
@@ -27,6 +29,19 @@ def create_demo() -> None:
     logins = {"apiKey": "pr_fake", "from": "Demo <hello@demo.example>"}
     logins |= {"dashboardEmail": "demo@demo.example", "dashboardPassword": "it's secret"}
     sys.stdout.write(json.dumps(logins | {"staffEmail": "staff@demo.example", "staffPassword": "s"}))
+
+
+def serve() -> None:
+    """Run a web server that forks, and a worker."""
+    import config.wsgi  # noqa: F401 - a faulty application must not start
+
+    if program := fork_programs({"web": web, "worker": worker}):
+        program()
+
+
+def web() -> None:
+    """Run gunicorn."""
+    os.execv(sys.executable, [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"])
 
 
 def worker() -> None:
@@ -64,7 +79,7 @@ def shout() -> None:
     sys.exit(7)
 
 
-COMMANDS = (migrate, collectstatic, create_demo, worker, count, count_slowly, show, shout)
+COMMANDS = (migrate, collectstatic, create_demo, serve, count, count_slowly, show, shout)
 
 if __name__ == "__main__":
     {command.__name__: command for command in COMMANDS}[sys.argv[1]]()
