@@ -17,6 +17,10 @@ SELECT id, recipient_id FROM emails_event WHERE workspace_id = %s::uuid ORDER BY
 """
 BODIES = "SELECT id, body FROM webhooks_webhookevent WHERE workspace_id = %s::uuid"
 WORKSPACE = "SELECT workspace_id FROM domains_domain WHERE name = %s"
+NEWEST_EMAILS = """
+SELECT e.id FROM emails_email e JOIN domains_domain d USING (workspace_id) WHERE d.name = %s
+ ORDER BY e.created_at DESC LIMIT 200
+"""
 SETTLE_SECONDS = 300
 
 
@@ -30,11 +34,13 @@ class FeedReader:
     scenario: Scenario
     random: random.Random
     stored: list[str] = field(default_factory=list)
-    data: dict[str, Any] = field(default_factory=dict)
+    # By id.
+    events: dict[str, dict[str, Any]] = field(default_factory=dict)
     bodies: dict[str, Any] = field(default_factory=dict)
     cursor: str = ""
     deaths: int = 0
     error: str = ""
+    name: str = "the feed"
 
     @property
     def tenant(self) -> Tenant:
@@ -46,19 +52,21 @@ class FeedReader:
                 self.read()
                 time.sleep(self.random.random() * 0.3)
         except Exception as error:  # noqa: BLE001 - reported as a violation
-            self.error = f"the feed reader failed: {error!r}"
+            self.error = f"the reader of {self.name} failed: {error!r}"
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> None:
         query = urllib.parse.urlencode({"after": self.cursor, "limit": self.random.randint(1, 60)})
         status, page = self.scenario.call(self.tenant, "GET", f"/events?{query}")
         assert status == 200, page
         if self.random.random() < 0.3:
             self.deaths += 1
         else:
-            self.stored += [event["id"] for event in page["data"]]
-            self.data |= {event["id"]: event["data"] for event in page["data"]}
-            self.cursor = page["cursor"]
-        return page
+            self.store(page["data"], page["cursor"])
+
+    def store(self, events: list[dict[str, Any]], cursor: str) -> None:
+        self.stored += [event["id"] for event in events]
+        self.events |= {event["id"]: event for event in events}
+        self.cursor = cursor
 
     def find_violations(self) -> list[str]:
         """Read the rest, and compare the stored events with those of the database."""
@@ -68,12 +76,30 @@ class FeedReader:
             self.read()
         found = [self.error] if self.error else []
         if len({*self.stored}) < len(self.stored):
-            found.append("the feed returned an event twice")
+            found.append(f"{self.name} returned an event twice")
         if missing := expected.keys() - {*self.stored}:
-            found.append(f"the feed lacks {len(missing)} events of the database, such as {min(missing)}")
+            found.append(f"{self.name} lacks {len(missing)} events of the database, such as {min(missing)}")
         if self.deaths == 0:
-            found.append("the feed reader never died")
+            found.append(f"the reader of {self.name} never died")
         return found + self._find_disorder(expected) + self._find_differences()
+
+    def find_timeline_violations(self) -> list[str]:
+        """Compare the timelines that the API shows of the newest emails with the events of the feed."""
+        of_feed: dict[str, list[str]] = {}
+        for event in self.events.values():
+            # An event of the workspace, on no timeline.
+            if event["event"] != "suppressed":
+                of_feed.setdefault(event["data"].get("emailId"), []).append(event["id"])
+        found = []
+        for email_id in (wire_id(id_) for (id_,) in self.scenario.stack.query(NEWEST_EMAILS, self.tenant.domain)):
+            _, timeline = self.scenario.call(self.tenant, "GET", f"/emails/{email_id}/events")
+            shown = [event["id"] for event in timeline["data"]]
+            if sorted(shown) != sorted(of_feed.get(email_id, [])):
+                found.append(f"the timeline of {email_id} has {len(shown)} events, but not those of {self.name}")
+        return found
+
+    def _without_cursor(self, event_id: str) -> dict[str, Any]:
+        return {name: value for name, value in self.events.get(event_id, {}).items() if name != "cursor"}
 
     def _expected(self) -> dict[str, Any]:
         """Return the recipients of the events of the database by event id, in the order of the timelines."""
@@ -86,11 +112,11 @@ class FeedReader:
         return {wire_id(event_id, "evt_"): recipient for event_id, recipient in rows}
 
     def _find_differences(self) -> list[str]:
-        """Compare the data of the feed with that of the webhooks; test events are in webhooks only."""
+        """Compare the events with the bodies of the webhooks; test events are in webhooks only."""
         return [
-            f"event {event_id} has other data in the feed than in its webhook"
+            f"event {event_id} differs in {self.name} from its webhook"
             for event_id, body in self.bodies.items()
-            if not body.get("test") and body["data"] != self.data.get(event_id)
+            if not body.get("test") and body != self._without_cursor(event_id)
         ]
 
     def _find_disorder(self, expected: dict[str, Any]) -> list[str]:
@@ -100,7 +126,7 @@ class FeedReader:
             for event in events:
                 orders.setdefault(expected.get(event), ([], []))[number].append(event)
         return [
-            f"the feed returned the events of recipient {recipient} in another order: {json.dumps(seen)}"
+            f"{self.name} returned the events of recipient {recipient} in another order: {json.dumps(seen)}"
             for recipient, (seen, timeline) in orders.items()
             if recipient and seen != timeline
         ]

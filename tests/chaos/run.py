@@ -23,6 +23,7 @@ from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
 from tests.chaos.feed_reader import FeedReader
+from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
 
 CALLERS = 3
@@ -63,11 +64,13 @@ def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> ChaosReport:
             with running_scenario(logs) as scenario:
                 scenario.stack.start("worker-2", "beat", "beat-2")
                 injector = FaultInjector(scenario, random.Random(seed), database, disk)
-                reader = FeedReader(scenario, random.Random(seed - 1))
+                feed = FeedReader(scenario, random.Random(seed - 1))
+                stream = StreamReader(scenario, random.Random(seed - 2))
                 callers = [Caller(scenario, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
-                _run_threads(injector, [reader, *callers], seconds)
+                _run_threads(injector, [feed, stream, *callers], seconds)
                 report = _finish(scenario, injector, callers, seed)
-                return replace(report, violations=[*report.violations, *reader.find_violations()])
+                found = [*feed.find_violations(), *stream.find_violations(), *feed.find_timeline_violations()]
+                return replace(report, violations=[*report.violations, *found])
         finally:
             (injector.database if injector else database).stop()
             if previous_url is not None:
