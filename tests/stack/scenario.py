@@ -29,7 +29,7 @@ from tests.audit.ledger import AcceptedEmail, Ledger, ReceivedMessage, Registere
 from tests.audit.sink import mail_sink, webhook_sink
 from tests.inbound.dsns import dsn
 from tests.stack.entries import expire_leases
-from tests.stack.stack import Stack, free_port, running_stack, wait_for
+from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
 from tests.webhooks.receiver import Receiver
 
 LEASE_SECONDS = 4
@@ -266,7 +266,7 @@ def message_id_of(message: ReceivedMessage) -> str:
 
 
 @contextmanager
-def running_scenario(logs: Path, **variables: str) -> Iterator[Scenario]:
+def running_scenario(logs: Path, *, repository: Path = REPOSITORY, **variables: str) -> Iterator[Scenario]:
     """Yield a scenario with web, worker and the receiver of reports, and two workspaces with an endpoint each."""
     ledger = Ledger()
     with ExitStack() as stack:
@@ -274,7 +274,8 @@ def running_scenario(logs: Path, **variables: str) -> Iterator[Scenario]:
         receiver = stack.enter_context(webhook_sink(ledger))
         relay = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         inbound = {"INBOUND_PORT": str(free_port())}
-        running = stack.enter_context(running_stack(logs, **{**FAST_RETRIES, **relay, **inbound, **variables}))
+        settings = {**FAST_RETRIES, **relay, **inbound, **variables}
+        running = stack.enter_context(running_stack(logs, repository=repository, **settings))
         scenario = Scenario(running, ledger, receiver)
         for name in ("web", "worker", "inbound", "submission"):
             scenario.run(name)

@@ -66,11 +66,15 @@ class Reply:
 
 @dataclass
 class Stack:
-    """Processes by name; `url`: of the web process, `key`: a full-access key of the demo workspace."""
+    """Processes by name; `url`: of the web process, `key`: a full-access key of the demo workspace.
+
+    repository: the checkout whose code runs.
+    """
 
     logs: Path
     environment: dict[str, str]
     redis: Any
+    repository: Path = REPOSITORY
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     key: str = ""
 
@@ -84,7 +88,9 @@ class Stack:
 
     def manage(self, *arguments: str) -> str:
         command = [PYTHON, "manage.py", *arguments]
-        run = subprocess.run(command, cwd=REPOSITORY, env=self.environment, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            command, cwd=self.repository, env=self.environment, capture_output=True, text=True, check=False
+        )
         assert run.returncode == 0, run.stderr
         return run.stdout
 
@@ -94,7 +100,7 @@ class Stack:
             with (self.logs / f"{name}.log").open("ab") as log:
                 self.processes[name] = subprocess.Popen(
                     [PYTHON, *COMMANDS[kind]],
-                    cwd=REPOSITORY,
+                    cwd=self.repository,
                     env={**self.environment, **variables},
                     stdout=log,
                     stderr=log,
@@ -186,14 +192,14 @@ class Stack:
 
 
 @functools.cache
-def _template(server: str) -> tuple[str, str]:
+def _template(server: str, repository: Path) -> tuple[str, str]:
     """Create a migrated database with the demo account, once per test run; return its name and the API key."""
     name = f"stack_template_{uuid4().hex[:12]}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     atexit.register(_drop, server, name)
     environment = {**os.environ, "MODE": "embedded", "DATABASE_URL": f"{server}/{name}"}
-    stack = Stack(logs=Path(), environment=environment, redis=None)
+    stack = Stack(logs=Path(), environment=environment, redis=None, repository=repository)
     stack.manage("migrate", "--verbosity", "0")
     return name, json.loads(stack.manage("create_demo"))["apiKey"]
 
@@ -219,10 +225,10 @@ def drop_database(server: str, name: str) -> None:
 
 
 @contextmanager
-def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
+def running_stack(logs: Path, *, repository: Path = REPOSITORY, **variables: str) -> Iterator[Stack]:
     """Yield a stack with a migrated database, the demo account and Redis, without other processes."""
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
-    template, key = _template(server)
+    template, key = _template(server, repository)
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         # With the default strategy, a crash of PostgreSQL before the next checkpoint resets the copied sequences: their
         # next values are in the write-ahead log of the template only.
@@ -243,7 +249,7 @@ def running_stack(logs: Path, **variables: str) -> Iterator[Stack]:
         "RATE_LIMIT": "off",
         **variables,
     }
-    stack = Stack(logs=logs, environment=environment, redis=redis_server)
+    stack = Stack(logs=logs, environment=environment, redis=redis_server, repository=repository)
     try:
         stack.key = key
         yield stack
