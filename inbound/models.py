@@ -45,7 +45,7 @@ class MailReport(InboundReport):
     """A message to a return path, or to postmaster or abuse, which belong to no recipient."""
 
     # Not a foreign key: the report outlives a recipient that retention deletes.
-    recipient_id = IdField(null=True, default=None)  # type: ignore[misc]
+    recipient_id = IdField(null=True)  # type: ignore[misc]
     sender = models.CharField(max_length=320, help_text="envelope sender; empty for a delivery report")
     peer = models.CharField(max_length=64, help_text="IP address of the sending host")
     source = models.BinaryField(help_text="first 256 KiB of the message")

@@ -25,13 +25,16 @@ class IdNumber(models.Func):
 
 
 class IdField(StringField):
-    """An id: a prefixed string in Python and on the wire, a uuid in the database."""
+    """An id: a prefixed string in Python and on the wire, a uuid in the database.
+
+    The default is a new id, or None if the column is nullable.
+    """
 
     description = "An opaque id"
 
     def __init__(self, prefix: str = "", **options: Any) -> None:
         self.prefix = prefix
-        options.setdefault("default", functools.partial(ids.new_id, prefix))
+        options.setdefault("default", None if options.get("null") else functools.partial(ids.new_id, prefix))
         options.setdefault("editable", False)
         super().__init__(**options)
 

@@ -14,7 +14,7 @@ class CaughtMail(models.Model):
     workspace = models.ForeignKey(
         Workspace, on_delete=models.CASCADE, null=True, help_text="empty for system email", db_index=False
     )
-    email_id = IdField(null=True, default=None)  # type: ignore[misc]  # empty like the workspace
+    email_id = IdField(null=True)  # type: ignore[misc]  # empty like the workspace
     envelope_from = models.CharField(max_length=320, blank=True)
     recipient = models.CharField(max_length=320)
     sender = models.TextField(help_text="decoded From header")

@@ -82,6 +82,9 @@ class FeedReader:
             found.append(f"{self.name} returned an event twice")
         if missing := expected.keys() - {*self.stored}:
             found.append(f"{self.name} lacks {len(missing)} events of the database, such as {min(missing)}")
+        if unknown := {*self.stored} - expected.keys():
+            example = self.events[min(unknown)]
+            found.append(f"{self.name} returned {len(unknown)} events that the database lacks, such as {example}")
         if self.deaths == 0:
             found.append(f"the reader of {self.name} never died")
         return found + self._find_disorder(expected) + self._find_differences()

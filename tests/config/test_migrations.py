@@ -1,6 +1,7 @@
 """Migrations only add, and lock no table for long: old code keeps running on the new schema during a deployment."""
 
 import re
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -41,6 +42,8 @@ def destructive_changes(migration):
             yield f"{type(op).__name__} {op.deconstruct()[2]}"
         if isinstance(op, operations.AddField) and op.model_name.lower() not in created and not is_optional(op.field):
             yield f"{op.model_name}.{op.name} is required, but unknown to the previous version"
+        if isinstance(op, operations.AddField) and op.model_name.lower() not in created and is_generated(op.field):
+            yield f"{op.model_name}.{op.name} gets the same generated value in all rows"
         if isinstance(op, operations.RunSQL):
             yield from (match[0] for match in DESTRUCTIVE_SQL.finditer(str(op.sql)))
 
@@ -78,6 +81,10 @@ def rewritten_column(before, after, *, name):
         yield f"{name} changes its type from {types[0]} to {types[1]}"
 
 
+def is_generated(field):
+    return callable(field.default) and field.default not in {NOT_PROVIDED, list, dict}
+
+
 def is_optional(field):
     # Django drops a Python default from the column again, so that inserts of the previous version would fail.
     return field.null or field.db_default is not NOT_PROVIDED or field.many_to_many
@@ -97,9 +104,10 @@ def test_destructive_changes_are_detected():
         operations.RemoveField("email", "subject"),
         operations.AddField("email", "weight", models.IntegerField(default=0)),
         operations.AddField("email", "height", models.IntegerField(null=True)),
+        operations.AddField("email", "other_id", models.UUIDField(null=True, default=uuid4)),
         operations.RunSQL("ALTER TABLE emails_email DROP COLUMN subject"),
     ]
-    assert len(list(destructive_changes(migration))) == 3
+    assert len(list(destructive_changes(migration))) == 4
 
 
 @pytest.mark.django_db
