@@ -25,9 +25,9 @@ from typing import Any
 import requests
 
 from benchmarks.figures import record_figure
-from lib.address_guard import Guard
-from lib.guarded_http import UrlRules
-from lib.resolver import Resolver
+from lib.network.address_guard import Guard
+from lib.network.guarded_http import UrlRules
+from lib.network.resolver import Resolver
 from tests.stack.stack import running_stack
 from webhooks.sending.post import HEADERS, Poster
 from webhooks.sending.signing import new_secret, signature_headers

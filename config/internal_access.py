@@ -5,7 +5,7 @@ import hmac
 from django.conf import settings
 from django.http import HttpRequest
 
-from lib.client_address import client_address
+from lib.network.client_address import client_address
 
 # Added by proxies: one on this machine would make external clients look local.
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA")

@@ -21,10 +21,10 @@ from domains.record_checks.results import RecordCheck, RecordStatus
 from domains.record_checks.spf import check_spf as check_spf_record
 from domains.record_checks.spf_syntax import parse_mechanisms
 from emails.sending.return_path import return_path
-from lib.address_guard import Address, Guard, TargetRefused
 from lib.email_addresses import parse_address
 from lib.ids import new_uuid
-from lib.resolver import DnsAnswer, DnsError, Resolver
+from lib.network.address_guard import Address, Guard, TargetRefused
+from lib.network.resolver import DnsAnswer, DnsError, Resolver
 
 CONNECT_SECONDS = 10.0
 TIMEOUTS = Timeouts(connect=CONNECT_SECONDS, banner=30, ehlo=30, tls=30, login=30, total=60)

@@ -14,8 +14,8 @@ from django.conf import settings
 
 from delivery.transports.smtp.mx import NoRoute, Routes
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
-from lib.address_guard import Address, Guard, TargetRefused
-from lib.resolver import DnsError, Resolver
+from lib.network.address_guard import Address, Guard, TargetRefused
+from lib.network.resolver import DnsError, Resolver
 from submission.tls import Certificate
 
 CONNECT_SECONDS = 10.0

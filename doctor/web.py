@@ -12,9 +12,9 @@ from django.conf import settings
 
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok
 from doctor.web_probe import HEADER, sign_probe
-from lib.address_guard import Guard, TargetRefused
-from lib.guarded_http import GuardedSession, NoAddress, UrlRules
-from lib.resolver import DnsError, Resolver
+from lib.network.address_guard import Guard, TargetRefused
+from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.resolver import DnsError, Resolver
 
 TIMEOUT = ClientTimeout(total=15)
 MAX_RESPONSE_BYTES = 65_536

@@ -9,7 +9,7 @@ from django.core import signing
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
-from lib.client_address import is_trusted_proxy
+from lib.network.client_address import is_trusted_proxy
 
 HEADER = "X-Postrider-Probe"
 SALT = "postrider.doctor"

@@ -14,7 +14,7 @@ from domains.record_checks.dns_cache import ANSWER_SECONDS
 from domains.record_checks.results import VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.signing_identities import return_path_name
-from lib.resolver import Resolver
+from lib.network.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
 from lib.worker.once import once

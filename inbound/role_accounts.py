@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from inbound.matching import read_mail_report
 from inbound.models import MailReport
-from lib.address_guard import unwrap
+from lib.network.address_guard import unwrap
 
 # RFC 5321, 4.5.1 and RFC 2142 require these addresses, and feedback loops are registered with one.
 ROLE_ACCOUNTS = frozenset({"postmaster", "abuse"})

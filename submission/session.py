@@ -12,10 +12,10 @@ from typing import Any
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
 from django.conf import settings
 
-from lib.address_guard import Address, unwrap
-from lib.client_address import is_trusted_proxy
 from lib.email_addresses import Address as MailAddress
 from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
+from lib.network.address_guard import Address, unwrap
+from lib.network.client_address import is_trusted_proxy
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from workspaces.models import ApiKey

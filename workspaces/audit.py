@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
-from lib.client_address import client_address
 from lib.coded_texts import CodedText
+from lib.network.client_address import client_address
 from workspaces.models import AuditEntry, User, Workspace
 
 AuditAction = AuditEntry.Action

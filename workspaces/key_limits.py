@@ -11,9 +11,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from api.errors import InvalidFields
-from lib.address_guard import Address
 from lib.coded_texts import CodedText
 from lib.email_addresses import InvalidAddress, parse_address
+from lib.network.address_guard import Address
 
 Network = IPv4Network | IPv6Network
 FieldError = dict[str, str]

@@ -16,9 +16,9 @@ from compat.postmark.errors import error_body, render_error
 from compat.postmark.resources import Resource, sent_resource
 from compat.views import AnyJSONParser
 from emails.accept.drafts import Draft
-from lib.client_address import client_address
 from lib.datetimes import format_datetime
 from lib.ids import new_id
+from lib.network.client_address import client_address
 from workspaces.api.authentication import ApiKeyAuthentication
 from workspaces.api.throttling import record_failure
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import ngettext
 
-from lib.client_address import client_address, client_network
+from lib.network.client_address import client_address, client_network
 from lib.token_bucket import RateLimit, take_token
 from lib.tokens import InvalidToken, make_token, read_token
 from workspaces.models import User, normalize_identity

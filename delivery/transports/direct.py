@@ -15,8 +15,8 @@ from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, NoRoute, NoSuchDomain, NullMx, Route, Routes
 from delivery.transports.smtp.session_factory import SessionFactory
 from delivery.transports.smtp.tls import TlsMode
-from lib.address_guard import TargetRefused
-from lib.resolver import DnsError
+from lib.network.address_guard import TargetRefused
+from lib.network.resolver import DnsError
 
 # A new destination gets two connections: a silent host then cannot occupy many of a worker's sessions.
 DIRECT_LIMITS = DestinationLimits(max_connections=10, initial_connections=2)

@@ -13,7 +13,7 @@ from domains.record_checks.return_path import check_return_path
 from domains.record_checks.spf import check_spf
 from domains.record_checks.spf_syntax import SpfMechanism
 from lib.coded_texts import CodedText
-from lib.resolver import DnsError, Resolver
+from lib.network.resolver import DnsError, Resolver
 
 
 @dataclass(frozen=True)

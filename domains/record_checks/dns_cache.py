@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from lib.resolver import DnsAnswer, DnsError, Resolver
+from lib.network.resolver import DnsAnswer, DnsError, Resolver
 
 # A check takes at most 5 s, including its SQL: required answers first, optional ones in the remaining time.
 ANSWER_SECONDS = 3.5

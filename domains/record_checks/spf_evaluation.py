@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, SpfRecord, is_spf, parse_spf
 from lib.coded_texts import CodedText
-from lib.resolver import DnsAnswer, LookupStatus
+from lib.network.resolver import DnsAnswer, LookupStatus
 
 LookUpFunction = Callable[[str, str], Awaitable[DnsAnswer]]
 

@@ -14,8 +14,8 @@ from delivery.transports.relay import RelayTransport, inbox_transport
 from delivery.transports.simulator import SimulatorTransport
 from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.smtp_url import parse_smtp_url
-from lib.address_guard import Address, Guard
-from lib.resolver import Resolver
+from lib.network.address_guard import Address, Guard
+from lib.network.resolver import Resolver
 
 
 def configured_transport() -> Transport:

@@ -16,9 +16,9 @@ from playwright.sync_api import expect
 from delivery.transports.relay import inbox_transport
 from emails.sending.emails_work import EmailQueueWork
 from inbound.inbox import receiver as inbox_receiver
-from lib.address_guard import Guard
-from lib.guarded_http import UrlRules
-from lib.resolver import Resolver
+from lib.network.address_guard import Guard
+from lib.network.guarded_http import UrlRules
+from lib.network.resolver import Resolver
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import PASSWORD, make_account, make_domain, make_key

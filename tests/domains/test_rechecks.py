@@ -23,7 +23,7 @@ from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import process_queue
 from domains.verify import verify_domain
-from lib.resolver import Resolver
+from lib.network.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer

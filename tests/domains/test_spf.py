@@ -17,7 +17,7 @@ from domains.record_checks.spf_syntax import (
     parse_mechanisms,
     parse_spf,
 )
-from lib.resolver import DnsError, Resolver
+from lib.network.resolver import DnsError, Resolver
 from tests.domains.conftest import quoted
 from tests.lib.nameserver import SERVFAIL, NameServer
 

@@ -12,10 +12,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from events.rendering import RenderedEvent
-from lib.address_guard import Guard
-from lib.guarded_http import UrlRules
 from lib.ids import new_id
-from lib.resolver import Resolver
+from lib.network.address_guard import Guard
+from lib.network.guarded_http import UrlRules
+from lib.network.resolver import Resolver
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import Account

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import trustme
 
-from lib.address_guard import Guard
-from lib.guarded_http import UrlRules
-from lib.resolver import Resolver
+from lib.network.address_guard import Guard
+from lib.network.guarded_http import UrlRules
+from lib.network.resolver import Resolver
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status

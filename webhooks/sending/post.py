@@ -15,9 +15,9 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from delivery.bounces.replies import safe_text
-from lib.address_guard import TargetRefused
-from lib.guarded_http import GuardedSession, NoAddress, UrlRules
-from lib.resolver import DnsError, Resolver
+from lib.network.address_guard import TargetRefused
+from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.resolver import DnsError, Resolver
 
 CONNECT_SECONDS = 5.0
 ATTEMPT_SECONDS = 15.0

@@ -3,9 +3,9 @@
 from django.conf import settings
 
 from api.errors import InvalidFields
-from lib.address_guard import Guard, TargetRefused
 from lib.coded_texts import CodedText
-from lib.guarded_http import UrlRules, parse_target
+from lib.network.address_guard import Guard, TargetRefused
+from lib.network.guarded_http import UrlRules, parse_target
 
 FORBIDDEN_TARGET = "forbidden_target"
 

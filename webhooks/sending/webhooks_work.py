@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from lib.keyring import UnknownKey
-from lib.resolver import Resolver
+from lib.network.resolver import Resolver
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease

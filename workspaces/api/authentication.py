@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from lib.address_guard import Address
-from lib.client_address import client_address
+from lib.network.address_guard import Address
+from lib.network.client_address import client_address
 from lib.ttl_cache import TTLCache
 from workspaces.api.throttling import record_failure
 from workspaces.api_key_secrets import hash_secret, parse_key, secret_matches

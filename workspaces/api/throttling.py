@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from api.errors import RateLimitExceeded
-from lib.address_guard import Address
-from lib.client_address import client_network
 from lib.coded_texts import CodedText
+from lib.network.address_guard import Address
+from lib.network.client_address import client_network
 from lib.token_bucket import BucketState, RateLimit, take_token
 from workspaces.models import ApiKey, Workspace
 

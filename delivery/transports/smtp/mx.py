@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from lib.address_guard import Address, Guard, TargetRefused
-from lib.resolver import DnsAnswer, LookupStatus, Resolver
+from lib.network.address_guard import Address, Guard, TargetRefused
+from lib.network.resolver import DnsAnswer, LookupStatus, Resolver
 
 # F33: a hostile zone may list hundreds of hosts.
 MAX_HOSTS = 10

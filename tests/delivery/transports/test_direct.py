@@ -17,8 +17,8 @@ from delivery.transports.direct import DirectTransport
 from delivery.transports.smtp.mail_host import Timeouts
 from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.tls import TlsMode
-from lib.address_guard import Guard
-from lib.resolver import Resolver
+from lib.network.address_guard import Guard
+from lib.network.resolver import Resolver
 from tests.delivery.relaying import SHORT, run
 from tests.delivery.scripted import ScriptedServer, StubLease, disconnect, drip, outgoing_message, silence
 from tests.lib.nameserver import SERVFAIL, NameServer

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from delivery.transports.smtp.mx import MailLoop, NoSuchDomain, NullMx, Route, Routes
-from lib.address_guard import Guard, TargetRefused
-from lib.resolver import DnsError, Resolver
+from lib.network.address_guard import Guard, TargetRefused
+from lib.network.resolver import DnsError, Resolver
 from tests.delivery.relaying import run
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 

@@ -18,9 +18,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
 from yarl import URL
 
-from lib.address_guard import Address, AddressRefused, Guard, TargetRefused
 from lib.coded_texts import CodedText
-from lib.resolver import Resolver
+from lib.network.address_guard import Address, AddressRefused, Guard, TargetRefused
+from lib.network.resolver import Resolver
 
 MAX_URL_LENGTH = 2048
 MAX_ANSWERS = 16

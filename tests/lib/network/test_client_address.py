@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.client_address import client_address, client_network
+from lib.network.client_address import client_address, client_network
 
 PROXIES = [ip_network(text) for text in ("10.0.0.0/8", "2001:db8:aaaa::/48")]
 

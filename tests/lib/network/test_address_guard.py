@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.address_guard import (
+from lib.network.address_guard import (
     ISATAP_IDENTIFIERS,
     PRIVATE_NETWORKS,
     REFUSED_NETWORKS,

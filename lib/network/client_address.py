@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from lib.address_guard import Address, unwrap
+from lib.network.address_guard import Address, unwrap
 
 # Some proxies append the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")

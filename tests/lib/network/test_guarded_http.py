@@ -11,10 +11,10 @@ from ipaddress import ip_address
 import aiohttp
 import pytest
 
-from lib import guarded_http
-from lib.address_guard import AddressRefused, Guard, HostRefused, TargetRefused, unwrap
-from lib.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, parse_target
-from lib.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
+from lib.network import guarded_http
+from lib.network.address_guard import AddressRefused, Guard, HostRefused, TargetRefused, unwrap
+from lib.network.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, parse_target
+from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib import targets
 from tests.lib.nameserver import SERVFAIL, NameServer
 from tests.stack.stack import wait_for

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
+from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
 
 ZONES = {

@@ -1,0 +1,1 @@
+"""Connections to and from others: addresses, names and HTTP requests."""
