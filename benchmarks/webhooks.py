@@ -4,13 +4,16 @@
 
 It measures the HTTP client alone and the whole queue processor, which also claims from the database and records the
 attempts. All three send the same body with the same headers to the same receiver process over persistent connections,
-in turns. Requires DATABASE_URL of a server on which databases may be created.
+in turns. Before them it measures the delay of webhooks after their events. Requires DATABASE_URL of a server on which
+databases may be created.
 """
 
 import asyncio
 import functools
+import json
 import multiprocessing
 import os
+import random
 import statistics
 import tempfile
 import threading
@@ -18,6 +21,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
@@ -28,13 +33,15 @@ from benchmarks.figures import record_figure
 from lib.network.address_guard import Guard
 from lib.network.guarded_http import UrlRules
 from lib.network.resolver import Resolver
-from tests.stack.stack import running_stack
+from tests.stack.stack import Stack, running_stack, wait_for
+from tests.webhooks.receiver import Received, Receiver
 from webhooks.sending.post import HEADERS, Poster
 from webhooks.sending.signing import new_secret, signature_headers
 
 ROUNDS = 3
 POSTS = 6000
 THREADS = 16
+DELAYED = 200
 IN_FLIGHT = 32
 NAMES = ("the HTTP client", f"requests, {THREADS} threads", "the queue processor")
 BODY = b'{"id":"evt_1","type":"email.delivered","data":{"subject":"' + b"Hello " * 100 + b'"}}'
@@ -153,6 +160,25 @@ def run_round(url: str, process_queue: Callable[[], PostRate]) -> tuple[PostRate
     )
 
 
+def measure_delays(stack: Stack) -> None:
+    """Report the delay of a webhook after its event, with emails that arrive one by one at random times."""
+    with Receiver() as receiver:
+        hook = {"url": receiver.url("/hook"), "events": ["sent"]}
+        assert stack.call("POST", "/webhooks", hook).status == HTTPStatus.CREATED
+        for number in range(DELAYED):
+            stack.send(to=f"delivered+{number}@simulator.test")
+            time.sleep(random.uniform(0.1, 0.5))
+        wait_for(lambda: len(receiver.received) >= DELAYED, seconds=60, what="all webhooks")
+        delays = sorted(_delay_seconds(request) for request in receiver.received)
+    print(f"delay of a webhook: p50 {delays[DELAYED // 2]:.2f} s, p99 {delays[DELAYED * 99 // 100]:.2f} s")
+    record_figure("delay of a webhook after its event, p50", delays[DELAYED // 2], "s")
+    record_figure("delay of a webhook after its event, p99", delays[DELAYED * 99 // 100], "s", at_most=1)
+
+
+def _delay_seconds(request: Received) -> float:
+    return request.at - datetime.fromisoformat(json.loads(request.body)["createdAt"]).timestamp()
+
+
 def main() -> None:
     ports: Queue[int] = multiprocessing.Queue()
     receiver = multiprocessing.Process(target=receive, args=[ports], daemon=True)
@@ -160,11 +186,14 @@ def main() -> None:
     url = f"http://127.0.0.1:{ports.get()}/hook"
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         os.environ.update(stack.environment, DJANGO_SETTINGS_MODULE="config.settings")
+        stack.start("web", "worker")
+        measure_delays(stack)
+        stack.stop(["web", "worker"])
         process_queue = prepare_queue(url)
         rounds = [run_round(url, process_queue) for _ in range(ROUNDS)]
     receiver.terminate()
     for name, rates in zip(NAMES, zip(*rounds, strict=True), strict=True):
-        rate, cpu = (statistics.median(getattr(one, part) for one in rates) for part in ("rate", "cpu"))
+        rate, cpu = (statistics.median(getattr(rate, part) for rate in rates) for part in ("rate", "cpu"))
         record_figure(f"webhook requests, {name}", rate, "/s")
         print(f"{name}: {rate:.0f} requests/s, {cpu:.0f} µs of CPU time each")
     ratio = statistics.median(ours.rate / theirs.rate for ours, theirs, _ in rounds)
