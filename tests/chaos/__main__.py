@@ -1,5 +1,7 @@
 """Command line of the chaos run: python3 -m tests.chaos --minutes N --seed S. Exits with 1 on a violation.
 
+With --upgrade-from it upgrades the service from another commit instead.
+
 Creates .venv and installs PostgreSQL and Redis if necessary, like bin/test.
 """
 
@@ -24,6 +26,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--bulk", type=int, default=100, help="recipients of the largest batches; 0: no large batches")
+    parser.add_argument("--upgrade-from", metavar="COMMIT", help="instead of faults: upgrade from this commit")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events in the database before the upgrade")
     options = parser.parse_args()
     try:
         enter_environment("requirements-dev.txt", module="tests.chaos")
@@ -34,10 +38,15 @@ def main() -> int:
     os.environ.update(generate_secrets(), MODE="embedded", REDIS_URL="redis://127.0.0.1")
     # Needs the packages of .venv.
     from tests.chaos.run import run
+    from tests.chaos.upgrade import run_upgrade
 
     # On SIGTERM, still stop the started processes and unmount the disk.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     logs = Path(tempfile.mkdtemp(prefix="postrider-chaos-"))
+    if options.upgrade_from:
+        violations = run_upgrade(logs, commit=options.upgrade_from, events=options.events)
+        print("\n".join([*violations[:40], f"{len(violations)} violations"]))
+        return 1 if violations else 0
     print(f"seed {options.seed}, logs in {logs}", flush=True)
     report = run(logs, seed=options.seed, seconds=options.minutes * 60, bulk=options.bulk)
     print(report)

@@ -225,9 +225,10 @@ def drop_database(server: str, name: str) -> None:
 
 
 @contextmanager
-def running_stack(logs: Path, *, repository: Path = REPOSITORY, **variables: str) -> Iterator[Stack]:
+def running_stack(logs: Path, *, repository: str | Path = REPOSITORY, **variables: str) -> Iterator[Stack]:
     """Yield a stack with a migrated database, the demo account and Redis, without other processes."""
     server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
+    repository = Path(repository)
     template, key = _template(server, repository)
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         # With the default strategy, a crash of PostgreSQL before the next checkpoint resets the copied sequences: their
