@@ -15,7 +15,7 @@ from compat.sendgrid.views import SendGridMailViewSet
 ALL: Any = {"get": "list", "delete": "clear"}
 ONE: Any = {"get": "retrieve", "delete": "destroy"}
 MANY: Any = {"get": "list", "post": "create"}
-CHANGEABLE: Any = ONE | {"patch": "partial_update"}
+CHANGEABLE: Any = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
 # Unsubscribes are deleted at GLOBAL.
 DELETABLE = [name for name in LISTS if name not in UNSUBSCRIBES.values()]
