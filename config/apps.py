@@ -18,7 +18,7 @@ class ProjectConfig(AppConfig):
     def ready(self) -> None:
         from doctor.app_keys import check_app_keys  # noqa: PLC0415 - reads models
 
-        checks.register_checks()
+        register(checks.check_settings, "postrider")
         register(check_app_keys, "app_keys")
         pre_migrate.connect(lift_statement_timeout, sender=self)
 

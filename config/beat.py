@@ -33,15 +33,11 @@ def run_beat() -> None:
     service.start()
 
 
-def log_to_stderr() -> None:
+if __name__ == "__main__":
     handler = logging.StreamHandler()
     handler.setFormatter(PlainJsonFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     log.setLevel(logging.INFO)
-
-
-if __name__ == "__main__":
-    log_to_stderr()
     name_process("beat")
     # The kernel ignores a signal without a handler for the first process of a container.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())

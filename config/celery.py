@@ -12,6 +12,25 @@ from config import env
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+# The task, and the seconds between two runs; one that no worker has begun by the next run expires.
+SCHEDULE = {
+    # For schedules, retries and back-off, which are rows with a due time (docs/decisions/0010).
+    "send-emails": ("emails.tasks.drain", 2),
+    "post-webhooks": ("webhooks.tasks.drain", 2),
+    # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
+    "expire-emails": ("emails.tasks.expire", 3600),
+    "expire-events": ("events.tasks.expire", 3600),
+    "expire-webhooks": ("webhooks.tasks.expire", 3600),
+    "expire-inbox": ("inbox.tasks.expire", 3600),
+    "tally": ("analytics.tasks.fold", 10),
+    "reports": ("inbound.tasks.process", 15),
+    "expire-system-mail": ("system_mail.tasks.expire", 3600),
+    "reputation": ("reputation.tasks.judge", 60),
+    "expire-accounts": ("workspaces.tasks.expire", 3600),
+    "erase-workspaces": ("provisioning.tasks.erase", 3600),
+    "old reports": ("inbound.tasks.purge", 3600),
+}
+
 app = Celery("postrider", include=["config.worker"])
 app.config_from_object(
     {
@@ -37,29 +56,8 @@ app.config_from_object(
         "CELERY_DB_REUSE_MAX": sys.maxsize,
         "timezone": "UTC",
         "beat_schedule": {
-            # For schedules, retries and back-off, which are rows with a due time (docs/decisions/0010).
-            "send-emails": {"task": "emails.tasks.drain", "schedule": 2.0, "options": {"expires": 2}},
-            "post-webhooks": {"task": "webhooks.tasks.drain", "schedule": 2.0, "options": {"expires": 2}},
-            # Hourly, since beat forgets the last run of a daily task at a restart (docs/decisions/0044).
-            "expire-emails": {"task": "emails.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
-            "expire-events": {"task": "events.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
-            "expire-webhooks": {"task": "webhooks.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
-            "expire-inbox": {"task": "inbox.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
-            "tally": {"task": "analytics.tasks.fold", "schedule": 10.0, "options": {"expires": 10}},
-            "reports": {"task": "inbound.tasks.process", "schedule": 15.0, "options": {"expires": 15}},
-            "expire-system-mail": {
-                "task": "system_mail.tasks.expire",
-                "schedule": 3600.0,
-                "options": {"expires": 3600},
-            },
-            "reputation": {"task": "reputation.tasks.judge", "schedule": 60.0, "options": {"expires": 60}},
-            "expire-accounts": {"task": "workspaces.tasks.expire", "schedule": 3600.0, "options": {"expires": 3600}},
-            "erase-workspaces": {
-                "task": "provisioning.tasks.erase",
-                "schedule": 3600.0,
-                "options": {"expires": 3600},
-            },
-            "old reports": {"task": "inbound.tasks.purge", "schedule": 3600.0, "options": {"expires": 3600}},
+            name: {"task": task, "schedule": float(seconds), "options": {"expires": seconds}}
+            for name, (task, seconds) in SCHEDULE.items()
         },
     }
 )

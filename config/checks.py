@@ -17,10 +17,6 @@ from lib.email_addresses import InvalidAddress, parse_address
 from lib.worker import failpoints
 
 
-def register_checks() -> None:
-    checks.register(check_settings, "postrider")
-
-
 def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
     return [checks.Error(message, id="postrider.E001") for message in setting_errors()]
 

@@ -31,8 +31,4 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             line["exception"] = "".join(traceback.format_exception(*record.exc_info))
         present = {name: value for name, value in line.items() if value is not None}
-        return redacted(json.dumps(present, ensure_ascii=False, default=str))
-
-
-def redacted(text: str) -> str:
-    return SECRETS.sub(CUT, text)
+        return SECRETS.sub(CUT, json.dumps(present, ensure_ascii=False, default=str))

@@ -157,17 +157,14 @@ def check_backups(options: DoctorOptions) -> Diagnosis:
     if options.backups is None:
         return skip("Not checked: pass --backups with the path of the backups.")
     remedy = "Run the backup and read its log; see docs/backup.md."
-    files = [path for path in _files_at(options.backups) if path.stat().st_size]
+    # A file has no others below it.
+    files = [path for path in (options.backups, *options.backups.rglob("*")) if path.is_file() and path.stat().st_size]
     if not files:
         return failed(f"There is no backup at {options.backups}.", remedy=remedy)
     hours = (time.time() - max(path.stat().st_mtime for path in files)) / 3600
     if hours > options.backup_max_hours:
         return failed(f"The last backup at {options.backups} is {hours:.0f} hours old.", remedy=remedy)
     return ok(f"The last backup is {max(hours, 0):.0f} hours old.")
-
-
-def _files_at(path: Path) -> list[Path]:
-    return [path] if path.is_file() else [entry for entry in path.rglob("*") if entry.is_file()]
 
 
 def _query(sql: str, *parameters: str) -> Any:

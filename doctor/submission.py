@@ -45,13 +45,13 @@ def check_submission_certificate(_: DoctorOptions) -> Diagnosis:
         return skip(NOT_HERE)
     try:
         Certificate(settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY)
-        expires_at = _expires_at(Path(settings.SUBMISSION_TLS_CERT).read_bytes())
+        certificate = x509.load_pem_x509_certificate(Path(settings.SUBMISSION_TLS_CERT).read_bytes())
     except (OSError, ValueError) as error:
         return failed(
             f"SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY cannot be used: {error}",
             remedy="Set both to PEM files of one certificate and its key, readable by the user of submission.",
         )
-    return _judge_expiry("SUBMISSION_TLS_CERT", expires_at)
+    return _judge_expiry("SUBMISSION_TLS_CERT", certificate.not_valid_after_utc)
 
 
 def check_submission_plaintext(_: DoctorOptions) -> Diagnosis:
@@ -104,7 +104,8 @@ def _diagnose_port(host: str, port: int, *, has_tls: bool) -> Diagnosis | None:
         )
     except (OSError, NoRoute, TargetRefused, DnsError):
         return None
-    return _judge_expiry(f"The certificate of port {port}", _time(certificate["notAfter"]))
+    expires_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
+    return _judge_expiry(f"The certificate of port {port}", expires_at)
 
 
 def _read_certificate(host: str, address: Address, port: int, *, has_tls: bool) -> dict[str, Any]:
@@ -125,11 +126,3 @@ def _judge_expiry(name: str, expires_at: datetime) -> Diagnosis:
     if days < RENEWAL_DAYS:
         return warning(f"{name} expires on {expires_at:%Y-%m-%d}.", remedy=RENEW)
     return ok(f"{name} is valid until {expires_at:%Y-%m-%d}.")
-
-
-def _expires_at(pem: bytes) -> datetime:
-    return x509.load_pem_x509_certificate(pem).not_valid_after_utc
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC)

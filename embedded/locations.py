@@ -2,58 +2,33 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 VENV = REPOSITORY / ".venv"
 
 
-@dataclass(frozen=True)
 class DataDirectory:
     """The files of one embedded service."""
 
-    path: Path
-
-    @property
-    def demo(self) -> Path:
-        """The demo account, for scripts."""
-        return self.path / "demo.json"
-
-    @property
-    def logs(self) -> Path:
-        """The directory of the log files, one per process."""
-        return self.path / "log"
-
-    @property
-    def private(self) -> Path:
-        """A directory that only the owner can read."""
-        return self.path / "private"
-
-    @property
-    def secrets(self) -> Path:
-        """The keys generated at the first start."""
-        return self.private / "secrets.json"
-
-    @property
-    def logins(self) -> Path:
-        """All logins of the demo, printed at each start."""
-        return self.private / "logins.json"
-
-    @property
-    def runtime(self) -> Path:
-        """The runtime of the running launcher, read by `bin/manage`."""
-        return self.private / "runtime.json"
-
-    @property
-    def metrics(self) -> Path:
-        """The request latencies of the web processes, emptied at each start."""
-        return self.private / "metrics"
-
-    @property
-    def static_files(self) -> Path:
-        """The static files, collected at each start."""
-        return self.private / "static"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # One log per process.
+        self.logs = path / "log"
+        # The demo account, for scripts.
+        self.demo = path / "demo.json"
+        # Only the owner can read this directory.
+        self.private = path / "private"
+        # The keys generated at the first start.
+        self.secrets = self.private / "secrets.json"
+        # All logins of the demo, printed at each start.
+        self.logins = self.private / "logins.json"
+        # The description of the running launcher, read by `bin/manage`.
+        self.runtime = self.private / "runtime.json"
+        # The request latencies of the web processes, emptied at each start.
+        self.metrics = self.private / "metrics"
+        # Collected at each start.
+        self.static_files = self.private / "static"
 
     def create(self) -> None:
         """Create the directories, without access for other users."""

@@ -57,6 +57,8 @@ def service_environment(
 
     urls: DATABASE_URL and REDIS_URL.
     """
+    # Another service on this machine may use the usual port.
+    submission_port = SUBMISSION_PORT if is_free(SUBMISSION_PORT) else choose_ports(1)[0]
     overrides = {
         **urls,
         **load_secrets(settings.data, given),
@@ -65,7 +67,7 @@ def service_environment(
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
-        "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(_submission_port()),
+        "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(submission_port),
         # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
         "WORKER_CONCURRENCY": given.get("WORKER_CONCURRENCY") or "1",
@@ -83,11 +85,6 @@ def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
     always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
     always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "SUBMISSION_PORTS"}
     return {name: value for name, value in environment.items() if name in named | always}
-
-
-def _submission_port() -> int:
-    """Return the usual port of submission if it is free: another service on this machine may use it."""
-    return SUBMISSION_PORT if is_free(SUBMISSION_PORT) else choose_ports(1)[0]
 
 
 def _read_port(text: str) -> int:

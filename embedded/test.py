@@ -37,8 +37,9 @@ def test(arguments: list[str]) -> int:
     """
     enter_environment("requirements-dev.txt")
     install_redis()
-    if arguments:
-        _install_browser()
+    # For the tests of pages.
+    if arguments and not shutil.which("chromium"):
+        install_package("chromium")
     raise_on_signals()
     server_directory = make_temporary_directory()
     supervisor = Supervisor(remove_at_end=server_directory)
@@ -52,12 +53,6 @@ def install_redis() -> None:
     """Install Debian's Redis, which production uses, if the machine has none."""
     if not (shutil.which("redis-server") or shutil.which("valkey-server")):
         install_package("redis-server")
-
-
-def _install_browser() -> None:
-    """Install Chromium for the dashboard tests if the machine has none."""
-    if not shutil.which("chromium"):
-        install_package("chromium")
 
 
 def _start_servers(server_directory: Path, supervisor: Supervisor) -> dict[str, str]:

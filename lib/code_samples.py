@@ -125,13 +125,9 @@ def _curl_parts(request: ExampleRequest, *, body: str, options: str = "") -> lis
     if request.has_key:
         parts.append(f'-H "Authorization: Bearer {request.key or "$POSTRIDER_API_KEY"}"')
     if request.body is not None:
-        parts += ['-H "Content-Type: application/json"', f"-d {shell_quote(body)}"]
+        quoted = body.replace("'", r"'\''")
+        parts += ['-H "Content-Type: application/json"', f"-d '{quoted}'"]
     return parts
-
-
-def shell_quote(text: str) -> str:
-    escaped = text.replace("'", r"'\''")
-    return f"'{escaped}'"
 
 
 def javascript(request: ExampleRequest) -> str:

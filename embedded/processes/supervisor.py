@@ -42,11 +42,6 @@ class SupervisedProcess:
         return self.log.stem
 
 
-def restart_delay_seconds(failures: int) -> float:
-    """Return the delay before a restart: 1, 2, 4, … 30 s after the first, second, third … failure in a row."""
-    return min(2.0 ** (failures - 1), MAX_RESTART_DELAY_SECONDS)
-
-
 class Supervisor:
     """The processes of one launcher.
 
@@ -110,6 +105,7 @@ class Supervisor:
 
     def _schedule_restart(self, supervised: SupervisedProcess, reason: str) -> None:
         supervised.failures += 1
-        seconds = restart_delay_seconds(supervised.failures)
+        # 1, 2, 4, … 30 s after the first, second, third … failure in a row.
+        seconds = min(2.0 ** (supervised.failures - 1), MAX_RESTART_DELAY_SECONDS)
         supervised.restart_at = time.monotonic() + seconds
         print_status(f"{reason}; restarting in {seconds:.0f} s (see {supervised.log}).")

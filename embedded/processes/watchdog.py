@@ -1,7 +1,7 @@
 """Watchdog process that stops everything when the launcher is killed (kill -9, out of memory).
 
 The launcher writes to a pipe which processes to stop and how. When the pipe closes, the launcher has exited, and
-the watchdog stops the processes that are still registered: programs first, so that a worker can record its
+the watchdog stops the processes that are still registered: the service first, so that its worker can record its
 deliveries, then servers. The watchdog shares the launcher's lock, so a new launcher waits for it.
 
     python -m embedded.processes.watchdog < pipe

@@ -66,7 +66,8 @@ def create_cluster(cluster: Path, *, binaries: PostgresBinaries, account: System
     password = secrets.token_hex(24)
     _create_role(unfinished, binaries=binaries, account=account, password=password)
     (unfinished / "pg_hba.conf").write_text(HBA)
-    _write_password(unfinished / PASSWORD_FILE, password, account)
+    write_private(unfinished / PASSWORD_FILE, f"{password}\n")
+    account.give_ownership(unfinished / PASSWORD_FILE)
     unfinished.rename(cluster)
 
 
@@ -126,20 +127,9 @@ def is_served_by(cluster: Path, pid: int) -> bool:
 
 def _run_initdb(cluster: Path, *, binaries: PostgresBinaries, account: SystemAccount, sync: list[str]) -> None:
     error = ""
-    options = [
-        "--username=postgres",
-        "--auth=reject",
-        "--encoding=UTF8",
-        "--no-instructions",
-        *sync,
-    ]
+    options = ["--username=postgres", "--auth=reject", "--encoding=UTF8", "--no-instructions", *sync]
     for locale in LOCALES:
-        command = [
-            binaries.program("initdb"),
-            f"--pgdata={cluster}",
-            f"--locale={locale}",
-            *options,
-        ]
+        command = [binaries.program("initdb"), f"--pgdata={cluster}", f"--locale={locale}", *options]
         done = _run_as(account, command)
         if done.returncode == 0:
             return
@@ -168,8 +158,3 @@ def _run_as(account: SystemAccount, command: list[str], *, stdin: str = "") -> s
         cwd="/",
         **account.popen_options,
     )
-
-
-def _write_password(path: Path, password: str, account: SystemAccount) -> None:
-    write_private(path, password + "\n")
-    account.give_ownership(path)

@@ -226,7 +226,8 @@ class _MessageReader:
             # The line end of a header may be that of a delimiter.
             delimiter = self._boundaries.find(part.start - 1)
             part.end = delimiter.start if delimiter else len(self._source)
-            part.is_container = bool(boundary) and self._is_innermost(delimiter)
+            is_innermost = delimiter is not None and delimiter.level == len(self._multiparts) - 1
+            part.is_container = bool(boundary) and is_innermost
             if boundary and not part.is_container:
                 self._policy.refuse("A multipart has no part")
                 self._close(len(self._multiparts) - 1)
@@ -267,9 +268,6 @@ class _MessageReader:
             return None
         self._close(delimiter.level + 1)
         return self.read_part(delimiter.end + 1, parent=self._multiparts[-1])
-
-    def _is_innermost(self, delimiter: Delimiter | None) -> bool:
-        return delimiter is not None and delimiter.level == len(self._multiparts) - 1
 
     def _close(self, level: int) -> None:
         del self._multiparts[level:]

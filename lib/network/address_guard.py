@@ -159,7 +159,8 @@ class Guard:
             return reason
         if reason := _network_reason(address, PRIVATE_NETWORKS):
             return self._private_reason(reason)
-        return None if _is_global_unicast(address) else "outside global unicast, RFC 4291"
+        is_global_unicast = isinstance(address, IPv4Address) or address in GLOBAL_UNICAST
+        return None if is_global_unicast else "outside global unicast, RFC 4291"
 
     def check_addresses(self, answers: Iterable[Address]) -> tuple[Address, ...]:
         """Return the addresses to connect to, IPv4-mapped ones as IPv4.
@@ -241,10 +242,6 @@ def _format_reason(address: Address) -> str | None:
     if address.scope_id:
         return "a zone id"
     return "ISATAP, RFC 5214" if int(address) >> 32 & 0xFFFFFFFF in ISATAP_IDENTIFIERS else None
-
-
-def _is_global_unicast(address: Address) -> bool:
-    return isinstance(address, IPv4Address) or address in GLOBAL_UNICAST
 
 
 def _ipv6_literal(host: str) -> IPv6Address:

@@ -77,16 +77,8 @@ class PlannedFailure:
     seconds: float = 0.0
 
 
-def _kill(_: PlannedFailure) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def _raise(planned: PlannedFailure) -> None:
     raise FailpointError(planned.point)
-
-
-def _sleep(planned: PlannedFailure) -> None:
-    time.sleep(planned.seconds)
 
 
 def _drop_database(_: PlannedFailure) -> None:
@@ -103,9 +95,9 @@ def _drop_redis(_: PlannedFailure) -> None:
 
 
 ACTIONS: dict[str, Callable[[PlannedFailure], None]] = {
-    "kill": _kill,
+    "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
     "raise": _raise,
-    "sleep": _sleep,
+    "sleep": lambda planned: time.sleep(planned.seconds),
     "drop_database": _drop_database,
     "drop_redis": _drop_redis,
 }

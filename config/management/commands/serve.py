@@ -35,17 +35,13 @@ class Command(BaseCommand):
             raise CommandError(f"The inbox cannot listen on {HOST}:{settings.INBOX_PORT}: {error.strerror}.") from error
         (listeners,) = require_listeners()
         programs: dict[str, Program] = {
-            "inbox": partial(run_inbox, listener),
+            "inbox": lambda: asyncio.run(serve_on(listener)),
             **worker_programs(with_beat=True),
             "submission": partial(run_server, listeners),
             "web": run_web,
         }
         if program := fork_programs(programs):
             program()
-
-
-def run_inbox(listener: socket.socket) -> None:
-    asyncio.run(serve_on(listener))
 
 
 def run_web() -> None:
