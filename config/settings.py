@@ -175,13 +175,13 @@ MIDDLEWARE = [
     "dashboard.ui.middleware.PageBodyMiddleware",
     "dashboard.static_files.StaticFilesMiddleware",
     "dashboard.ui.middleware.PageCompressionMiddleware",
-    "dashboard.ui.middleware.PageSessionMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "config.health.HostMiddleware",
-    "dashboard.ui.middleware.PageCsrfMiddleware",
-    "dashboard.ui.middleware.PageAuthenticationMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.ui.middleware.PagePreferencesMiddleware",
     "workspaces.audit.AuditMiddleware",
-    "dashboard.ui.middleware.PageMessageMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -231,7 +231,6 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES
 
 # Warnings of manage.py check --deploy that no operator can act on.
 SILENCED_SYSTEM_CHECKS = [
-    "security.W003",  # PageCsrfMiddleware is a subclass of Django's.
     "security.W005",  # HSTS for other hosts of the domain is not for this service to set.
     "security.W008",  # The reverse proxy redirects to https.
     "security.W019",  # PageHeadersMiddleware sends DENY; only previews are shown in a frame.

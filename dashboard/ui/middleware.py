@@ -1,21 +1,12 @@
-"""Middleware for pages in a browser, skipped for the API, and the security headers of both admin sites.
-
-API callers send a key with each request. Skipping sessions, CSRF checks, authentication and messages saves a twentieth
-of the time to accept an email.
-"""
+"""Middleware for pages in a browser: limits, compression, language and time zone, security headers of both sites."""
 
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
-from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import get_language_from_request
 
 from api.admission import API_PREFIXES
@@ -59,29 +50,11 @@ class PageBodyMiddleware(_Middleware):
         return self.get_response(request)
 
 
-class _PagesOnly(MiddlewareMixin):
-    def __call__(self, request: HttpRequest) -> Any:
-        return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
-
-
-class PageCompressionMiddleware(_PagesOnly, GZipMiddleware):
+class PageCompressionMiddleware(GZipMiddleware):
     """Compresses pages. Django varies their length, so that it does not reveal a secret in them (BREACH)."""
 
-
-class PageSessionMiddleware(_PagesOnly, SessionMiddleware):
-    pass
-
-
-class PageCsrfMiddleware(_PagesOnly, CsrfViewMiddleware):
-    pass
-
-
-class PageAuthenticationMiddleware(_PagesOnly, AuthenticationMiddleware):
-    pass
-
-
-class PageMessageMiddleware(_PagesOnly, MessageMiddleware):
-    pass
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
 
 
 class PagePreferencesMiddleware(_Middleware):
