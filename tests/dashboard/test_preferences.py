@@ -136,7 +136,7 @@ class TestSystemEmails:
 
         texts = {mail.language: mail.text for mail in SystemMail.objects.all()}
         assert "250 von 2.000 Empfängern in 7 Tagen" in texts["de"]
-        assert "12,50 %" in texts["de"]
+        assert "12,50\N{NO-BREAK SPACE}%" in texts["de"]
         assert "250 of 2,000 recipients in 7 days had an invalid address: 12.50%" in texts["en"]
 
 

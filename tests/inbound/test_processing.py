@@ -171,7 +171,7 @@ def test_a_report_that_names_the_senders_domain_does_not_suppress(workspace, add
 def test_a_delay_is_recorded_without_changing_the_email(workspace):
     stored(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
     process_reports()
-    event = Event.objects.last()
+    event = Event.objects.exclude(email=None).last()
     assert (event.kind, event.payload["enhancedCode"], event.payload["reason"]) == ("deferred", "4.4.1", "network")
     assert Email.objects.get().error_message is None
 
@@ -179,7 +179,7 @@ def test_a_delay_is_recorded_without_changing_the_email(workspace):
 def test_a_hostile_diagnostic_text_is_escaped_and_cut(workspace):
     stored(sent_recipient(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
     process_reports()
-    message = Event.objects.last().payload["message"]
+    message = Event.objects.exclude(email=None).last().payload["message"]
     assert "\0" not in message
     assert "\x1b" not in message
     assert len(message) < 1_100

@@ -90,7 +90,7 @@ def test_each_event_is_recorded_as_its_kind(recipient, body, kinds, state, reaso
 def test_details_come_from_the_reply_of_the_remote_host(recipient):
     post(HARD)
     process_reports()
-    payload = Event.objects.last().payload
+    payload = Event.objects.exclude(email=None).last().payload
     assert (payload["code"], payload["enhancedCode"], payload["reason"]) == (550, "5.1.1", "unknown_user")
     assert "does not exist" in payload["message"]
 
@@ -98,7 +98,7 @@ def test_details_come_from_the_reply_of_the_remote_host(recipient):
 def test_a_click_records_its_url(recipient):
     post(CLICK)
     process_reports()
-    assert Event.objects.last().payload["url"] == "https://alice.example/a?b=c"
+    assert Event.objects.exclude(email=None).last().payload["url"] == "https://alice.example/a?b=c"
 
 
 def test_an_event_is_stored_before_the_response_and_processed_afterwards(recipient):
@@ -170,7 +170,7 @@ def test_an_invalid_body_stores_nothing(recipient, body):
 def test_the_text_of_a_provider_is_escaped_and_cut(recipient):
     post({**HARD, "Details": "550 5.1.1 \0\x1b[31m<script>" + "x" * 10_000, "MessageID": MESSAGE_ID})
     process_reports()
-    message = Event.objects.last().payload["message"]
+    message = Event.objects.exclude(email=None).last().payload["message"]
     assert "\0" not in message
     assert len(message) < 1_100
 
@@ -185,7 +185,7 @@ def test_an_address_that_the_provider_calls_invalid_is_suppressed(recipient):
     assert post(body, provider="brevo").status_code == 200
     process_reports()
     assert event_kinds()[2:] == ["bounced"]
-    assert Event.objects.last().payload["reason"] == "bad_address"
+    assert Event.objects.exclude(email=None).last().payload["reason"] == "bad_address"
     assert Suppression.objects.get().reason == "bounce"
 
 
@@ -202,7 +202,7 @@ def test_a_rejection_by_the_provider(recipient, refusal, kind, suppressed):
     tracking.send(sender=None, event=tracking_event, esp_name="Test ESP")
     process_reports()
     assert event_kinds()[2:] == [kind]
-    assert Event.objects.last().payload["reason"] == "provider_refused"
+    assert Event.objects.exclude(email=None).last().payload["reason"] == "provider_refused"
     assert Suppression.objects.exists() is suppressed
 
 

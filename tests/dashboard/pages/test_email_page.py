@@ -11,6 +11,7 @@ from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import failed_email, make_template
 from tests.emails.builders import deliver_all, send
+from tests.events.feed import publish_committed
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook, delete_webhook
 
@@ -168,6 +169,7 @@ class TestSurroundings:
         webhook, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
         sent = send(api)
         deliver_all()
+        publish_committed()
 
         page = owner.get(f"/dashboard/emails/{sent}/")
 

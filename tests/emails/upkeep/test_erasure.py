@@ -11,6 +11,7 @@ from inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
 from tests.conftest import mail
 from tests.emails.builders import deliver_all, send
+from tests.events.feed import publish_committed
 from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
@@ -44,6 +45,7 @@ def test_only_the_suppression_of_an_erased_address_is_left(api, alice, capsys):
     assert api.post("/emails/batch", body, idempotency_key="k").status_code == 202
     send(api, to=["bob@example.com"], cc=["ada@example.com"], subject="For ada@example.com")
     deliver_all()
+    publish_committed()
     Suppression.objects.create(workspace=alice.workspace, email="ada@example.com", address_key="ada@example.com")
     assert {"emails_email", "webhooks_webhookevent", "emails_acceptance"} <= tables_containing("ada@example.com")
 
@@ -63,6 +65,7 @@ def test_pending_webhook_deliveries_of_the_address_are_deleted(api, alice, capsy
     send(api, to="ada@example.com")
     send(api, to="bob@example.com")
     deliver_all()
+    publish_committed()
     erase("ada@example.com", capsys)
     (event,) = WebhookEvent.objects.all()
     assert "bob@example.com" in event.body
