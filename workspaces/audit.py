@@ -7,7 +7,6 @@ that `record_action` reads. Outside of a request, in a task or a command, the ac
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -78,21 +77,6 @@ def record_sign_in(user: User) -> None:
         record_action(workspace, AuditAction.SIGNED_IN, person=user)
 
 
-class LabelledKey(Protocol):
-    """A key of the API or of the management API."""
-
-    @property
-    def prefix(self) -> str: ...
-
-    name: Any
-    last_four: Any
-
-
-def key_label(key: LabelledKey) -> str:
-    """Return a label that identifies the key without its secret."""
-    return f"{key.name} ({key.prefix}…{key.last_four})"
-
-
 def delete_expired_entries() -> Iterator[None]:
     """Delete entries older than RETENTION_DAYS in batches; yields after each batch."""
     deleted = PURGE_BATCH
@@ -111,7 +95,7 @@ def _current_actor(person: User | None) -> Actor:
     address = str(ip_address) if ip_address else None
     key = getattr(request, "api_key", None)
     if key is not None:
-        return Actor(ActorKind.KEY, key_label(key), address)
+        return Actor(ActorKind.KEY, key.label, address)
     if request.user.is_authenticated:
         kind = ActorKind.STAFF if request.path_info.startswith(STAFF_SITE) else ActorKind.PERSON
         return Actor(kind, request.user.email, address)

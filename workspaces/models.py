@@ -268,13 +268,47 @@ class AuditEntry(models.Model):
         return translate(restore_text(self.about_code, text=self.about))
 
 
+class SecretKey(models.Model):
+    """A key of the API or of the management API. Its secret is shown once and stored as a keyed hash.
+
+    See workspaces.api_key_secrets.
+    """
+
+    name = models.CharField(max_length=100)
+    secret_hash = models.CharField(max_length=100, editable=False)
+    last_four = models.CharField(max_length=4, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.name} (…{self.last_four})"
+
+    @property
+    def prefix(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """A label that identifies the key without its secret."""
+        return f"{self.name} ({self.prefix}…{self.last_four})"
+
+    @property
+    def is_revoked(self) -> bool:
+        return self.revoked_at is not None
+
+
 def key_scopes() -> list[tuple[str, Any]]:
     """Return the choices of ApiKey.scope."""
     return [(scope.value, gettext_lazy(scope.label)) for scope in ApiKey.Scope]
 
 
-class ApiKey(models.Model):
-    """An API key. Its secret is shown once and stored as a keyed hash (workspaces.api_key_secrets)."""
+class ApiKey(SecretKey):
+    """A key of one workspace."""
 
     class Scope(models.TextChoices):
         FULL_ACCESS = "full_access", "Full access"
@@ -284,29 +318,15 @@ class ApiKey(models.Model):
 
     id = IdField("key_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100)
     scope = models.CharField(max_length=16, choices=key_scopes)
-    secret_hash = models.CharField(max_length=100, editable=False)
-    last_four = models.CharField(max_length=4, editable=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
     # Empty for a key that no member created.
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     # KeyLimits as JSON.
     restrictions = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True, editable=False)
 
     class Meta:
         verbose_name = "API key"
         verbose_name_plural = "API keys"
-
-    def __str__(self) -> str:
-        return f"{self.name} (…{self.last_four})"
-
-    @property
-    def is_revoked(self) -> bool:
-        return self.revoked_at is not None
 
     @cached_property
     def limits(self) -> KeyLimits:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from api.errors import InvalidFields
 from lib.coded_texts import CodedText
 from workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
-from workspaces.audit import AuditAction, key_label, record_action
+from workspaces.audit import AuditAction, record_action
 from workspaces.deletion import refuse_deleted
 from workspaces.errors import PlanLimitReached
 from workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_broader, refuse_scope
@@ -77,7 +77,7 @@ def issue_api_key(
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
     words = [scope, "limited"] if replace(limits, is_test=False) != NO_LIMITS else [scope]
-    about = CodedText("workspaces.key_created", about=key_label(key), words=words)
+    about = CodedText("workspaces.key_created", about=key.label, words=words)
     record_action(workspace, AuditAction.KEY_CREATED, about=about)
     return key, secret
 
@@ -132,4 +132,4 @@ def _months_before(first: date, months: int) -> date:
 def revoke_api_key(key: ApiKey) -> None:
     """Revoke a key permanently. Takes effect in all processes within one second. Revoking again does nothing."""
     if ApiKey.objects.filter(id=key.id, revoked_at=None).update(revoked_at=Now()):
-        record_action(key.workspace, AuditAction.KEY_REVOKED, about=key_label(key))
+        record_action(key.workspace, AuditAction.KEY_REVOKED, about=key.label)

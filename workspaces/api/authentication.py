@@ -27,7 +27,7 @@ from workspaces.errors import (
     RevokedApiKey,
     Unauthenticated,
 )
-from workspaces.models import ApiKey, Workspace
+from workspaces.models import ApiKey, SecretKey, Workspace
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
 API_KEY_PREFIXES = frozenset({"pr_", "pr_test_"})
@@ -108,7 +108,7 @@ def _read_key(key_id: str) -> ApiKey | None:
     return key
 
 
-def refuse_ended_key(key: Any, *, kind: str, advice: str = "") -> None:
+def refuse_ended_key(key: SecretKey, *, kind: str, advice: str = "") -> None:
     """Refuse a revoked or expired API key or management key. Raises RevokedApiKey, ExpiredApiKey."""
     if key.is_revoked:
         raise RevokedApiKey(f"This {kind} was revoked.{advice}")
