@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-NOT_FOUND_DETAIL = "Not found in this workspace."
 METHOD_NOT_ALLOWED_DETAIL = "This path does not support this method. The Allow header lists the supported methods."
 NOT_ACCEPTABLE_DETAIL = "This path returns application/json. Change or omit the Accept header."
 
@@ -88,7 +87,10 @@ class NotFound(Problem):
     """
 
     status, code, title = 404, "not_found", "Not found"
-    example = NOT_FOUND_DETAIL
+    example = "Not found in this workspace."
+
+    def __init__(self, detail: str = example, **members: Any) -> None:
+        super().__init__(detail, **members)
 
 
 class MethodNotAllowed(Problem):

@@ -25,14 +25,14 @@ log = logging.getLogger("postrider.errors")
 
 # Exceptions of the frameworks, and the problem and detail of their responses.
 FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
-    Http404: (errors.NotFound, errors.NOT_FOUND_DETAIL),
-    exceptions.NotFound: (errors.NotFound, errors.NOT_FOUND_DETAIL),
+    Http404: (errors.NotFound, errors.NotFound.example),
+    exceptions.NotFound: (errors.NotFound, errors.NotFound.example),
     exceptions.MethodNotAllowed: (errors.MethodNotAllowed, errors.METHOD_NOT_ALLOWED_DETAIL),
     exceptions.NotAcceptable: (errors.NotAcceptable, errors.NOT_ACCEPTABLE_DETAIL),
     exceptions.UnsupportedMediaType: (errors.UnsupportedMediaType, "Send the body as application/json."),
     exceptions.ParseError: (errors.InvalidJson, "The body is not valid JSON."),
     UnreadablePostError: (errors.InvalidJson, "The body did not arrive completely."),
-    PermissionDenied: (errors.NotFound, errors.NOT_FOUND_DETAIL),
+    PermissionDenied: (errors.NotFound, errors.NotFound.example),
 }
 # Codes of DRF that the API names more precisely.
 FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
@@ -105,7 +105,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error_response(request, errors.NotFound(errors.NOT_FOUND_DETAIL), status=403)
+    return _error_response(request, errors.NotFound(), status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -8,7 +8,7 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NOT_FOUND_DETAIL, InvalidJson, NotFound, Problem
+from api.errors import InvalidJson, NotFound, Problem
 from api.parser import MAX_BODY_BYTES, StrictJSONParser, check_body_type, parse_json
 from compat.chunked import is_chunked, read_chunks
 from compat.drafts import as_object
@@ -131,7 +131,7 @@ class DialectViewSet(WorkspaceViewSet[R]):
         for object_id in self.get_queryset().order_by().values_list("pk", flat=True)[:MAX_COUNTED]:
             if str(id_number(object_id, prefix=self.id_prefix)) == number:
                 return self.find(object_id)
-        raise NotFound(NOT_FOUND_DETAIL)
+        raise NotFound
 
 
 def find_row(rows: QuerySet[R], **lookup: Any) -> R:
@@ -139,7 +139,7 @@ def find_row(rows: QuerySet[R], **lookup: Any) -> R:
     try:
         return rows.get(**lookup)
     except (rows.model.DoesNotExist, ValueError) as error:  # type: ignore[attr-defined]
-        raise NotFound(NOT_FOUND_DETAIL) from error
+        raise NotFound from error
 
 
 def bounded_count(rows: QuerySet[R]) -> int:

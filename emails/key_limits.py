@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from api.errors import NOT_FOUND_DETAIL, NotFound
+from api.errors import NotFound
 from emails.models import Email, EmailBatch
 from templates_app.models import Template
 from templates_app.services import find_templates
@@ -53,7 +53,7 @@ def refuse_batch(limits: KeyLimits, batch: EmailBatch) -> None:
 
 def _refuse_live(limits: KeyLimits, row: Email | EmailBatch) -> None:
     if limits.is_test and not row.is_test:
-        raise NotFound(NOT_FOUND_DETAIL)
+        raise NotFound
 
 
 def _refuse_emails(limits: KeyLimits, workspace: Workspace, emails: "QuerySet[Email]") -> None:

@@ -125,7 +125,7 @@ def delete_suppression(suppression: Suppression) -> None:
     """Delete a suppression. Raises NotFound if it was deleted in the meantime."""
     removed, _ = Suppression.objects.filter(id=suppression.id).delete()
     if not removed:
-        raise NotFound("Not found in this workspace.")
+        raise NotFound
     record_events([_new_event(EventKind.SUPPRESSION_REMOVED, suppression)])
     record_action(suppression.workspace, AuditAction.SUPPRESSION_REMOVED, about=suppression.email)
 

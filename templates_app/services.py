@@ -187,7 +187,7 @@ def lock_template(template: Template) -> Template:
     """
     locked = Template.objects.select_for_update().filter(id=template.id).first()
     if locked is None:
-        raise NotFound("Not found in this workspace.")
+        raise NotFound
     return locked
 
 

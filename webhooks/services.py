@@ -107,7 +107,7 @@ def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
         if changes.get("active") is False:
             discard_pending(webhook.id)
         if fields and not Webhook.objects.filter(id=webhook.id).update(**fields):
-            raise _not_found()
+            raise NotFound
         if fields:
             about = CodedText("workspaces.change", about=webhook.url, words=list(changes))
             record_action(webhook.workspace, AuditAction.WEBHOOK_CHANGED, about=about)
@@ -124,7 +124,7 @@ def delete_webhook(webhook: Webhook) -> None:
     discard_pending(webhook.id)
     _, deleted = Webhook.objects.filter(id=webhook.id).delete()
     if not deleted.get("webhooks.Webhook"):
-        raise _not_found()
+        raise NotFound
     record_action(webhook.workspace, AuditAction.WEBHOOK_DELETED, about=webhook.url)
 
 
@@ -133,7 +133,7 @@ def rotate_secret(webhook: Webhook) -> str:
     """Create and return a new secret for an endpoint; the old one keeps signing for 24 hours."""
     # Serializes concurrent rotations.
     if not Webhook.objects.select_for_update(no_key=True).filter(id=webhook.id).exists():
-        raise _not_found()
+        raise NotFound
     secrets = WebhookSecret.objects.filter(webhook=webhook)
     secrets.filter(expires_at=None).update(expires_at=Now() + SECRET_OVERLAP)
     kept = secrets.valid().values_list("id", flat=True)[:MAX_OLD_SECRETS]
@@ -182,7 +182,3 @@ def with_webhook_status(events: QuerySet[Event]) -> QuerySet[Event]:
     """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
     accepted = WebhookDelivery.objects.filter(event=OuterRef("id"), succeeded_at__isnull=False)
     return events.annotate(sent_to_webhook=Exists(accepted))
-
-
-def _not_found() -> NotFound:
-    return NotFound("Not found in this workspace.")

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NOT_FOUND_DETAIL, NotFound
+from api.errors import NotFound
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
 from compat.postmark.views import PostmarkViewSet
@@ -79,7 +79,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         value = int(number) if number.isascii() and number.isdigit() and len(number) <= len(str(1 << 53)) else -1
         bounce = numbered.filter(id_number=value, kind__in=BOUNCE_EVENTS, email__in=self.get_queryset()).first()
         if bounce is None or "to" not in bounce.payload:
-            raise NotFound(NOT_FOUND_DETAIL)
+            raise NotFound
         return bounce
 
     def _resource(self, event: Event) -> resources.Resource:

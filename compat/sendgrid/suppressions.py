@@ -7,7 +7,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NOT_FOUND_DETAIL, NotFound
+from api.errors import NotFound
 from compat.drafts import as_list, read_address
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
@@ -53,7 +53,7 @@ class SendGridSuppressionViewSet(SendGridViewSet[Suppression]):
 
     def destroy(self, request: Request, name: str, address: str) -> Response:
         if not self._matching(address).exists():
-            raise NotFound(NOT_FOUND_DETAIL)
+            raise NotFound
         delete_suppressions(self.workspace, addresses=[address])
         return Response(status=status.HTTP_204_NO_CONTENT)
 

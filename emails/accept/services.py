@@ -260,7 +260,7 @@ def _bulk_body(
 def _lock_email(email: Email) -> None:
     """Lock the email, so that retention cannot delete its content before the copy refers to it."""
     if not Email.objects.select_for_update(no_key=True).filter(id=email.id).values_list("id"):
-        raise NotFound("Not found in this workspace.")
+        raise NotFound
 
 
 def _copy(email: Email, entrance: Entrance) -> NewEmail:

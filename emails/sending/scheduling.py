@@ -214,7 +214,7 @@ def _queue_emails(email_ids: Collection[str]) -> None:
 def _refuse_cancel(email: Email) -> None:
     status = Email.objects.filter(id=email.id).values_list("status", flat=True).first()
     if status is None:
-        raise NotFound("Not found in this workspace.")
+        raise NotFound
     if status == EmailStatus.CANCELLED:
         return
     if status in SENT_STATUSES:
