@@ -92,7 +92,6 @@ class DomainSection(ScopedAdmin):
         gettext_lazy("No domains yet"),
         gettext_lazy("Add the domain you send from, then publish its DNS records."),
     )
-    ordering = ("-created_at", "-id")
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
         return super().page(request, template, tones=DOMAIN_TONES, **context)

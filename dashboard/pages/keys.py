@@ -160,7 +160,6 @@ class KeySection(ScopedAdmin):
         gettext_lazy("No API keys yet"),
         gettext_lazy("Create a key to send emails through the API."),
     )
-    ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))

@@ -74,7 +74,6 @@ class SuppressionSection(ScopedAdmin):
         gettext_lazy("Addresses that bounce, complain or unsubscribe are added automatically."),
     )
     add_label = gettext_lazy("Add addresses")
-    ordering = ("-created_at", "-id")
 
     def routes(self) -> list[URLPattern]:
         return [

@@ -104,7 +104,6 @@ class TemplateSection(ScopedAdmin):
         gettext_lazy("Write the content once and fill in variables for each email."),
     )
     add_label = gettext_lazy("Create template")
-    ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Template]:
         return super().get_queryset(request).select_related("version")

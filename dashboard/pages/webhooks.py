@@ -92,7 +92,6 @@ class WebhookSection(ScopedAdmin):
         gettext_lazy("No webhooks yet"),
         gettext_lazy("Get notified at your own URL when an email is delivered, bounces or is opened."),
     )
-    ordering = ("-created_at", "-id")
 
     def routes(self) -> list[URLPattern]:
         return [

@@ -5,7 +5,7 @@ lookups from the query string, and its only URLs are the listed ones. An object 
 like an unknown id.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -38,6 +38,7 @@ class ScopedAdmin(ReadOnlyAdmin):
     # The empty state of the list: icon, title, text.
     empty: ClassVar[tuple[str, str | Promise, str | Promise]]
 
+    ordering: ClassVar[Sequence[str]] = ("-created_at", "-id")
     actions = None
 
     def has_module_permission(self, request: HttpRequest) -> bool:

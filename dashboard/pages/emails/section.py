@@ -51,7 +51,6 @@ class EmailSection(ScopedAdmin):
         gettext_lazy("No emails yet"),
         gettext_lazy("Emails sent through this workspace are listed here, newest first."),
     )
-    ordering = ("-created_at", "-id")
     statuses = tuple(EmailStatus.values)
     events = tuple(kind.value for kind in EVENTS)
 
