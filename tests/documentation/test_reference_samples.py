@@ -139,11 +139,11 @@ def runnable(operation: ReferenceOperation, language: str, stack: Stack) -> str:
     """Return the sample for the running service: with its URL, existing ids and a time in the future."""
     (sample,) = [sample for sample in operation.samples if sample.language == language]
     url = settings.PUBLIC_URL + operation.path
-    pattern = re.sub(r"\\\{\w+\\\}", r'[^/"]+', re.escape(url))
+    pattern = re.sub(r"\\\{\w+\\\}", r"""[^/"'\\s]+""", re.escape(url))
     assert re.search(f"{pattern}\\b", sample.text), sample.text
     ids = iter(ids_for(stack, operation.path))
     real = stack.url + re.sub(r"\{\w+\}", lambda _: next(ids), operation.path)
-    return TIMESTAMP.sub(tomorrow(), re.sub(f'{pattern}(?=")', real, sample.text))
+    return TIMESTAMP.sub(tomorrow(), re.sub(f"""{pattern}(?=["'\\s]|$)""", real, sample.text))
 
 
 @pytest.fixture(scope="module")
