@@ -176,7 +176,9 @@ def measure_delays(stack: Stack) -> None:
 
 
 def _delay_seconds(request: Received) -> float:
-    return request.at - datetime.fromisoformat(json.loads(request.body)["createdAt"]).timestamp()
+    # The receiver has the time of the monotonic clock.
+    received_at = request.at + time.time() - time.monotonic()
+    return received_at - datetime.fromisoformat(json.loads(request.body)["createdAt"]).timestamp()
 
 
 def main() -> None:
