@@ -61,7 +61,7 @@ class FeedEntry(models.Model):
 
     Positions increase in the order in which the entries become visible, so a reader never misses a late one. The entry
     of a deleted event stays until retention deletes it. number: of the event; the negated one if the source is
-    `workspaces`, the table in which versions before 1.0 kept events of workspaces (migration 0003).
+    `workspaces`, the table in which versions before 1.0 kept events of workspaces (migration 0004).
     """
 
     pk = models.CompositePrimaryKey("workspace_id", "position")

@@ -21,7 +21,7 @@ DELETE FROM emails_event WHERE number IN (
      WHERE workspace_id = %(workspace)s AND email_id IS NULL AND created_at < now() - %(age)s
      ORDER BY created_at LIMIT %(batch)s)
 """
-# Rows that migration 0003 copied to the log: a version before 1.0 may read them during the upgrade.
+# Rows that migration 0004 copied to the log: a version before 1.0 may read them during the upgrade.
 DELETE_FORMER = """
 DELETE FROM workspaces_workspaceevent WHERE number IN (
     SELECT number FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s
