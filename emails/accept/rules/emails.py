@@ -1,9 +1,11 @@
 """Emails as requested: the fields of one email and of a batch, and the rules that they satisfy together."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from api.fields import (
     OPTIONAL,
@@ -34,8 +36,10 @@ from emails.accept.rules.fields import (
     TagsField,
 )
 from emails.errors import TooManyRecipients
+from lib.email_addresses import InvalidAddress, parse_recipient
 
 MAX_BATCH = 500
+USUAL_RECIPIENT = {"to": str, "templateData": dict}
 
 
 class SharedInput(StrictSerializer):
@@ -138,6 +142,13 @@ class BatchRecipientInput(StrictSerializer):
     to = RecipientField(help_text="The recipient: an address, with or without a name.")
     templateData = ObjectField(**OPTIONAL)
     metadata = MetadataField(**OPTIONAL, help_text="Custom data of this email, merged into the shared `metadata`.")
+
+    # A shortcut for the usual form, up to 500 times per batch (docs/performance.md).
+    def run_validation(self, data: Any = empty) -> Any:
+        if isinstance(data, dict) and {name: type(value) for name, value in data.items()} == USUAL_RECIPIENT:
+            with suppress(InvalidAddress):
+                return {**data, "to": parse_recipient(data["to"])}
+        return super().run_validation(data)
 
 
 class BatchInput(SharedInput):
