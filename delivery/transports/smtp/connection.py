@@ -52,6 +52,9 @@ class SmtpConnection(asyncio.Protocol):
         self._error: ConnectionBroken | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._is_paused = False
+        # The end of the current wait, and the timer that checks it.
+        self._wait_until = float("inf")
+        self._timer: asyncio.TimerHandle | None = None
         # In the loop's time. No wait continues past it.
         self.deadline = 0.0
 
@@ -79,6 +82,8 @@ class SmtpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.fail(ConnectionBroken(f"The connection was lost: {exc}." if exc else "The host closed the connection."))
+        if self._timer:
+            self._timer.cancel()
 
     def pause_writing(self) -> None:
         self._is_paused = True
@@ -180,8 +185,8 @@ class SmtpConnection(asyncio.Protocol):
             return
         if self._error:
             raise self._error
-        end = min(self._loop.time() + seconds, self.deadline)
-        timer = self._loop.call_at(end, self.fail, ConnectionBroken("The host did not answer in time."))
+        self._wait_until = min(self._loop.time() + seconds, self.deadline)
+        self._start_timer()
         try:
             while not is_done():
                 if self._error:
@@ -189,8 +194,23 @@ class SmtpConnection(asyncio.Protocol):
                 self._waiter = self._loop.create_future()
                 await self._waiter
         finally:
-            timer.cancel()
+            self._wait_until = float("inf")
             self._waiter = None
+
+    def _start_timer(self) -> None:
+        """Make the timer fire at the end of the wait or earlier; most waits end long before, so it is kept."""
+        if self._timer and self._timer.when() <= self._wait_until:
+            return
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._wait_until, self._check_wait)
+
+    def _check_wait(self) -> None:
+        self._timer = None
+        if self._loop.time() >= self._wait_until:
+            self.fail(ConnectionBroken("The host did not answer in time."))
+        elif self._waiter:
+            self._start_timer()
 
     def _wake(self) -> None:
         if self._waiter and not self._waiter.done():
