@@ -6,6 +6,7 @@ See docs/decisions/0008.
 
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -34,9 +35,26 @@ CRLF = "\r\n"
 FOLD_LINE = ";\r\n "
 # Not "All", the usual value: it also asks Exchange to send no bounces. See docs/decisions/0018.
 SUPPRESSED_RESPONSES = ("X-Auto-Response-Suppress", "OOF, AutoReply")
-# RFC 2045, section 6.4: composite types must not be encoded, so such a file is sent as application/octet-stream.
+# RFC 2045, section 6.4: composite types must not be encoded. Messages that need no encoding are sent as they are,
+# other files of these types as application/octet-stream (docs/decisions/0173).
 COMPOSITE = ("multipart/", "message/")
 OCTET_STREAM = "application/octet-stream"
+# The kinds of multipart/report (RFC 6522) by the type of their second part.
+REPORTS = {
+    "message/disposition-notification": "disposition-notification",
+    "message/delivery-status": "delivery-status",
+    "message/feedback-report": "feedback-report",
+}
+MESSAGES = frozenset({"message/rfc822", "message/global", *REPORTS})
+# RFC 5322, section 2.1.1.
+LONG_LINE = re.compile(rb"[^\n]{999}")
+# RFC 8551, section 3.2.1: some programs read the name of these files here only.
+NAMED_TYPES = frozenset(
+    {
+        *("application/pkcs7-mime", "application/x-pkcs7-mime"),
+        *("application/pkcs7-signature", "application/x-pkcs7-signature"),
+    }
+)
 # Composing and signing so much takes about 5 ms.
 LARGE_TEXT = 48 * 1024
 LARGE_FILES = 256 * 1024
@@ -63,6 +81,11 @@ class File:
     data: bytes
     content_id: str | None = None
     placement: Placement = Placement.ATTACHED
+
+    @property
+    def kind(self) -> str:
+        """Return the media type without parameters, in lower case."""
+        return self.content_type.partition(";")[0].strip().lower()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +198,15 @@ def _body(message: OutgoingMessage) -> Iterable[bytes]:
         parts = [body, *(_file(file, disposition="inline") for file in inline)]
         body = _multipart(message, 'related; type="multipart/alternative"', parts)
     if attached:
-        body = _multipart(message, "mixed", [body, *(_file(file, disposition="attachment") for file in attached)])
+        subtype = _report_type(attached[0]) or "mixed"
+        body = _multipart(message, subtype, [body, *(_file(file, disposition="attachment") for file in attached)])
     return body
+
+
+def _report_type(file: File) -> str | None:
+    """Return the subtype of a report whose second part is the file, None for other files."""
+    is_report = file.kind in REPORTS and _unencoded(file) is not None
+    return f"report; report-type={REPORTS[file.kind]}" if is_report else None
 
 
 def _whole(file: File) -> Iterator[bytes]:
@@ -230,13 +260,37 @@ def _alternative(file: File) -> Iterator[bytes]:
 
 
 def _file(file: File, *, disposition: str) -> Iterator[bytes]:
-    yield CRLF.join([*_file_headers(file, disposition), "Content-Transfer-Encoding: base64", "", ""]).encode("ascii")
-    yield from encode_bytes(file.data)
+    unencoded = _unencoded(file)
+    if unencoded is None:
+        headers = _file_headers(file, _content_type(file), disposition)
+        yield CRLF.join([*headers, "Content-Transfer-Encoding: base64", "", ""]).encode("ascii")
+        yield from encode_bytes(file.data)
+        return
+    headers = _file_headers(file, file.content_type, disposition)
+    yield CRLF.join([*headers, "Content-Transfer-Encoding: 7bit", "", ""]).encode("ascii")
+    yield unencoded
 
 
-def _file_headers(file: File, disposition: str) -> Iterator[str]:
-    yield header_with_parameters("Content-Type", _content_type(file))
-    yield FOLD_LINE.join([f"Content-Disposition: {disposition}", *filename_parameters(file.filename)])
+def _unencoded(file: File) -> bytes | None:
+    """Return an attached message with CRLF line ends; None for other files, and if it is unfit for 7 bits.
+
+    It cannot contain the boundary, which is derived from the later id of the message around it.
+    """
+    if file.kind not in MESSAGES or not file.data.isascii():
+        return None
+    lines = file.data.replace(b"\r\n", b"\n")
+    if not lines or b"\r" in lines or b"\0" in lines or LONG_LINE.search(lines):
+        return None
+    return lines.replace(b"\n", b"\r\n")
+
+
+def _file_headers(file: File, content_type: str, disposition: str) -> Iterator[str]:
+    filename = filename_parameters(file.filename)
+    if file.kind in NAMED_TYPES and filename[0].startswith('filename="'):
+        content_type += f"; {filename[0].removeprefix('file')}"
+    yield header_with_parameters("Content-Type", content_type)
+    if file.kind not in REPORTS:
+        yield FOLD_LINE.join([f"Content-Disposition: {disposition}", *filename])
     if file.content_id and disposition == "inline":
         if LINE_ENDS.search(file.content_id):
             raise UnsafeHeader("a content id must not contain line ends")

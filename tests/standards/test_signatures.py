@@ -20,7 +20,7 @@ OVERSIGNED = [
     "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
     "mime-version", "content-type", "content-transfer-encoding",
     "list-unsubscribe", "list-unsubscribe-post", "feedback-id",
-    "auto-submitted",
+    "auto-submitted", "importance", "disposition-notification-to",
 ]  # fmt: skip
 
 

@@ -23,8 +23,10 @@ CONTENT_ID = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]{1,255}")
 FILE_NAME = r"^(?=.*[^. ])[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069/\\]+$"
 BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 FALLBACK_TYPE = "application/octet-stream"
-# Mail clients parse parts of these types as message structure or as an embedded message.
+# Mail clients parse parts of these types as message structure; an attached message keeps its type
+# (docs/decisions/0173).
 STRUCTURED = ("multipart/", "message/")
+MESSAGE = re.compile(r"message/rfc822\s*(;|$)", re.IGNORECASE)
 
 
 @extend_schema_field({"type": "string", "pattern": FILE_NAME})
@@ -84,7 +86,7 @@ class FileInput(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> File:
         content_type = attrs.get("contentType") or mimetypes.guess_type(attrs["filename"])[0] or FALLBACK_TYPE
-        if content_type.lower().startswith(STRUCTURED):
+        if content_type.lower().startswith(STRUCTURED) and not MESSAGE.match(content_type):
             content_type = FALLBACK_TYPE
         # CharField passes a blank string through without decoding it.
         return File(attrs["filename"], content_type, attrs["content"] or b"", attrs.get("contentId"))

@@ -239,12 +239,65 @@ class TestFiles:
     def types(self, *files: File) -> list[str]:
         return [part["Content-Type"] for part in parsed(compose(outgoing_message(files=files))).iter_attachments()]
 
-    @pytest.mark.parametrize("given", ["message/rfc822", "Message/Global", "multipart/mixed; boundary=b"])
+    @pytest.mark.parametrize("given", ["message/partial; id=a", "Message/External-Body", "multipart/mixed; boundary=b"])
     def test_composite_types_are_sent_as_octet_stream(self, given):
         source = compose(outgoing_message(files=(File("a.eml", given, b"Subject: x\r\n\r\n--b\r\n"),)))
         (attached,) = parsed(source).iter_attachments()
         assert (attached["Content-Type"], attached.get_filename()) == ("application/octet-stream", "a.eml")
         assert attached.get_content() == b"Subject: x\r\n\r\n--b\r\n"
+
+    @pytest.mark.parametrize("given", ["message/rfc822", "Message/Global"])
+    @pytest.mark.parametrize("end", ["\r\n", "\n"])
+    def test_an_attached_message_keeps_its_type_and_its_lines(self, given, end):
+        inner = end.join(
+            ["DKIM-Signature: v=1", "Subject: x", "Content-Type: multipart/mixed; boundary=b", "", "--b", ""]
+        )
+        source = compose(outgoing_message(files=(File("a.eml", given, inner.encode()),)))
+        (attached,) = parsed(source).iter_attachments()
+        assert (attached["Content-Type"], attached.get_filename()) == (given, "a.eml")
+        assert attached["Content-Transfer-Encoding"] == "7bit"
+        assert with_crlf(inner).encode() in source
+        assert source.endswith(b"--\r\n")
+
+    @pytest.mark.parametrize("line", [b"\xe9", b"\0", b"a\rb", b"x" * 999])
+    def test_an_attached_message_that_needs_an_encoding_is_sent_as_octet_stream(self, line):
+        inner = b"Subject: x\r\n\r\n" + line + b"\r\n"
+        (attached,) = parsed(
+            compose(outgoing_message(files=(File("a.eml", "message/rfc822", inner),)))
+        ).iter_attachments()
+        assert (attached["Content-Type"], attached.get_content()) == ("application/octet-stream", inner)
+
+    def test_a_receipt_is_a_report_of_its_kind(self):
+        """RFC 8098, section 3: the text, then the notification, then the message that it is about."""
+        notification = (
+            b"Final-Recipient: rfc822;hi@alice.example\r\nDisposition: manual-action/MDN-sent-manually; displayed\r\n"
+        )
+        files = (
+            File("file-1.bin", "message/disposition-notification", notification),
+            File("message.eml", "message/rfc822", b"Subject: Invoice\r\n\r\n"),
+        )
+        message = parsed(compose(outgoing_message(html="", text="Your message was displayed.", files=files)))
+        assert message.get_content_type() == "multipart/report"
+        assert message.get_param("report-type") == "disposition-notification"
+        text, receipt, original = message.iter_parts()
+        assert (text.get_content_type(), original.get_content_type()) == ("text/plain", "message/rfc822")
+        assert (receipt.get_content_type(), receipt["Content-Disposition"]) == (files[0].content_type, None)
+        (fields,) = receipt.get_payload()
+        assert fields["Disposition"] == "manual-action/MDN-sent-manually; displayed"
+
+    @pytest.mark.parametrize(
+        ("filename", "given", "name"),
+        [
+            ("smime.p7s", "application/pkcs7-signature", "smime.p7s"),
+            ("smime.p7m", "application/X-pkcs7-mime; smime-type=enveloped-data", "smime.p7m"),
+            ("Ä.p7m", "application/pkcs7-mime", None),
+            ("a.pdf", "application/pdf", None),
+        ],
+    )
+    def test_a_file_of_smime_has_its_name_with_its_type(self, filename, given, name):
+        (attached,) = parsed(compose(outgoing_message(files=(File(filename, given, b"0"),)))).iter_attachments()
+        assert attached.get_param("name") == name
+        assert attached.get_filename() == filename
 
     @pytest.mark.parametrize(
         ("given", "data", "expected"),
@@ -336,4 +389,5 @@ def test_an_encrypted_message_is_the_only_part():
     file = File("smime.p7m", "application/pkcs7-mime; smime-type=enveloped-data", b"\0\1", placement=Placement.WHOLE)
     message = parsed(compose(outgoing_message(files=(file,))))
     assert message.get_content_type() == "application/pkcs7-mime"
+    assert (message.get_param("smime-type"), message.get_param("name")) == ("enveloped-data", "smime.p7m")
     assert message.get_payload(decode=True) == b"\0\1"

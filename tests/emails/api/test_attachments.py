@@ -313,7 +313,9 @@ class TestTypes:
         assert field_codes(response) == {"attachments[0].contentType": "control"}
         assert nothing_was_written()
 
-    @pytest.mark.parametrize("content_type", ["multipart/mixed; boundary=x", "message/rfc822", "Message/Partial"])
+    @pytest.mark.parametrize(
+        "content_type", ["multipart/mixed; boundary=x", "message/delivery-status", "Message/Partial"]
+    )
     def test_a_structural_type_becomes_octet_stream(self, api: Api, content_type):
         data = b"Subject: inner\r\n\r\n--x\r\n\r\nbody"
         send(api, file("a.dat", data, contentType=content_type))
@@ -321,9 +323,12 @@ class TestTypes:
         assert attachments_of(message) == [("a.dat", "application/octet-stream", data)]
         assert shape(message) == ("mixed", ("alternative", "text/plain", "text/html"), "application/octet-stream")
 
-    def test_a_forwarded_message_is_an_ordinary_attachment(self, api: Api):
-        send(api, file("mail.eml", b"Subject: x\r\n\r\n"))
-        assert attachments_of(received_message()) == [("mail.eml", "application/octet-stream", b"Subject: x\r\n\r\n")]
+    @pytest.mark.parametrize("content_type", [None, "message/rfc822", "Message/RFC822; charset=utf-8"])
+    def test_an_attached_message_keeps_its_type(self, api: Api, content_type):
+        send(api, file("mail.eml", b"Subject: x\r\n\r\nHi", contentType=content_type))
+        (attached,) = received_message().iter_attachments()
+        assert (attached.get_content_type(), attached.get_filename()) == ("message/rfc822", "mail.eml")
+        assert attached.get_content()["Subject"] == "x"
 
 
 @pytest.mark.django_db
