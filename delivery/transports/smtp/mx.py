@@ -94,8 +94,9 @@ class Routes:
         if answer.status is LookupStatus.NO_DATA:
             # Without any MX record, the domain itself is the mail host, by its A and AAAA records.
             return Route(((0, domain),))
-        hosts = tuple(answer.records)
-        if any(not host for _, host in hosts):
+        # RFC 7505, section 3: a null MX has a meaning only alone.
+        hosts = tuple(row for row in answer.records if row[1])
+        if not hosts:
             raise NullMx(f"The domain {domain} accepts no mail (null MX).")
         return Route(self._exclude_own_hosts(domain, hosts))
 
