@@ -82,6 +82,15 @@ FINAL = any_of(
 )
 # Clauses about what may happen later; they say nothing about the present.
 CONDITIONAL = any_of(r"\b(eventually|if|until|unless|before|once|may|might|when|will(?! not)) [^.]{0,200}")
+# Subjects of people who answer or forward a notice, which then is in their text.
+ANSWER_SUBJECT = any_of(
+    r"^\s*(re|aw|antw|sv|vs|rif|rv|res|odp|fw|fwd|wg|tr|enc|i|回复|答复|转发|返信|転送)(\[\d{1,3}\])?\s*(:|\uff1a)"
+)
+# An SMTP reply or a status code, not a telephone number; and the programs that send nothing but notices.
+REPLY = any_of(r"(?<![\d.])[45][0-5]\d[ -](#?[45]\.\d|\D)", r"(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?![\d]|\.\d)")
+MAILER = any_of(
+    r"mailer-?daemon", r"post[_-]?master", r"mail ?(delivery|daemon|system)", r"microsoft ?exchange", r"^<>$"
+)
 # The line at which the notice ends and the returned message begins.
 INDENT = r"^[ \t>*-]{0,40}"
 RETURNED_MESSAGE = any_of(
@@ -136,6 +145,9 @@ ADDRESSED_FIELD = any_of(r"[ \t>]*(to|cc|bcc)[ \t]*:")
 ROLE_ADDRESS = any_of(
     r"^(mailer-daemon|post_?master|abuse|support|helpdesk|noreply|no-reply|hostmaster|admin|administrator)@"
 )
+
+# A DSN has the headers of automatic replies, too, so that no program answers it.
+REPORT_TYPE = any_of(r"multipart/report.{0,200}delivery-status")
 
 # Headers of automatic replies: RFC 3834, section 5, and older programs.
 AUTO_REPLY_HEADERS = (

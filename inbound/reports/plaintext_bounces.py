@@ -24,10 +24,12 @@ def read_recipient_statuses(message: ReportMessage, notice: str) -> tuple[Recipi
         return ()
     lines = _notice_lines(notice)
     text = "\n".join(lines)
-    diagnostic = _diagnostic(lines)
+    diagnostic, recipients = _diagnostic(lines), tuple(_recipients(message, lines))
+    if not recipients and not _is_from_mailer(message) and not patterns.REPLY.search(diagnostic):
+        return ()
     status = build_failure_status(
         kind=_kind(message, text),
-        recipients=tuple(_recipients(message, lines)),
+        recipients=recipients,
         status=status_code(diagnostic),
         code=reply_code(diagnostic),
         diagnostic=diagnostic,
@@ -60,6 +62,11 @@ def _is_notice(message: ReportMessage, notice: str) -> bool:
     has_subject = bool(patterns.SUBJECT.search(message.header("subject")))
     has_phrase = bool(patterns.BODY.search(notice[:3_000]))
     return [is_daemon, has_subject, has_phrase].count(True) >= 2
+
+
+def _is_from_mailer(message: ReportMessage) -> bool:
+    """Check that a notice without an address and a code is about email: couriers fail to deliver, too."""
+    return any(patterns.MAILER.search(message.header(name)) for name in ("from", "return-path", "sender"))
 
 
 def _notice_lines(notice: str) -> list[str]:

@@ -8,13 +8,15 @@ import logging
 from inbound.reports import dsn, plaintext_bounces
 from inbound.reports.arf import read_complaint
 from inbound.reports.mime import ReportMessage, read_message
-from inbound.reports.patterns import AUTO_REPLY_HEADERS, AUTO_REPLY_SUBJECT, DAEMON
+from inbound.reports.patterns import ANSWER_SUBJECT, AUTO_REPLY_HEADERS, AUTO_REPLY_SUBJECT, DAEMON, REPORT_TYPE
 from inbound.reports.report import Report, ReportKind, build_report
 
 log = logging.getLogger("postrider.inbound")
 
 MAX_NOTICE = 12 * 1024
 MAX_TEXTS = 3
+# RFC 2369, RFC 2919: of newsletters and lists, never of notices.
+LIST_HEADERS = ("list-unsubscribe", "list-id")
 
 
 def read_report(raw: bytes) -> Report:
@@ -31,13 +33,12 @@ def _read(message: ReportMessage) -> Report:
     complaint = read_complaint(message)
     if complaint:
         return complaint
+    if _is_ordinary(message):
+        return Report(ReportKind.AUTO_REPLY if _is_auto_reply(message) else ReportKind.UNKNOWN)
     notice = _notice(message)
-    # DSNs have auto-reply headers too, so that no program answers them: look for status fields first.
     statuses = dsn.read_recipient_statuses(message, plaintext_bounces.strip_returned_message(notice))
     if statuses:
         return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
-    if _is_auto_reply(message) and not _is_from_daemon(message):
-        return Report(ReportKind.AUTO_REPLY)
     statuses = plaintext_bounces.read_recipient_statuses(message, notice)
     return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
 
@@ -49,6 +50,14 @@ def _notice(message: ReportMessage) -> str:
         if any(text.strip() for text in texts):
             return "\n".join(texts[:MAX_TEXTS])[:MAX_NOTICE]
     return ""
+
+
+def _is_ordinary(message: ReportMessage) -> bool:
+    """Check for newsletters, and for people and ticket systems that quote, forward or enclose a notice."""
+    if _is_from_daemon(message) or REPORT_TYPE.search(message.header("content-type")):
+        return False
+    is_mailing = any(message.header(name) for name in LIST_HEADERS)
+    return is_mailing or _is_auto_reply(message) or bool(ANSWER_SUBJECT.search(message.header("subject")[:300]))
 
 
 def _is_auto_reply(message: ReportMessage) -> bool:

@@ -12,6 +12,7 @@ from inbound.reports.classification import classify_bounce
 from inbound.reports.dsn import reply_code, status_code
 from inbound.reports.mime import MAX_BYTES
 from inbound.reports.reading import read_report
+from inbound.reports.report import ReportKind
 from tests.conftest import examples
 from tests.inbound.samples import FOLDER, samples
 
@@ -57,9 +58,17 @@ def test_the_doubt_in_a_notice_of_google_groups_is_read_without_the_link(languag
 
 
 def test_there_are_enough_samples_of_each_kind():
-    assert len(SAMPLES) >= 120
+    assert len(SAMPLES) >= 190
     assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)
     assert {sample.kind for sample in SAMPLES} >= {"bounce", "delay", "delivered", "relayed", "complaint", "auto_reply"}
+
+
+def test_no_ordinary_mail_is_a_report_of_delivery():
+    """Newsletters, automatic replies, tickets, couriers, and people who quote or forward a bounce."""
+    ordinary = [sample for sample in SAMPLES if sample.kind in {"unknown", "auto_reply"}]
+    assert len(ordinary) >= 40
+    delivery = {ReportKind.BOUNCE, ReportKind.DELAY, ReportKind.DELIVERED, ReportKind.RELAYED}
+    assert [sample.name for sample in ordinary if read_report(sample.source).kind in delivery] == []
 
 
 @pytest.mark.parametrize(("weight", "status", "answer"), ANSWERS, ids=[f"{row[1]} {row[2][:40]}" for row in ANSWERS])
