@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from django.conf import settings
+
 from delivery.bounces.classification import names_sender
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
@@ -99,9 +101,9 @@ def select_status(report: Report, address: str) -> RecipientStatus | None:
 
 
 def _without_sender_faults(status: RecipientStatus, recipient: ReportedRecipient) -> RecipientStatus:
-    """Return a status that is not hard if its text names the sender's domain."""
-    text, domain = status.diagnostic, recipient.from_domain
-    if not status.is_hard or not names_sender(text, sender_domain=domain, recipient=recipient.address):
+    """Return a status that is not hard if its text names the sender."""
+    names = (recipient.from_domain, settings.RETURN_PATH_DOMAIN, settings.EHLO_NAME)
+    if not status.is_hard or not names_sender(status.diagnostic, names=names, recipient=recipient.address):
         return status
     return replace(status, reason=FailureReason.POLICY, is_hard=False)
 

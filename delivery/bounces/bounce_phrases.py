@@ -1,13 +1,25 @@
 """Bounce phrases: phrases of refusals by reason, in the order in which the tables are searched.
 
 Phrases are matched against `classification.normalized_text`: lower case, no apostrophes, every other punctuation mark
-but . @ # / _ - replaced by a space, addresses by a lone @, a space at both ends (so that " rbl " is a word). A star
-stands for up to sixty characters, a tilde for up to twenty. Sources: the postmaster pages of the hosts, and the source
-code of the servers: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort, Barracuda.
+but . @ # / _ - replaced by a space, addresses by a lone @, IP addresses by #ip#, accents removed, a space at both ends
+(so that " rbl " is a word). A star stands for up to sixty characters, a tilde for up to twenty. Sources: the postmaster
+pages of the hosts, and the source code of the servers: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort,
+Barracuda.
 """
 
 from delivery.bounces.phrases import PhraseTable
 from delivery.bounces.reasons import FailureReason
+
+SENDERS = (
+    "sender|return path|originator|absender|absenderadresse|absenderdomain|remitente|remetente|expediteur"
+    "|lexpediteur|emetteur|lemetteur|mittente|отправителя|отправитель|afzender|avsandaren|avsenderen|afsenderen"
+    "|nadawca|nadawcy|odesilatel"
+)
+REFUSED = (
+    "unknown|not found|not exist|does not exist|doesnt exist|not known|no existe|nao existe"
+    "|non esiste|n existe pas|nexiste pas|existiert nicht|unbekannt|inconnu|desconocido|desconhecido|sconosciuto"
+    "|invalide|invalido|inexistente|inesistente|не существует|не найден|nie istnieje|bestaat niet|onbekend|finns inte"
+)
 
 # Phrases more reliable than any code with them: providers' own marks, and hosts that put 5.1.1 before a refusal of
 # the sender.
@@ -62,6 +74,10 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.BLOCKLISTED, (" bl0000", " ph0000")),
     (FailureReason.RATE_LIMITED, (" rl0000",)),
     (FailureReason.UNKNOWN_USER, ("not our customer",)),
+    # Amazon SES: its own list of addresses that bounced.
+    (FailureReason.UNKNOWN_USER, ("recent history of bouncing as an invalid address",)),
+    # Tencent, at service.mail.qq.com: the mailbox receives too much for now.
+    (FailureReason.RATE_LIMITED, ("mailbox unavailable or access denied",)),
     # NetEase: help.163.com, "DT:SPM" and similar, without the colon.
     (FailureReason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
     (FailureReason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
@@ -72,13 +88,15 @@ PROVIDER_PHRASES = PhraseTable(
 # Phrases about the sender. They rule out a problem with the recipient, even with a code such as 5.1.1.
 SENDER_PHRASES = PhraseTable(
     (FailureReason.POLICY, (
+        f"{SENDERS}~{REFUSED}", "sender host", "return path", "return-path",
+        "发件人", "寄件人", "送信者", "送信元", "差出人",
         "sender address", "sender email", "sender rejected", "sender denied", "sender refused", "sender verif",
         "verify sender", "verify the sender", "verifying sender", "sender callout", "callback to sender",
         "verification failed for", "domain of sender", "sender domain", "senders domain", "domain of the sender",
         "sender is not", "sender not", "sender*blocked", "blocked sender", "invalid sender", "unknown sender",
-        "bad sender", "sender unknown", "sender is unknown", "null sender", "empty sender", "sender does not exist",
-        "sender doesnt exist", "unroutable sender", "unrouteable sender", "envelope sender", "empty envelope",
-        "bad envelope from", "bad return path", "badmailfrom", "mail from*rejected", "mail from*denied",
+        "bad sender", "sender unknown", "sender is unknown", "null sender", "empty sender", "unroutable sender",
+        "unrouteable sender", "envelope sender", "empty envelope", "bad envelope from", "badmailfrom",
+        "mail from*rejected", "mail from*denied",
         "mail from*refused", "mail from*not allowed", "mail from*not owned", "mail from*invalid", "bogus mail from",
         "mail from domain", "to mail from command", "from address", "from domain", "return address", "reverse-path",
         "reverse path", " dns check failed", "the senders domain", "the senders ip", "emetteur", "helo command",
@@ -123,7 +141,7 @@ HOST_PHRASES = PhraseTable(
         "ip address has been blocked", "ip has been blocked", "your ip", "sending ip", "client host*blocked",
         "banned ip", "from ip*banned", "ipcheck.proofpoint", "blocked - see http", " bl.", " zen.", "psbl",
         "dynablock", "dynamic ip", "dynamic address", "dial-up", "dialup", "backscatterer", "abuseat", "uceprotect",
-        "invaluement", "access denied*ip", "connection refused by policy",
+        "invaluement", "access denied*ip", "ip~not allowed", "ip address*blocked", "connection refused by policy",
         "connection rejected by policy", "ip address*rejected", "host*is blocked", "blocked*senderbase",
         "blocked by*barracuda", "not accept mail from", "access from*denied", "your host*blocked",
         "your network*blocked", "your mail server*blocked", "your server*blocked", "client host rejected",
@@ -142,7 +160,8 @@ HOST_PHRASES = PhraseTable(
         "hourly limit", "hourly quota", "per hour", "this hour", "sending limit", "send limit", "quota*per day",
         "mail flood", "exceeded*messages per", "too many errors", "too many invalid", "too many unknown",
         "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
-        "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour",
+        "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour", "relay quota",
+        "daily quota", "sending quota", "daily relay",
     )),
     (FailureReason.TOO_MANY_RECIPIENTS, (
         "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",
@@ -158,7 +177,8 @@ HOST_PHRASES = PhraseTable(
         "no relaying", "is not local and sender not authenticated", "not a local domain", "not an open relay",
         "isnt in my list", "requires authentication", "authentication required", "auth required", "must authenticate",
         "not authenticated", "sender not logged in", "please log in", "smtp auth", "need to authenticate",
-        "pop before smtp", "check mail before sending", "not logged in", "not local*relay", "relay for this domain",
+        " as a relay ", "relaying disallowed", "relay disallowed", "unauthorized relay", "pop before smtp",
+        "check mail before sending", "not logged in", "not local*relay", "relay for this domain",
     )),
 )  # fmt: skip
 
@@ -220,7 +240,8 @@ FALLBACK_PHRASES = PhraseTable(
         "internal error", "local error", "server error", "not currently available", "resources", "overload",
         "too busy", "server busy", "system busy", "come back later", "system load", "config", "mail system",
         "unexpected", "queue file", "server is down", "maintenance", "shutting down", "i/o error", "database",
-        "backend", "milter", "please retry", "error in processing", "local problem", "unavailable",
+        "ambiguous", "not unique", "several matches", "multiple matches", "backend", "milter", "please retry",
+        "error in processing", "local problem", "unavailable",
     )),
     (FailureReason.POLICY, (
         "access denied", "denied", "not permitted", "not allowed", "permission", "administrative", "administrator",

@@ -6,6 +6,7 @@ Linear in the text, of which the first 1,000 characters count.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,7 +19,7 @@ from delivery.bounces.bounce_phrases import (
     SENDER_PHRASES,
 )
 from delivery.bounces.codes import BASIC, ENHANCED
-from delivery.bounces.phrases import PhraseTable
+from delivery.bounces.phrases import PhraseTable, without_accents
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.recipient_phrases import (
     CERTAIN_PHRASES,
@@ -81,9 +82,19 @@ GIVE_UP_REASONS = frozenset(
         *TEMPORARY_REASONS,
     }
 )
+# RFC 3207, section 4, and RFC 4954, section 6: the host demands TLS or a login (docs/decisions/0172).
+DEMAND_CODE = 530
+TLS_WORDS = ("tls", "ssl", "encrypt")
 # Reasons of codes that hosts also use for unknown addresses; explicit phrases outweigh them.
 OFTEN_WRONG = frozenset({FailureReason.NETWORK, FailureReason.PROTOCOL, FailureReason.HOST_TROUBLE})
+# RFC 3463, x.3.x and x.6.x: the mail system and the content. No host uses these codes for unknown addresses, except
+# x.3.0 and, with 521, x.3.2 (RFC 7504, a host that accepts no mail).
+OTHER_SUBJECTS = ("3.", "6.")
+NO_MAIL_CODE = 521
 ENHANCED_CODE = re.compile(r"(?<![\w.])#?([245])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)")
+IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+# The heading of IronPort and of SES for any reply with 5.1.0: only the quoted reply after it counts.
+HEADING = re.compile(r"unknown address error(?= \d{3})")
 PUNCTUATION = re.compile(r"[^\w.@#/-]+")
 # A reply of these words alone has no information beyond its code.
 BARE_WORDS = frozenset(
@@ -109,6 +120,8 @@ QUOTED_STAGES = PhraseTable(
     )),
 )  # fmt: skip
 MESSAGE_STAGES = (SmtpStage.DATA, SmtpStage.DOT)
+# After RCPT: the effect of earlier replies, which alone tell whether an address is wrong.
+EFFECTS = re.compile(r"\bno (?:(?:valid|correct) recipients?|recipients)\b|\brecipients are invalid\b|\bvalid rcpt\b")
 # Reasons in place of a recipient fault at a stage that rules it out: the sender or the host was refused.
 BLAMELESS_STAGES = {
     **dict.fromkeys(HOST_STAGES, FailureReason.HOST_TROUBLE),
@@ -140,6 +153,8 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
     answered = QUOTED_STAGES.find(text) or quoted if stage is SmtpStage.REPORT else stage
     reason = _reason_at(answered, reply, text)
+    if reply.code == DEMAND_CODE and reason not in RECIPIENT_FAULTS:
+        return Classification(_temporary_status(stage), _demand(answered, text))
     status = _permanent_status(reply, reason, stage) if is_permanent else _temporary_status(stage)
     return Classification(status, reason, status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS)
 
@@ -149,10 +164,14 @@ def quoted_stage(text: str) -> SmtpStage:
     return QUOTED_STAGES.find(normalized_text(text)) or SmtpStage.REPORT
 
 
-def names_sender(text: str, *, sender_domain: str, recipient: str) -> bool:
-    """Return whether a host's text names the sender's domain, outside links; never if the recipient is there, too."""
+def names_sender(text: str, *, names: Iterable[str], recipient: str) -> bool:
+    """Return whether a host's text names the sender, outside links, so that it is hardly about the recipient.
+
+    names: the domains of From and of the return path, and the EHLO name. One that the recipient's address contains
+    does not count, nor does one without a dot, such as localhost.
+    """
     words = " ".join(word for word in text.split() if "/" not in word)
-    return _names_domain(words, sender_domain) and not _names_domain(recipient, sender_domain)
+    return any("." in name and _names_domain(words, name) and not _names_domain(recipient, name) for name in names)
 
 
 def _names_domain(text: str, domain: str) -> bool:
@@ -165,8 +184,20 @@ def normalized_text(raw: str) -> str:
     lowered = (
         raw[:MAX_LENGTH].lower().replace("'", "").replace("\u2019", "").replace("e-mail", "email").replace("...", " ")
     )
-    words = (word.strip(".-") for word in PUNCTUATION.sub(" ", ENHANCED_CODE.sub(" ", lowered)).split())
-    return f" {' '.join('@' if '@' in word else word for word in words if word)} "
+    plain = without_accents(ENHANCED_CODE.sub(" ", lowered))
+    words = (word.strip(".-") for word in PUNCTUATION.sub(" ", plain).split())
+    return f" {' '.join(_normalized_word(word) for word in words if word)} "
+
+
+def without_effects(text: str) -> str:
+    """Return a normalized text without the words that only repeat an earlier reply."""
+    return EFFECTS.sub(" ", HEADING.sub(" ", text))
+
+
+def _normalized_word(word: str) -> str:
+    if "@" in word:
+        return "@"
+    return "#ip#" if IP_ADDRESS.fullmatch(word) else word
 
 
 def _host_reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
@@ -191,15 +222,23 @@ def _enhanced_code(reply: Reply) -> tuple[int, str]:
 
 def _reason_at(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     """Return the reason of the first table that matches, unless the stage rules it out."""
-    found = _first(text, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, text)
-    if stage in MESSAGE_STAGES and found in ACCEPTED_AT_RCPT:
+    cause = text if stage is SmtpStage.RCPT else without_effects(text)
+    found = _first(cause, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, cause)
+    if found not in RECIPIENT_FAULTS:
+        return found
+    is_effect = stage is not SmtpStage.RCPT and EFFECTS.search(text) and not certain_reason(cause)
+    if is_effect or (stage in MESSAGE_STAGES and found in ACCEPTED_AT_RCPT):
         return FailureReason.UNDETERMINED
-    return BLAMELESS_STAGES.get(stage, found) if found in RECIPIENT_FAULTS else found
+    return BLAMELESS_STAGES.get(stage, found)
 
 
 def _by_codes_and_phrases(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     _, detail = _enhanced_code(reply)
-    return _by_enhanced_code(detail, text) or _by_phrases(detail, text, stage) or _by_basic_code(reply, text, stage)
+    return (
+        _by_enhanced_code(detail, text, reply.code)
+        or _by_phrases(detail, text, stage)
+        or _by_basic_code(reply, text, stage)
+    )
 
 
 def recipient_reason(text: str) -> FailureReason | None:
@@ -225,12 +264,17 @@ def _first(text: str, *tables: PhraseTable[FailureReason]) -> FailureReason | No
     return next(filter(None, (table.find(text) for table in tables)), None)
 
 
-def _by_enhanced_code(detail: str, text: str) -> FailureReason | None:
+def _by_enhanced_code(detail: str, text: str, code: int) -> FailureReason | None:
     coded = ENHANCED.get(detail)
     if coded in RECIPIENT_FAULTS:
         return _confirmed(coded, text)
     if detail == EXCHANGE_UNKNOWN_USER and ACCESS_DENIED in text:
         return FailureReason.UNKNOWN_USER
+    if coded is FailureReason.TOO_LARGE and CONTENT_PHRASES.find(text) is not coded:
+        # Hosts use 5.2.3 for a full mailbox, too.
+        return MAILBOX_FULL_PHRASES.find(text) or coded
+    if coded in OFTEN_WRONG and detail.startswith(OTHER_SUBJECTS) and code != NO_MAIL_CODE:
+        return _first(text, HOST_PHRASES, CONTENT_PHRASES) or coded
     if coded in OFTEN_WRONG:
         return HOST_PHRASES.find(text) or recipient_reason(text) or coded
     return (coded and (HOST_PHRASES.find(text) if coded is FailureReason.POLICY else None)) or coded
@@ -291,8 +335,17 @@ def _by_basic_code(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
 
 def _permanent_status(reply: Reply, reason: FailureReason, stage: SmtpStage) -> DeliveryStatus:
     if stage is SmtpStage.REPORT:
-        return DeliveryStatus.FAILED if not reply.code and reason in GIVE_UP_REASONS else DeliveryStatus.BOUNCED
+        # SES and Exchange report expired messages with 550.
+        has_given_up = reason is FailureReason.EXPIRED or (not reply.code and reason in GIVE_UP_REASONS)
+        return DeliveryStatus.FAILED if has_given_up else DeliveryStatus.BOUNCED
     return DeliveryStatus.DEFERRED if reason in TEMPORARY_REASONS else DeliveryStatus.BOUNCED
+
+
+def _demand(stage: SmtpStage, text: str) -> FailureReason:
+    """Return the reason of a 530. At MAIL it is about the session; later about relaying to the recipient's domain."""
+    if stage is not SmtpStage.MAIL:
+        return FailureReason.RELAY_DENIED
+    return FailureReason.TLS if any(word in text for word in TLS_WORDS) else FailureReason.LOGIN_REFUSED
 
 
 def _temporary_status(stage: SmtpStage) -> DeliveryStatus:

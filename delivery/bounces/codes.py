@@ -11,7 +11,7 @@ ENHANCED: dict[str, FailureReason] = {
     "1.1": FailureReason.UNKNOWN_USER,
     "1.2": FailureReason.BAD_DOMAIN,
     "1.3": FailureReason.BAD_ADDRESS,
-    "1.4": FailureReason.BAD_ADDRESS,
+    "1.4": FailureReason.HOST_TROUBLE,  # ambiguous: the directory of the host has two such recipients
     "1.6": FailureReason.UNKNOWN_USER,  # moved, no forwarding address
     # The sender's address, not the recipient's.
     "1.7": FailureReason.POLICY,
@@ -50,6 +50,7 @@ ENHANCED: dict[str, FailureReason] = {
     "5.4": FailureReason.PROTOCOL,
     "5.5": FailureReason.PROTOCOL,
     "5.6": FailureReason.PROTOCOL,
+    "6.0": FailureReason.PROTOCOL,
     "6.1": FailureReason.PROTOCOL,
     "6.2": FailureReason.POLICY,
     "6.3": FailureReason.PROTOCOL,
@@ -137,7 +138,7 @@ BASIC: dict[int, FailureReason] = {
     521: FailureReason.BAD_DOMAIN,
     523: FailureReason.TOO_LARGE,
     525: FailureReason.INACTIVE,
-    530: FailureReason.POLICY,
+    530: FailureReason.RELAY_DENIED,
     541: FailureReason.POLICY,
     551: FailureReason.UNKNOWN_USER,
     555: FailureReason.PROTOCOL,

@@ -1,6 +1,7 @@
 """Phrase tables, searched in the order in which they are written."""
 
 import re
+import unicodedata
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -9,11 +10,18 @@ GAPS = {"*": 60, "~": 20}
 GAP = re.compile(r"([*~])")
 
 
+def without_accents(text: str) -> str:
+    """Return a text without accents, which many hosts drop: "buzón" becomes "buzon"."""
+    if text.isascii():
+        return text
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+
+
 class PhraseTable(Generic[T]):
     """Reasons, or other values, with their phrases.
 
     A star in a phrase stands for up to sixty characters, a tilde for up to twenty. In a phrase with either, a bar
-    separates alternatives of whole words: "user|mailbox*unknown|not found".
+    separates alternatives of whole words: "user|mailbox*unknown|not found". Accents do not count.
 
     Phrases are searched as plain strings: one regular expression for all is a hundred times slower, and string search
     is linear in any text. A regular expression checks the gaps only if all parts of a gapped phrase occur.
@@ -27,7 +35,7 @@ class PhraseTable(Generic[T]):
                 [phrase for phrase in phrases if not GAP.search(phrase)],
                 [_GappedPhrase(phrase) for phrase in phrases if GAP.search(phrase)],
             )
-            for reason, phrases in rows
+            for reason, phrases in ((reason, list(map(without_accents, phrases))) for reason, phrases in rows)
         ]
 
     def find(self, text: str) -> T | None:

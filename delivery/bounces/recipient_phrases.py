@@ -30,13 +30,21 @@ WRONG = (
     "|cannot be found|not recognized|no longer valid|undeliverable"
 )
 
+# Causes beside which "unknown or …" and "no existe o …" do not mean that the recipient is unknown.
+OTHER_CAUSES = (
+    "full|over quota|blocked|not allowed|not permitted|not authorized|not authorised|restricted|refused|has refused"
+    "|rejected|denied|temporarily|busy|lleno|llena|bloqueado|bloqueada|cheio|cheia|lotada|plein|pleine|pieno|piena|voll"
+    "|gesperrt|vol|pełna|переполнен|заблокирован"
+)
+
 MAILBOX_FULL_PHRASES = PhraseTable(
     (FailureReason.MAILBOX_FULL, (
         "over quota", "overquota", "quota exceeded", "exceeded*quota", "exceeds*quota", "over the allowed quota",
         "over its quota", "over their quota", "over disk quota", "quota is exceeded", "quota full", "quota violation",
         "quota would be", "quota size", "disk quota", "disk full", "above quota", "out of storage", "storage full",
-        "storage allocation", "storage limit", "storage space", "out of space", "not enough space",
-        "space not enough", "space has been used", "not enough storage", "not enough disk", "sufficient disk",
+        "storage allocation", "storage limit", "storage space", "out of space", "enough space",
+        "space not enough", "space has been used", "enough storage", "enough room", "not enough disk",
+        "sufficient disk",
         "insufficient space", "insufficient disk", "insufficient storage", "no space left", "allowed storage",
         "mailbox full", "mailbox is full", "mail box full", "mail box is full", "box is full", "box full",
         "inbox is full", "inbox full", "folder is full", "full mailbox", "mailbox*is full", "user*is full",
@@ -45,7 +53,8 @@ MAILBOX_FULL_PHRASES = PhraseTable(
         "mail file size exceeds", "has no space", "too many messages in", "too many messages on",
         "too much mail data", "maildir over", "mail quota", "user*quota", "account*quota", "mailbox*quota", "quota",
         "receiving limit", "exceeding receiving", "postfach ist voll", "postfach voll", "boite pleine",
-        "destinataire pleine", "buzon lleno", "cuota", "caixa postal cheia", "casella piena", "zuviele mails",
+        "destinataire pleine", "boite*pleine", "buzon*lleno", "casilla*llena", "esta lleno", "correo lleno", "cuota",
+        "caixa*cheia", "caixa*lotada", "casella*piena", "postfach*voll", "almacenamiento", "zuviele mails",
         "mail system full", "mailbox is too full", "database is over its disk quota", "exhausted allowed",
         "user has exceeded",
     )),
@@ -53,14 +62,18 @@ MAILBOX_FULL_PHRASES = PhraseTable(
 
 # Phrases of temporary failures. They rule out an unknown recipient, even next to other phrases.
 TEMPORARY_PHRASES = PhraseTable(
-    # Exim's phrases for expired messages, with any code.
-    (FailureReason.EXPIRED, ("retry time", "queue too long")),
+    # Phrases of Exim and SES for expired messages, with any code.
+    (FailureReason.EXPIRED, (
+        "retry time", "queue too long", "message expired", "delivery expired", "delivery time expired",
+        "unable to deliver in",
+    )),
     (FailureReason.DNS, (
         "not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout",
         "name server reply",
     )),
     (FailureReason.HOST_TROUBLE, (
-        "temporar", "temporally", "try again later", "try later", "try it later", "try again in", "later time",
+        "temporar", "temporal", "vorubergehend", "mas tarde", "mais tarde", "plus tard", "piu tardi", "spater erneut",
+        "позже", "try again later", "try later", "try it later", "try again in", "later time",
         "retry later", "please retry", "will retry", "will be retried", "come back later", "maintenance",
         "by another process", "not yet been", "for the moment", "momentarily",
     )),
@@ -105,7 +118,9 @@ CERTAIN_PHRASES = PhraseTable(
         "user not known", "unknown recipient", "recipient is unknown", "unknown local", "unknown address",
         "unknown email", "unknown account", "unknown addressee", "unknown virtual", "unknown or invalid",
         "unknown destination", "destination addresses were unknown", "no such user", "tried to reach does not exist",
-        "no such person", "no such name", "no such email", "no such mail", "no such local", "no such destination",
+        "trying to reach does not exist", "trying to reach doesnt exist", "no se encuentra en el directorio",
+        "no se encuentra en la libreta", "nicht im domino",
+        "no such person", "no such name", "no such email", "no such mail ", "no such local", "no such destination",
         "no such a user", "no such id", "no such virtual", "nosuchuser", "no user", "no mailbox", "no mail box",
         "no mail-box", "no account", "no local mailbox", "no matching user", "no matching recipient", "no one here",
         "no one at this", "no one with that", "no email address", "no known user", "no this user",
@@ -140,7 +155,9 @@ CERTAIN_PHRASES = PhraseTable(
 
 # Phrases that probably refer to the recipient; they count unless a doubt phrase is present.
 LIKELY_PHRASES = PhraseTable(
-    (FailureReason.BAD_ADDRESS, ("bad address syntax", "address syntax", "not a valid rfc")),
+    (FailureReason.BAD_ADDRESS, (
+        "bad address syntax", "address syntax", "not a valid rfc", "domain missing or malformed",
+    )),
     (FailureReason.BAD_DOMAIN, (
         "bad domain", "host not found", "host*not found", "domain*not exist",
         "does not accept mail", "doesnt accept mail", "accepts no mail", "doesnt accept email",
@@ -166,7 +183,7 @@ LIKELY_PHRASES = PhraseTable(
         "unable to validate recipient", "unable to route to", "recipient verify", "verify recipient",
         "recipient verification", "cannot be verified*recipient", "recipient address verification",
         "no longer available", "no longer valid", "no longer works", "no longer at", "recipient no longer",
-        "unrouteable", "unroutable", "misspelled", "several matches found", "doesnt handle mail for that",
+        "unrouteable", "unroutable", "misspelled", "doesnt handle mail for that",
         "cannot receive email", "cannot receive mail", "not allowed to this address", "non-existant",
         "server rejected recipients", "recipient not allowed", "recipient is not allowed",
         "please check if address is correct",
@@ -175,7 +192,9 @@ LIKELY_PHRASES = PhraseTable(
 
 # Phrases of a host that is not sure, or gives several causes. They outweigh even a certain phrase, but not a code.
 UNCERTAIN_PHRASES = PhraseTable(
+    (FailureReason.HOST_TROUBLE, ("ambiguous", "not unique", "several matches", "multiple matches")),
     (FailureReason.POLICY, (
+        f"or|o|ou|oder|eller|lub|или*{OTHER_CAUSES}", "or you*permission|authorized|authorised|allowed|permitted",
         "may not exist", "might not exist", "may no longer exist", "möglicherweise", "berechtig", "peut-être",
         "se peut que", "autoris", "quizá", "es posible que", "tal vez", "permiso", "potrebbe", "autorizza", "talvez",
         "pode não", "permissão", "misschien", "mogelijk", "kanske", "måske", "kanskje", "może nie", "uprawnie",

@@ -73,7 +73,11 @@ class DirectTransport:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         domain = message.recipient.rpartition("@")[2]
         attempt = SmtpAttempt(
-            message, lease=lease, session_factory=self._session_factory, on_acceptance=DeliveryStatus.DELIVERED
+            message,
+            lease=lease,
+            session_factory=self._session_factory,
+            on_acceptance=DeliveryStatus.DELIVERED,
+            ehlo_name=self._ehlo_name,
         )
         try:
             route = await self._routes.find(domain)

@@ -8,7 +8,7 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.circuit_breaker import BreakerPolicy
-from delivery.transports.credentials import CredentialsBreaker
+from delivery.transports.credentials import CredentialsBreaker, is_demand
 from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.attempt import SmtpAttempt
@@ -18,6 +18,8 @@ from delivery.transports.smtp.smtp_url import RelayUrl
 from delivery.transports.smtp.tls import TlsMode
 
 RELAY_LIMITS = DestinationLimits(max_connections=20)
+REJECTING = "The relay rejects the login in SMTP_URL."
+DEMANDING = "The relay demands a login or TLS that SMTP_URL does not provide:"
 INBOX_LIMITS = DestinationLimits(breaker_policy=BreakerPolicy(initial_open_seconds=1.0, max_open_seconds=5.0))
 
 
@@ -56,16 +58,17 @@ class RelayTransport:
         # Separate connections and breaker: the relay may fail only the messages that require TLS.
         self._tls_destination = Destination(limits)
         self._credentials = CredentialsBreaker()
+        self._trouble = REJECTING
 
     @property
     def trouble(self) -> str | None:
-        """Return a message for the operator if the relay rejects the login."""
-        return "The relay rejects the login in SMTP_URL." if self._credentials.is_tripped else None
+        """Return a message for the operator if the relay rejects the login, or demands a login or TLS."""
+        return self._trouble if self._credentials.is_tripped else None
 
     async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
-            return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login.")
+            return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login, or demands a login or TLS.")
         tls = self._host.tls.for_message(requires_tls=message.requires_tls and not self._is_local)
         is_usual = tls is self._host.tls
         destination = self._destination if is_usual else self._tls_destination
@@ -85,11 +88,19 @@ class RelayTransport:
         self, message: OutgoingMessage, lease: LeaseCheck, destination: Destination, host: MailHost
     ) -> DeliveryOutcome:
         attempt = SmtpAttempt(
-            message, lease=lease, session_factory=self._session_factory, on_acceptance=self._on_acceptance
+            message,
+            lease=lease,
+            session_factory=self._session_factory,
+            on_acceptance=self._on_acceptance,
+            ehlo_name=host.ehlo_name,
         )
         with self._credentials.call():
             outcome = await attempt.run(destination, _hosts(host))
         self._credentials.record(outcome)
+        if is_demand(outcome):
+            self._trouble = f"{DEMANDING} {outcome.reply.code} {outcome.reply.text}"
+        elif outcome.reason == FailureReason.LOGIN_REFUSED:
+            self._trouble = REJECTING
         return outcome
 
 

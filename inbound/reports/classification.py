@@ -15,6 +15,7 @@ from delivery.bounces.classification import (
     normalized_text,
     quoted_stage,
     recipient_reason,
+    without_effects,
 )
 from delivery.bounces.phrases import PhraseTable
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
@@ -107,9 +108,11 @@ def stage_of_notice(notice: str) -> SmtpStage:
 
 
 def find_program_reason(text: str) -> FailureReason | None:
-    """Return the reason that a mail program's phrase gives, or that of an uncertain phrase beside it."""
+    """Return the reason that a mail program's phrase gives, or that of a phrase beside it that contradicts it."""
     found = PHRASES.find(text)
-    return (UNCERTAIN_PHRASES.find(text) if found in RECIPIENT_FAULTS else None) or found
+    if found not in RECIPIENT_FAULTS:
+        return found
+    return SENDER_PHRASES.find(text) or UNCERTAIN_PHRASES.find(text) or found
 
 
 def find_recipient_reason(line: str) -> FailureReason | None:
@@ -125,4 +128,4 @@ def find_message_reason(line: str) -> FailureReason | None:
 
 
 def _without_boilerplate(line: str) -> str:
-    return normalized_text(BOILERPLATE.sub(" ", line[:MAX_LENGTH]))
+    return without_effects(normalized_text(BOILERPLATE.sub(" ", line[:MAX_LENGTH])))

@@ -156,12 +156,15 @@ def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(work
         ("ada@example.com", "User unknown", "unknown_user"),
         ("ada@example.com", "User hi@alice.example unknown", "policy"),
         ("ada@example.com", "mail.alice.example: unknown user", "policy"),
+        ("ada@example.com", "bounce.localhost: host unknown", "policy"),
+        ("ada@example.com", "Host mx9.host.example unknown", "policy"),
         ("ada@example.com", "User unknown, see https://mx.example.com/?from=alice.example", "unknown_user"),
         ("ada@example.com", "malice.example: unknown user", "unknown_user"),
         ("ada@alice.example", "User ada@alice.example unknown", "unknown_user"),
     ],
 )
-def test_a_report_that_names_the_senders_domain_does_not_suppress(workspace, address, text, reason):
+def test_a_report_that_names_the_sender_does_not_suppress(workspace, settings, address, text, reason):
+    settings.EHLO_NAME = "mx9.host.example"
     stored(sent_recipient(workspace, address), dsn(address, text=text))
     process_reports()
     assert Event.objects.get(kind="bounced").payload["reason"] == reason

@@ -16,7 +16,7 @@ from delivery.transports.smtp.session_factory import SessionFactory
 class SmtpAttempt:
     """One attempt. The message is composed once, when the first session is open.
 
-    on_acceptance: the status that a 250 reply to the final dot stands for.
+    on_acceptance: the status that a 250 reply to the final dot stands for. ehlo_name: said by the sessions.
     """
 
     def __init__(
@@ -26,11 +26,13 @@ class SmtpAttempt:
         lease: LeaseCheck,
         session_factory: SessionFactory,
         on_acceptance: DeliveryStatus,
+        ehlo_name: str,
     ) -> None:
         self._message = message
         self._lease = lease
         self._on_acceptance = on_acceptance
         self._session_factory = session_factory
+        self._ehlo_name = ehlo_name
         self._deadline = session_factory.deadline()
         self._composed = b""
 
@@ -46,9 +48,12 @@ class SmtpAttempt:
                 destination.record_failure()
             else:
                 destination.record_reply()
-            return error.outcome(
-                sender_domain=self._message.sender.spec.rpartition("@")[2], recipient=self._message.recipient
-            )
+            return error.outcome(sender_names=self._sender_names, recipient=self._message.recipient)
+
+    @property
+    def _sender_names(self) -> tuple[str, ...]:
+        addresses = (self._message.sender.spec, self._message.return_path)
+        return (*(address.rpartition("@")[2] for address in addresses), self._ehlo_name)
 
     async def _try(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
         last: SmtpError | None = None

@@ -1,5 +1,6 @@
 """SMTP errors and the outcome that each one stands for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from delivery.bounces.classification import SmtpStage, classify, names_sender
@@ -39,12 +40,11 @@ class SmtpError(Exception):
         """Return whether the host had closed a kept connection, and so never saw the message."""
         return self.stage is SmtpStage.MAIL and self.reply.code in (0, CLOSING)
 
-    def outcome(self, *, sender_domain: str, recipient: str) -> DeliveryOutcome:
-        """Return the outcome of the attempt that this error ended."""
+    def outcome(self, *, sender_names: Sequence[str], recipient: str) -> DeliveryOutcome:
+        """Return the outcome of the attempt that this error ended. sender_names: see `names_sender`."""
         if self.reply.code:
             found = classify(self.reply, stage=self.stage)
-            is_sender = names_sender(self.reply.text, sender_domain=sender_domain, recipient=recipient)
-            if found.is_recipient_fault and is_sender:
+            if found.is_recipient_fault and names_sender(self.reply.text, names=sender_names, recipient=recipient):
                 found = replace(found, reason=FailureReason.POLICY, is_recipient_fault=False)
             return DeliveryOutcome(
                 found.status,

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.bounces.classification import HOST_STAGES, RELIABLE_ONLY_WHEN_BARE, Classification, SmtpStage, classify
+from delivery.bounces.classification import (
+    DEMAND_CODE,
+    HOST_STAGES,
+    RELIABLE_ONLY_WHEN_BARE,
+    Classification,
+    SmtpStage,
+    classify,
+    names_sender,
+)
 from delivery.bounces.codes import BASIC, ENHANCED
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryStatus, Reply
@@ -56,7 +64,11 @@ def test_a_reply_has_its_reason(row):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.stage.value} {row.reply.code} {row.reply.text[:60]}")
 def test_a_4xx_is_tried_again_and_a_5xx_bounces(row):
     found = classify(row.reply, stage=row.stage)
-    passes = row.reason in (FailureReason.GREYLISTED, FailureReason.RATE_LIMITED, FailureReason.TOO_MANY_RECIPIENTS)
+    passes = row.reply.code == DEMAND_CODE or row.reason in (
+        FailureReason.GREYLISTED,
+        FailureReason.RATE_LIMITED,
+        FailureReason.TOO_MANY_RECIPIENTS,
+    )
     if row.stage is SmtpStage.REPORT:
         assert found.status in (DeliveryStatus.BOUNCED, DeliveryStatus.FAILED)
     else:
@@ -84,6 +96,37 @@ def test_a_bare_refusal_is_a_recipient_fault_only_at_rcpt(code):
     assert [stage for stage, is_fault in faults.items() if is_fault] == [SmtpStage.RCPT]
 
 
+@pytest.mark.parametrize("stage", SmtpStage)
+@pytest.mark.parametrize("text", ["5.7.0 Authentication required", "5.7.0 Must issue a STARTTLS command first", ""])
+def test_a_demand_for_a_login_or_tls_is_never_a_bounce(stage, text):
+    found = classify(Reply(DEMAND_CODE, text), stage=stage)
+    given_up = DeliveryStatus.FAILED if stage is SmtpStage.REPORT else DeliveryStatus.DEFERRED
+    assert (found.status, found.is_recipient_fault) == (given_up, False)
+
+
+SENDER_NAMES = ("alice.example", "bounces.shop.example", "mail.host.example", "localhost")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("5.1.1 <hi@alice.example>: user unknown", True),
+        ("bounces.shop.example: host unknown", True),
+        ("<x+1@bounces.shop.example> does not exist", True),
+        ("Host mail.host.example[192.0.2.1] not found", True),
+        ("MAIL.HOST.EXAMPLE unknown", True),
+        ("5.1.1 <ada@example.com>: user unknown", False),
+        ("malice.example unknown", False),
+        ("alice.example.org unknown", False),
+        ("user unknown, see https://alice.example/550", False),
+        ("user unknown at localhost", False),
+    ],
+)
+def test_a_text_that_names_the_return_path_from_or_the_ehlo_name_is_about_the_sender(text, is_named):
+    assert names_sender(text, names=SENDER_NAMES, recipient="ada@example.com") is is_named
+    assert not names_sender(text, names=SENDER_NAMES[:1], recipient="ada@alice.example")
+
+
 class TestCodes:
     def test_an_enhanced_code_counts_only_if_it_agrees_with_the_basic_one(self):
         assert classify(Reply(550, "4.1.1 xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
@@ -93,6 +136,11 @@ class TestCodes:
     def test_an_ip_address_is_not_an_enhanced_code(self):
         assert classify(Reply(550, "5.1.1.2 xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
         assert classify(Reply(550, "[192.5.1.1] xyzzy"), stage=SmtpStage.RCPT).reason == FailureReason.UNDETERMINED
+
+    @pytest.mark.parametrize("code", ["5.3.1", "5.3.2", "5.3.5", "5.6.0", "5.6.1", "5.6.7"])
+    def test_a_code_of_the_system_or_the_content_outweighs_a_recipient_phrase(self, code):
+        found = classify(Reply(550, f"{code} <ada@example.com> No such user"), stage=SmtpStage.RCPT)
+        assert (found.reason, found.is_recipient_fault) == (ENHANCED[code[2:]], False)
 
     def test_a_specific_enhanced_code_outweighs_an_unspecific_one(self):
         reply = Reply(550, "5.0.0 host mx.example.com said: 550 5.1.1 (in reply to RCPT TO)")
@@ -124,6 +172,7 @@ class TestReports:
         ("reply", "status"),
         [
             (Reply(0, "4.4.7 Message expired"), DeliveryStatus.FAILED),
+            (Reply(550, "4.4.7 Message expired: unable to deliver in 840 minutes."), DeliveryStatus.FAILED),
             (Reply(0, "5.4.7 Delivery expired"), DeliveryStatus.FAILED),
             (Reply(0, "4.2.2 Mailbox full"), DeliveryStatus.FAILED),
             (Reply(451, "4.3.0 Try again later"), DeliveryStatus.FAILED),

@@ -12,6 +12,7 @@ from delivery.bounces.classification import SmtpStage, classify, normalized_text
 from delivery.bounces.phrases import GAP, PhraseTable
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryStatus, Reply
+from inbound.reports.classification import classify_bounce
 
 DOUBTS = ("Message blocked by policy", "Sender refused: spam", "Internal system error", "Authentication failed")
 
@@ -123,6 +124,54 @@ def test_a_refusal_without_explanation_is_a_recipient_fault(text):
     assert found(text).is_recipient_fault
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Return path does not exist",
+        "5.1.1 Return-path address unknown",
+        "5.1.2 Sender host unknown",
+        "El dominio del remitente no existe",
+        "Le domaine de l'expéditeur n'existe pas",
+        "Der Absender existiert nicht",
+        "Il dominio del mittente non esiste",
+        "O domínio do remetente não existe",
+        "Домен отправителя не существует",
+        "发件人不存在",
+    ],
+)
+@pytest.mark.parametrize("stage", [SmtpStage.RCPT, SmtpStage.REPORT])
+def test_a_text_about_the_sender_in_any_language_never_blames_the_recipient(stage, text):
+    assert (found(text, stage=stage).reason, found(text, stage=stage).is_recipient_fault) == ("policy", False)
+    assert not classify_bounce(status="5.1.1", code=550, diagnostic=text).is_hard
+
+
+@pytest.mark.parametrize("text", ["buzón lleno", "buzon lleno", "La casella è piena", "Boîte pleine"])
+def test_accents_do_not_count(text):
+    assert found(text).reason == FailureReason.MAILBOX_FULL
+
+
+@pytest.mark.parametrize(
+    ("quoted", "reason"),
+    [
+        ("5.1.1 <ada@example.com>: User unknown", FailureReason.UNKNOWN_USER),
+        ("5.7.1 <s@demo.example>: Sender address rejected", FailureReason.POLICY),
+        ("Message rejected as spam", FailureReason.SPAM),
+    ],
+)
+def test_of_a_reply_quoted_after_a_heading_only_the_reply_counts(quoted, reason):
+    """IronPort and SES give this heading to every reply with 5.1.0."""
+    text = f"5.1.0 - Unknown address error 550-'{quoted}' (delivery attempts: 0)"
+    assert found(text, stage=SmtpStage.REPORT).reason == reason
+
+
+@pytest.mark.parametrize("stage", [SmtpStage.DATA, SmtpStage.DOT, SmtpStage.REPORT])
+@pytest.mark.parametrize("text", ["no valid recipients", "5.5.1 Error: no valid recipients", "No correct recipients"])
+def test_an_effect_of_earlier_replies_blames_nobody(stage, text):
+    assert not found(text, code=554, stage=stage).is_recipient_fault
+    assert not classify_bounce(status="5.1.1", code=554, diagnostic=text).is_hard
+    assert found(f"5.1.1 User unknown. {text}", code=554, stage=stage).is_recipient_fault
+
+
 @pytest.mark.parametrize("text", ["demo.example does not exist", "5.1.0 demo.example does not exist", "unknown host"])
 @pytest.mark.parametrize("stage", [SmtpStage.MAIL, SmtpStage.DATA, SmtpStage.DOT])
 def test_a_refusal_of_the_sender_never_blames_the_recipient(stage, text):
@@ -171,7 +220,7 @@ def test_a_gapped_phrase_matches_whole_words_only():
 
 
 @pytest.mark.parametrize(
-    "uncertain", [phrase for _, phrases in recipient_phrases.UNCERTAIN_PHRASES.rows for phrase in phrases]
+    "uncertain", [_example(phrase) for _, phrases in recipient_phrases.UNCERTAIN_PHRASES.rows for phrase in phrases]
 )
 def test_an_uncertain_phrase_outweighs_every_phrase_about_the_recipient(uncertain):
     assert not blamed(f"{text}, {uncertain}" for _, text in (*CERTAIN, *LIKELY))
@@ -184,6 +233,10 @@ def test_an_uncertain_phrase_outweighs_every_phrase_about_the_recipient(uncertai
         ("No such user", "No such user: the address may not exist"),
         ("Benutzer existiert nicht", "Benutzer existiert nicht, oder Sie sind nicht berechtigt"),
         ("l'adresse n'existe pas", "Il se peut que l'adresse n'existe pas"),
+        ("Utilisateur inconnu", "Utilisateur inconnu ou boîte bloquée: blocked or full"),
+        ("No such user", "No such user or you are not authorized to send to this address"),
+        ("Unknown user", "Unknown user, or blocked"),
+        ("User not listed in Domino Directory", "User not unique: several matches, or not listed in Domino Directory"),
         ("uživatel neexistuje", "uživatel pravděpodobně neexistuje nebo nemáte oprávnění"),
     ],
 )

@@ -146,10 +146,14 @@ class TestPipelining:
         assert (outcome.status, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
 
     @pytest.mark.parametrize("stage", ["mail", "rcpt", "dot"])
-    def test_a_refusal_that_names_the_senders_domain_does_not_blame_the_recipient(self, stage):
-        domain = MESSAGE.sender.spec.rpartition("@")[2]
-        outcome = deliver({stage: f"553 5.1.0 {domain} does not exist\r\n".encode()})
+    @pytest.mark.parametrize("name", ["example.org", "bounces.shop.example", "sender.example"])
+    def test_a_refusal_that_names_the_sender_does_not_blame_the_recipient(self, stage, name):
+        """By the domain of From, that of the return path, or the EHLO name."""
+        message = outgoing_message(return_path="bounce+1@bounces.shop.example")
+        outcome = deliver({stage: f"553 5.1.0 {name} does not exist\r\n".encode()}, message)
         assert (outcome.status, outcome.is_recipient_fault) == (DeliveryStatus.BOUNCED, False)
+        if stage == "rcpt":
+            assert deliver({stage: b"553 5.1.0 other.example does not exist\r\n"}, message).is_recipient_fault
 
     def test_a_host_that_accepts_data_without_a_recipient_gets_no_body(self):
         async def work() -> None:

@@ -222,6 +222,44 @@ class TestLogin:
 
         run(work())
 
+    @pytest.mark.parametrize(
+        ("reply", "reason"),
+        [
+            ("530 5.7.0 Must issue a STARTTLS command first", FailureReason.TLS),
+            ("530 5.7.0 Authentication required", FailureReason.LOGIN_REFUSED),
+        ],
+    )
+    def test_three_demands_for_a_login_or_tls_pause_the_transport(self, reply, reason):
+        async def work() -> None:
+            said = f"{reply}\r\n".encode()
+            async with ScriptedServer({"mail": [said, said, said, b"250 Ok\r\n"]}) as server:
+                transport = relay(server)
+                for number in range(3):
+                    assert transport.trouble is None, number
+                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
+                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, reason)
+                assert transport.trouble is not None
+                assert reply in transport.trouble
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.PARKED
+                transport._credentials._open_until = 0.0
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+                assert transport.trouble is None
+
+        run(work())
+
+    def test_a_demand_for_one_recipient_waits_and_pauses_nothing(self):
+        """A relay that passes on the replies of the recipient's host must not stop the email of others."""
+
+        async def work() -> None:
+            async with ScriptedServer({"rcpt": b"530 5.7.1 Authentication required\r\n"}) as server:
+                transport = relay(server)
+                for _ in range(4):
+                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
+                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.RELAY_DENIED)
+                assert transport.trouble is None
+
+        run(work())
+
     def test_the_password_is_not_in_the_repr(self):
         assert "pässword" not in repr(LOGIN)
 
