@@ -6,6 +6,9 @@ from typing import NamedTuple
 # A search holds the interpreter; other threads run between two steps of this size.
 STEP_BYTES = 64 * 1024
 CR = ord("\r")
+# A line that may be a delimiter. An expression of the boundaries themselves would take longer to compile, for each part
+# that opens one, than the message to read.
+DASHED_LINE = re.compile(rb"\n--([^\r\n][^\n]*)")
 
 
 class Delimiter(NamedTuple):
@@ -26,34 +29,37 @@ class OpenBoundaries:
     def __init__(self, source: bytes | bytearray) -> None:
         self._source = source
         self._boundaries: list[bytes] = []
-        self._pattern: re.Pattern[bytes] | None = None
+        # By the text of a delimiter line: its level, and whether it is the last one.
+        self._lines: dict[bytes, tuple[int, bool]] = {}
 
     def __len__(self) -> int:
         return len(self._boundaries)
 
     def open(self, boundary: bytes) -> None:
         self._boundaries.append(boundary)
-        self._compile()
+        self._list_lines()
 
     def close(self, level: int) -> None:
         """Remove the boundaries from a level on."""
         if level < len(self):
             del self._boundaries[level:]
-            self._compile()
+            self._list_lines()
 
     def find(self, position: int, end: int | None = None) -> Delimiter | None:
         """Return the next delimiter whose preceding line end is not before a position. end: the end of the search."""
         source, end = self._source, len(self._source) if end is None else end
-        while self._pattern and position < end:
+        while self._lines and position < end:
             line_end = source.find(b"\n", position + STEP_BYTES, end)
-            found = self._pattern.search(source, position, line_end + 1 or end)
-            if found:
-                start = found.start() - (source[found.start() - 1] == CR)
-                # Of two equal boundaries, the outer one counts.
-                return Delimiter(start, found.end(), self._boundaries.index(found[1]), bool(found[2]))
+            for line in DASHED_LINE.finditer(source, position, line_end + 1 or end):
+                if known := self._lines.get(line[1].rstrip(b" \t\r")):
+                    start, level, is_last = line.start(), *known
+                    return Delimiter(start - (source[start - 1] == CR), line.end(), level, is_last)
             position = line_end if line_end >= 0 else end
         return None
 
-    def _compile(self) -> None:
-        names = b"|".join(map(re.escape, self._boundaries))
-        self._pattern = re.compile(rb"\n--(%s)(--)?[ \t]*+\r?(?=\n|\Z)" % names) if names else None
+    def _list_lines(self) -> None:
+        self._lines = {}
+        # Of two equal lines, that of the outer boundary counts.
+        for level, boundary in enumerate(self._boundaries):
+            self._lines.setdefault(boundary, (level, False))
+            self._lines.setdefault(boundary + b"--", (level, True))

@@ -268,6 +268,7 @@ HOSTILE = {
     "siblings in nested parts": lambda: (
         nested(19, boundary=b"x" * 190) + (b"\r\n--" + b"x" * 190 + b"18\r\n" + nested(1)) * 200
     ),
+    "lines that begin as delimiters": lambda: nested(10) + b"\r\n--x9x" * 3 * MEBIBYTE,
     "parts without a header": lambda: multipart(b"--b\r\n" * 5 * MEBIBYTE),
     "parts without an empty line": lambda: multipart((b"--b\r\n" + b"a: b\r\n" * 20_000) * 200),
     "attached messages": lambda: b"Content-Type: message/rfc822\r\n\r\n" * 800_000,
@@ -295,6 +296,19 @@ def test_a_hostile_message_is_read_in_bounded_time(name):
         for part in read_message(source, OPENING).walk():
             read_all(part)
     assert time.thread_time() - started < MAX_SECONDS
+
+
+def test_a_boundary_costs_no_more_than_its_bytes():
+    inner, outer = "\U0001f600" * 190, "\U0001f601" * 190
+    parts = (
+        f"\r\n--{outer}8\r\nContent-Type: multipart/mixed; boundary={inner}{number}\r\n\r\n--{inner}{number}\r\n\r\n"
+        for number in range(100)
+    )
+    source = nested(9, boundary=outer.encode()) + "".join(parts).encode()
+    started = time.thread_time()
+    with pytest.raises(TooManyParts):
+        leaves(source, replace(STRICT, max_parts=100))
+    assert time.thread_time() - started < 0.1
 
 
 def read_all(part: MimePart) -> None:
