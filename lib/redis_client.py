@@ -14,7 +14,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from lib.outage_log import OutageLog
+
 log = logging.getLogger("postrider.redis")
+outage = OutageLog(log, down="Redis does not respond; continuing without it", up="Redis responds again")
 
 TIMEOUT_SECONDS = 0.1
 PAUSE_SECONDS = 1.0
@@ -30,11 +33,13 @@ def ask_redis(url: str, command: Callable[[redis.Redis], Reply]) -> Reply | None
     if time.monotonic() < _paused_until.get(url, 0.0):
         return None
     try:
-        return command(_client(url))
+        reply = command(_client(url))
     except (redis.RedisError, OSError) as error:
         _paused_until[url] = time.monotonic() + PAUSE_SECONDS
-        log.warning("Redis does not respond; continuing without it", extra={"data": {"error": str(error)}})
+        outage.record_failure(error)
         return None
+    outage.record_success()
+    return reply
 
 
 @functools.cache

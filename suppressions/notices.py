@@ -16,10 +16,16 @@ import redis
 from django.conf import settings
 
 from lib.email_addresses import normalize_address
+from lib.outage_log import OutageLog
 from lib.redis_client import ask_redis
 from lib.worker.shutdown import is_stopping, wait_for_stop
 
 log = logging.getLogger("postrider.suppressions")
+outage = OutageLog(
+    log,
+    down="Redis does not respond; suppressions are checked at claims only",
+    up="Redis responds again; notices of suppressions are received",
+)
 
 CHANNEL = "postrider:suppressed"
 CONNECT_SECONDS = 1.0
@@ -60,8 +66,7 @@ def _listen(act: Callable[[SuppressionNotice], None]) -> None:
         try:
             _read_notices(act)
         except (redis.RedisError, OSError) as error:
-            details = {"error": str(error)}
-            log.warning("Redis does not respond; suppressions are checked at claims only", extra={"data": details})
+            outage.record_failure(error)
         # The thread must survive any error.
         except Exception:
             log.exception("a notice could not be read")
@@ -74,6 +79,7 @@ def _read_notices(act: Callable[[SuppressionNotice], None]) -> None:
     )
     with client, client.pubsub(ignore_subscribe_messages=True) as subscription:  # type: ignore[no-untyped-call]
         subscription.subscribe(CHANNEL)
+        outage.record_success()
         while not is_stopping():
             if message := subscription.get_message(timeout=HEALTH_CHECK_SECONDS):
                 workspace_id, *digests = json.loads(message["data"])
