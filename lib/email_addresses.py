@@ -37,7 +37,7 @@ PLAIN = re.compile(
 ITEM = re.compile(r'(?:[^",\\]|\\(?:.|\Z)|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))+', re.DOTALL)
 # Common mistakes.
 SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
-UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@]+@[^\s<>@]+)")
+UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@\"]+@[^\s<>@\"]+)")
 MAX_SPEC_LENGTH = 254
 MAX_LOCAL_LENGTH = 64
 # By the errors of email_validator, without the characters that some of them list.
@@ -49,6 +49,7 @@ VALIDATOR_ERRORS = {
     "The part after the @-sign is not valid. It is not within a valid top-level domain.": "lib.domain_not_top_level",
     "The part after the @-sign contains invalid characters": "lib.domain_characters",
     "The email address contains invalid characters before the @-sign": "lib.local_part_characters",
+    "Quoting the part before the @-sign is not allowed here.": "lib.local_part_quoted",
 }
 SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 

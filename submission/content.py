@@ -88,12 +88,12 @@ def _whole(message: MimePart) -> File:
         return File("smime.p7m", _content_type(message, "smime.p7m"), message.content, placement=Placement.WHOLE)
     body = message.body.removesuffix(b"\r\n")
     content_type = " ".join(message.content_fields["content-type"].split())
-    if not body.isascii() or LONG_LINE.search(body):
+    if not body.isascii() or b"\0" in body or LONG_LINE.search(body):
         raise ConversionNotAllowed(
-            f"A signed or encrypted body must be 7-bit with lines of at most {MAX_LINE} characters"
+            f"A signed or encrypted body must be 7-bit, without NUL, with lines of at most {MAX_LINE} characters"
         )
-    if len(content_type) > MAX_NAME or not content_type.isascii():
-        raise ConversionNotAllowed(f"The Content-Type must be ASCII with at most {MAX_NAME} characters")
+    if len(content_type) > MAX_NAME or not content_type.isascii() or not content_type.isprintable():
+        raise ConversionNotAllowed(f"The Content-Type must be printable ASCII with at most {MAX_NAME} characters")
     return File("message.mime", content_type, body, placement=Placement.WHOLE)
 
 

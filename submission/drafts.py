@@ -47,7 +47,7 @@ class Headers:
     """The header of a message, sorted by its use."""
 
     addresses: dict[str, tuple[Address, ...]] = field(default_factory=dict)
-    subject: str = ""
+    subject: str | None = None
     options: Options = field(default_factory=Options)
     custom: dict[str, str] = field(default_factory=dict)
     original_id: str = ""
@@ -60,7 +60,7 @@ class Headers:
             # RFC 5322 allows one field of each; some programs repeat To for each recipient.
             self.addresses[lower] = self.addresses.get(lower, ()) + tuple(_addresses(name, value))
         elif lower == "subject":
-            self.subject = text
+            self._set_subject(text)
         elif lower == "message-id":
             self.original_id = value
         elif self.options.add(name, text) or lower in DROPPED or lower.startswith(DROPPED_PREFIXES):
@@ -78,12 +78,19 @@ class Headers:
             raise InvalidHeader("From", f"A message must have exactly one From address, not {len(senders)}.")
         return senders[0]
 
+    def _set_subject(self, text: str) -> None:
+        # RFC 5322, section 3.6.
+        if self.subject is not None:
+            raise MalformedMessage("A message must have only one Subject")
+        self.subject = text
+
     def checked_subject(self) -> str:
-        if FORBIDDEN.search(self.subject):
+        subject = self.subject or ""
+        if FORBIDDEN.search(subject):
             raise InvalidHeader("Subject", "This must not contain line breaks or other control characters.")
-        if len(self.subject) > MAX_SUBJECT_LENGTH:
+        if len(subject) > MAX_SUBJECT_LENGTH:
             raise InvalidHeader("Subject", f"This must have at most {MAX_SUBJECT_LENGTH} characters.")
-        return self.subject
+        return subject
 
     def checked_custom(self) -> dict[str, str]:
         """Return the custom headers, checked by the rules of the API."""

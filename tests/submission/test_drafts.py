@@ -309,6 +309,10 @@ class TestHeaders:
         with pytest.raises(InvalidHeader, match=f"(?i){name}"):
             draft(source)
 
+    def test_a_second_subject_is_refused(self):
+        with pytest.raises(MalformedMessage, match=r"554 5\.6\.0 A message must have only one Subject"):
+            draft(with_header("subject: Hello"))
+
     def test_a_folded_header_is_one_line(self):
         assert draft(with_header("X-A: one\r\n\ttwo")).headers["X-A"] == "one two"
 
@@ -331,6 +335,15 @@ class TestSignedMessages:
     def test_a_body_that_servers_would_change_is_refused(self, body):
         with pytest.raises(ConversionNotAllowed):
             draft(with_type("multipart/signed; boundary=b", body))
+
+    @pytest.mark.parametrize("control", ["\x00", "\x01", "\x1b", "\x7f"])
+    def test_control_characters_in_the_content_type_are_refused(self, control):
+        with pytest.raises(ConversionNotAllowed, match=r"554 5\.6\.1 The Content-Type must be printable"):
+            draft(with_type(f'multipart/signed; micalg="a{control}b"; boundary=b', self.BODY, "7bit"))
+
+    def test_a_body_with_nul_is_refused(self):
+        with pytest.raises(ConversionNotAllowed):
+            draft(with_type("multipart/signed; boundary=b", self.BODY.replace(b"Signed", b"\0"), "7bit"))
 
     def test_a_signed_part_of_another_message_is_refused(self):
         body = b"--o\r\nContent-Type: multipart/signed; boundary=b\r\n\r\n" + self.BODY + b"\r\n--o--"
