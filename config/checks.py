@@ -100,6 +100,8 @@ def _inbound() -> Iterator[str]:
         yield "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other. Set both to paths of PEM files, or neither."
     if bool(settings.SUBMISSION_TLS_CERT) != bool(settings.SUBMISSION_TLS_KEY):
         yield "SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY require each other. Set both to PEM files, or neither."
+    if not settings.SUBMISSION_PORTS and not (settings.SUBMISSION_TLS_PORTS and settings.SUBMISSION_TLS_CERT):
+        yield "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT, or a port such as 587."
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
         yield "ANYMAIL_WEBHOOK_SECRET must be user:password, 20 or more characters in total, for the webhook URL."

@@ -141,9 +141,11 @@ def seconds(name: str, default: Sequence[int]) -> list[int]:
 
 
 def ports(name: str, default: Sequence[int]) -> list[int]:
-    """Read a comma-separated list of ports."""
-    _declare(name, ",".join(map(str, default)), "a comma-separated list of ports")
+    """Read a comma-separated list of ports; none is an empty list."""
+    _declare(name, ",".join(map(str, default)), "a comma-separated list of ports, or none")
     raw = string_list(name)
+    if raw == ["none"]:
+        return []
     if all(re.fullmatch(r"[0-9]{1,5}", entry) and 0 < int(entry) < 65_536 for entry in raw):
         return [int(entry) for entry in raw] or list(default)
     problems.append(f"{name} must be a comma-separated list of ports such as 443,8443, not {text(name)!r}.")

@@ -37,6 +37,11 @@ def test_valid_settings_start():
     assert start().returncode == 0
 
 
+def test_a_list_of_ports_may_be_empty():
+    read = "from config.settings import *; print(SUBMISSION_TLS_PORTS, SUBMISSION_PORTS)"
+    assert start("-c", read, SUBMISSION_TLS_PORTS="none").stdout == "[] [587, 2525]\n"
+
+
 INVALID = [
     ({"MODE": "prod"}, "MODE must be one of production, embedded"),
     ({"DATABASE_URL": None}, "DATABASE_URL is missing. Set it to a URL such as postgres://"),
@@ -81,6 +86,7 @@ INVALID = [
     ({"COMPLAINT_PAUSE_PERCENT": "0"}, "COMPLAINT_PAUSE_PERCENT must be off, or a percentage above 0"),
     ({"BOUNCE_WARN_PERCENT": "101"}, "BOUNCE_WARN_PERCENT must be off, or a percentage above 0"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
+    ({"SUBMISSION_PORTS": "none"}, "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT"),
     ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other"),
     ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
 ]
