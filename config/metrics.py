@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from api.latency import observed
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
-from counters import counters
+from counters import counters, smtp_usage
 from emails.sending import delivery_health
 from events import sequencer
 from submission.metrics import read_reply_counts
@@ -57,6 +57,28 @@ def submission_replies() -> Metric:
     return family
 
 
+def smtp_sessions() -> Metric:
+    description = "Open SMTP sessions of submission and inbound, times seconds; the rate is their average number."
+    return _smtp_counter("postrider_smtp_session_seconds", description, smtp_usage.SESSIONS, labels=["server"])
+
+
+def smtp_memory() -> Metric:
+    description = "Bytes of messages that are being received, times seconds; the rate is their average number."
+    return _smtp_counter("postrider_smtp_receiving_byte_seconds", description, smtp_usage.BYTES, labels=["server"])
+
+
+def smtp_refusals() -> Metric:
+    description = "Sessions and messages that exceeded a share and were refused, or ended others."
+    return _smtp_counter("postrider_smtp_refused", description, smtp_usage.REFUSED, labels=["server", "share"])
+
+
+def _smtp_counter(name: str, description: str, measure: str, *, labels: list[str]) -> Metric:
+    family = CounterMetricFamily(name, description, labels=labels)
+    for values, count in smtp_usage.read_usage(measure):
+        family.add_metric(values, count)
+    return family
+
+
 def webhook_lag() -> Metric:
     description = "Seconds since the oldest due webhook delivery became due."
     age = lag()
@@ -82,6 +104,9 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     oldest_due,
     outcomes,
     submission_replies,
+    smtp_sessions,
+    smtp_memory,
+    smtp_refusals,
     webhook_lag,
     event_delay,
     unfolded_deltas,

@@ -16,6 +16,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from counters.smtp_usage import SmtpUsage
 from delivery.bounces.replies import safe_text
 from domains.models import Domain
 from emails.models import Recipient
@@ -24,11 +25,16 @@ from inbound.models import MailReport
 from inbound.processing import process_reports
 from inbound.reports.mime import MAX_BYTES
 from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
-from lib.mail.smtp_server import NOT_SUPPORTED, ConnectionLimiter, LimitedSMTP, SessionLimits
+from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_server import NOT_SUPPORTED, LimitedSMTP
+from lib.outage_log import OutageLog
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.inbound")
+database_outage = OutageLog(
+    log, down="the database is unavailable", up="the database is available again", level=logging.ERROR
+)
 
 BOUNCE_PREFIX = "bounce."
 
@@ -81,8 +87,6 @@ class ReportHandler:
         status = await self._run_query(lambda: rcpt_reply(address, peer=_peer(session)))
         if status == ACCEPTED:
             envelope.rcpt_tos.append(address)
-        elif status == NO_SUCH_ADDRESS:
-            server.refusals += 1
         return status
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
@@ -113,8 +117,13 @@ class ReportHandler:
             self._request_processing()
 
 
-async def serve(*, host: str, port: int, limits: SessionLimits | None = None) -> None:
-    """Listen until the task is cancelled. Raises OSError if the port cannot be bound."""
+async def serve(
+    *, host: str, port: int, limits: SessionLimits | None = None, started: Callable[[], object] = lambda: None
+) -> None:
+    """Listen until the task is cancelled. Raises OSError if the port cannot be bound.
+
+    started: called when connections are accepted.
+    """
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
         store_executor, process_executor = (stack.enter_context(_thread(name)) for name in ("store", "process"))
@@ -125,8 +134,13 @@ async def serve(*, host: str, port: int, limits: SessionLimits | None = None) ->
         def session() -> ReportSMTP:
             return ReportSMTP(handler, limiter=limiter, tls_context=tls_context)
 
+        async def save(step: Callable[[], None]) -> None:
+            await loop.run_in_executor(store_executor, step)
+
+        usage = SmtpUsage("inbound", limiter)
         async with await loop.create_server(session, host=host, port=port) as server:
-            await server.serve_forever()
+            started()
+            await asyncio.gather(usage.keep_saving(save), server.serve_forever())
 
 
 @contextmanager
@@ -209,11 +223,14 @@ def _is_bounce_domain_of(recipient_id: str, domain: str) -> bool:
 def _reply_to_errors(act: Callable[[], str]) -> str:
     close_old_connections()
     try:
-        return act()
-    except Error:
-        log.exception("the database is unavailable")
+        reply = act()
+    except Error as error:
+        database_outage.record_failure(error, has_traceback=True)
         connection.close()
         return STORAGE_FAILED
+    if reply == STORED:
+        database_outage.record_success()
+    return reply
 
 
 def _process() -> None:
@@ -221,6 +238,6 @@ def _process() -> None:
     try:
         process_reports()
     # The rows stay on the queue; the periodic task tries again.
-    except Error:
-        log.exception("reports could not be processed")
+    except Error as error:
+        database_outage.record_failure(error, has_traceback=True)
         connection.close()

@@ -19,6 +19,8 @@ from submission.replies import (
     SIGNED_IN,
     TOO_MANY_FAILURES,
     TOO_MANY_RECIPIENTS,
+    TOO_MANY_SESSIONS,
+    database_outage,
     one_line,
     reply_to_error,
 )
@@ -69,14 +71,15 @@ class SubmissionHandler:
             return None
         password = sent.password.decode("utf-8", "replace")
         try:
-            await self.run(partial(sign_in, password, client=server.client_address))
+            key = await self.run(partial(sign_in, password, client=server.client_address))
         except SIGN_IN_REFUSALS as problem:
             return await self._refuse_sign_in(server, problem)
         except Exception as error:  # noqa: BLE001 - reply_to_error logs it
             return reply_to_error(error)
+        if not server.keep(key.workspace_id):
+            return TOO_MANY_SESSIONS
         session.authenticated = True
         session.key = password
-        server.keep()
         return SIGNED_IN
 
     async def handle_MAIL(
@@ -104,15 +107,14 @@ class SubmissionHandler:
         address: str,
         options: list[str],
     ) -> str:
-        server.refusals += 1
         if len(envelope.recipients) >= MAX_RECIPIENTS:
+            server.refusals += 1
             return TOO_MANY_RECIPIENTS
         try:
             check = partial(check_recipient, envelope.api_key, address, has_smtputf8=envelope.smtp_utf8)
             recipient = await self.run(check)
         except Exception as error:  # noqa: BLE001
             return reply_to_error(error)
-        server.refusals -= 1
         envelope.recipients.append(recipient)
         return RECIPIENT_OK
 
@@ -137,14 +139,19 @@ class SubmissionHandler:
         complete = partial(complete_message, session.key, envelope.source, client=server.client_address)
         key, submitted = await self.run(partial(complete, recipients=envelope.recipients))
         if submitted.is_plain:
-            return await self._group_commit.accept(key, submitted)
-        return await self.run(partial(accept_email, key, submitted))
+            reply = await self._group_commit.accept(key, submitted)
+        else:
+            reply = await self.run(partial(accept_email, key, submitted))
+        if reply.startswith("250"):
+            # Other steps may succeed from a cache.
+            database_outage.record_success()
+        return reply
 
     async def _refuse_sign_in(self, server: SubmissionSMTP, problem: Problem) -> str:
-        server.refusals += 1
         try:
             await self.run(partial(record_failure, server.client_address()))
         except RateLimitExceeded as too_many:
+            server.refusals += 1
             return one_line(TOO_MANY_FAILURES.format(too_many.detail))
         return reply_to_error(problem)
 

@@ -8,6 +8,7 @@ from api.errors import Problem, RateLimitExceeded
 from api.exception_handler import to_problem
 from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.errors import AttachmentsTooLarge, IdempotencyInProgress, TooManyAttachments
+from lib.outage_log import OutageLog
 from submission.errors import Refused
 from suppressions.errors import RecipientSuppressed
 from workspaces.errors import (
@@ -22,6 +23,9 @@ from workspaces.errors import (
 )
 
 log = logging.getLogger("postrider.submission")
+database_outage = OutageLog(
+    log, down="the database is unavailable", up="the database is available again", level=logging.ERROR
+)
 
 SENDER_OK = "250 2.1.0 OK"
 RECIPIENT_OK = "250 2.1.5 OK"
@@ -32,6 +36,7 @@ NEEDS_SIGN_IN = "530 5.7.0 Sign in first: AUTH with an API key as the password"
 NEEDS_RECIPIENT = "503 5.5.1 Send RCPT first"
 TOO_MANY_RECIPIENTS = "452 4.5.3 Too many recipients; send the others in another message"
 TOO_MANY_FAILURES = "454 4.7.0 {}"
+TOO_MANY_SESSIONS = "421 4.7.0 Too many sessions of this workspace; close some of them"
 BUSY = "421 4.3.2 Too many large messages at once; try again"
 DATABASE_UNAVAILABLE = "451 4.3.0 The database is unavailable; try again"
 INTERNAL_ERROR = "451 4.3.0 Internal error; nothing was accepted"
@@ -62,13 +67,17 @@ def reply_to_error(error: Exception) -> str:
     if isinstance(error, Refused):
         return one_line(str(error))
     if isinstance(error, OperationalError | InterfaceError):
-        log.error("the database is unavailable", exc_info=error)
+        database_outage.record_failure(error, has_traceback=True)
         return DATABASE_UNAVAILABLE
     if not isinstance(error, Problem):
         log.error("a message could not be accepted", exc_info=error)
         return INTERNAL_ERROR
     code = next((code for problem, code in CODES if isinstance(error, problem)), OTHER_CODE)
-    return one_line(f"{code} {to_problem(error).detail}")
+    return one_line(f"{code} {to_problem(error).detail}{_reset_of_quota(error)}")
+
+
+def _reset_of_quota(problem: Problem) -> str:
+    return f" It resets at {problem.members['resetsAt']}." if isinstance(problem, QuotaExceeded) else ""
 
 
 def one_line(text: str) -> str:

@@ -1,6 +1,7 @@
 """The listeners of the submission server, and the event loop of each of its processes (docs/decisions/0113)."""
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import Sequence
@@ -11,18 +12,22 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db import connection
 
+from counters.smtp_usage import SmtpUsage
 from lib.forking import return_large_blocks
-from lib.mail.smtp_server import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
 from submission.handler import SubmissionHandler
+from submission.memory import ReceivingMemory
 from submission.metrics import keep_saving_replies
-from submission.session import LIMITS, MemoryBudget, SubmissionSMTP
+from submission.session import LIMITS, SubmissionSMTP
 from submission.tls import Certificate
+
+log = logging.getLogger("postrider.submission")
 
 # Each has one database connection. A step takes a few milliseconds, most of them in the database.
 THREADS = 4
 BACKLOG = 1024
-# One client address may use this share of the sessions.
-SHARE_OF_PEER = 4
+# One client address may use this share of the sessions, and so may one workspace.
+SHARES = 4
 
 
 @dataclass(frozen=True)
@@ -34,18 +39,22 @@ class Listener:
 
 
 def open_listeners(*, processes: int = 1) -> list[list[Listener]]:
-    """Listen on all ports of the settings; return the listeners of each process. Raises OSError.
+    """Listen on the ports of the settings; return the listeners of each process.
 
+    A port that cannot be used is logged and left out. Raises OSError if none can be used.
     Each process has separate sockets, among which the kernel distributes connections evenly. From a shared socket one
     process took most of the connections that arrive together: 28 of 32 (docs/decisions/0123).
     """
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]
     if settings.SUBMISSION_TLS_CERT:
         ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]
-    for port, _ in ports:
-        # Raises OSError if another program uses the port, which SO_REUSEPORT would share with it.
-        _listen(port, is_shared=False).close()
-    return [[Listener(_listen(port, is_shared=True), has_tls) for port, has_tls in ports] for _ in range(processes)]
+    errors = {port: error for port, _ in ports if (error := _find_error(port))}
+    usable = [(port, has_tls) for port, has_tls in ports if port not in errors]
+    for port, error in errors.items():
+        if not usable:
+            raise error
+        log.error("a submission port cannot be used", extra={"data": {"port": port, "error": str(error)}})
+    return [[Listener(_listen(port, is_shared=True), has_tls) for port, has_tls in usable] for _ in range(processes)]
 
 
 def run_server(listeners: Sequence[Listener]) -> None:
@@ -58,7 +67,7 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
     """Accept sessions until the task is cancelled."""
     loop = asyncio.get_running_loop()
     limits = limits or session_limits()
-    limiter, budget = ConnectionLimiter(limits), MemoryBudget()
+    limiter, memory = ConnectionLimiter(limits), ReceivingMemory()
     certificate = _certificate()
     async with AsyncExitStack() as stack:
         executor = stack.enter_context(ThreadPoolExecutor(THREADS, "submission"))
@@ -69,7 +78,7 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
             if certificate:
                 certificate.refresh()
             context = certificate.context if certificate else None
-            return SubmissionSMTP(handler, limiter=limiter, budget=budget, tls_context=context, has_tls=has_tls)
+            return SubmissionSMTP(handler, limiter=limiter, memory=memory, tls_context=context, has_tls=has_tls)
 
         servers = []
         for listener in listeners:
@@ -78,12 +87,27 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
                 lambda has_tls=listener.has_tls: session(has_tls=has_tls), sock=listener.socket, ssl=context
             )
             servers.append(await stack.enter_async_context(server))
-        await asyncio.gather(keep_saving_replies(handler.run), *(server.serve_forever() for server in servers))
+        usage = SmtpUsage("submission", limiter, read_bytes=lambda: memory.used)
+        await asyncio.gather(
+            keep_saving_replies(handler.run),
+            usage.keep_saving(handler.run),
+            *(server.serve_forever() for server in servers),
+        )
 
 
 def session_limits() -> SessionLimits:
     sessions = settings.SUBMISSION_SESSIONS
-    return replace(LIMITS, sessions=sessions, sessions_per_peer=max(sessions // SHARE_OF_PEER, 1))
+    share = max(sessions // SHARES, 1)
+    return replace(LIMITS, sessions=sessions, sessions_per_peer=share, sessions_per_owner=share)
+
+
+def _find_error(port: int) -> OSError | None:
+    """Return why a port cannot be used: another program may use it, with which SO_REUSEPORT would share it."""
+    try:
+        _listen(port, is_shared=False).close()
+    except OSError as error:
+        return error
+    return None
 
 
 def _listen(port: int, *, is_shared: bool) -> socket.socket:

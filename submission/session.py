@@ -5,7 +5,6 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
@@ -13,9 +12,11 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
 from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
-from lib.mail.smtp_server import ConnectionLimiter, LimitedSMTP, SessionLimits
+from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from lib.network.address_guard import Address, unwrap
 from lib.network.client_address import is_trusted_proxy
+from submission.memory import ReceivingMemory
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from workspaces.models import ApiKey
@@ -29,37 +30,17 @@ LIMITS = SessionLimits(
     session_seconds=60.0,
     rcpt_seconds=60.0,
     messages=10_000,
-    refusals=1_000,
     other_commands=1_000,
 )
 SIGNED_IN_SECONDS = 3_600.0
-# Of all sessions of a process while they receive messages.
-RECEIVING_BYTES = 24 * 1024 * 1024
+SIGNED_IN_REFUSALS = 1_000
 COUNTED = frozenset({"AUTH", "MAIL", "RCPT", "DATA"})
 TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
 TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
-LINE_TOO_LONG = "554 5.6.0 A line is too long"
+LINE_TOO_LONG = f"554 5.6.0 A line must not exceed {LIMITS.line_bytes:,} bytes"
 END = b"\r\n.\r\n"
 # RFC 4954, section 5: the sender's identity on another server, which has no effect here.
 AUTH_PARAMETER = re.compile(r"\s+AUTH=\S*", re.IGNORECASE)
-
-
-@dataclass
-class MemoryBudget:
-    """Bytes of messages that all sessions of a process are receiving."""
-
-    limit: int = RECEIVING_BYTES
-    used: int = 0
-
-    def take(self, count: int) -> bool:
-        """Count bytes; return False, without counting, if they exceed the limit."""
-        if self.used + count > self.limit:
-            return False
-        self.used += count
-        return True
-
-    def release(self, count: int) -> None:
-        self.used -= count
 
 
 class SubmissionSession(Session):
@@ -83,7 +64,7 @@ class SubmissionSMTP(LimitedSMTP):
     """A session of a program that sends email.
 
     handler: the SubmissionHandler, which imports this class.
-    budget: shared by all sessions of the process.
+    memory: shared by all sessions of the process.
     has_tls: the connection is encrypted from its start.
     """
 
@@ -92,7 +73,7 @@ class SubmissionSMTP(LimitedSMTP):
         handler: Any,
         *,
         limiter: ConnectionLimiter,
-        budget: MemoryBudget,
+        memory: ReceivingMemory,
         tls_context: ssl.SSLContext | None,
         has_tls: bool,
     ) -> None:
@@ -105,8 +86,8 @@ class SubmissionSMTP(LimitedSMTP):
             auth_required=True,
             authenticator=_return_credentials,
         )
-        self._budget = budget
-        # Bytes of the current message that count towards the budget.
+        self._memory = memory
+        # Bytes of the current message that count towards the memory.
         self._received = 0
         self._has_tls = has_tls
 
@@ -123,12 +104,19 @@ class SubmissionSMTP(LimitedSMTP):
         super().connection_made(transport)
         self._auth_require_tls = not (self._has_tls or self._may_sign_in_without_tls())
 
-    def keep(self) -> None:
-        """Let the session of a signed-in client continue, as one with a recipient does."""
+    def keep(self, workspace_id: str) -> bool:
+        """Let the session of a signed-in client continue, as one with a recipient does.
+
+        Returns False if the workspace has no room for another session.
+        """
         assert self._deadline is not None
+        if not self._limiter.assign(self, workspace_id):
+            return False
         self.establish()
+        self.refusals, self.max_refusals = 0, SIGNED_IN_REFUSALS
         self._deadline.cancel()
         self._deadline = self.loop.call_later(SIGNED_IN_SECONDS, self.end, "421 4.4.2 Session time limit reached")
+        return True
 
     async def check_auth_needed(self, caller_method: str) -> bool:
         assert self.session is not None
@@ -141,8 +129,10 @@ class SubmissionSMTP(LimitedSMTP):
         if not self._has_early_data():
             await super().smtp_EHLO(hostname)
 
-    async def smtp_STARTTLS(self, arg: str) -> None:
-        if not self._has_early_data():
+    async def smtp_STARTTLS(self, arg: str | None) -> None:
+        if self._has_tls:
+            await self.push(TLS_IN_USE)
+        elif not self._has_early_data():
             await super().smtp_STARTTLS(arg)
 
     async def smtp_AUTH(self, arg: str | None) -> None:
@@ -170,9 +160,12 @@ class SubmissionSMTP(LimitedSMTP):
     async def _receive(self) -> None:
         content = bytearray()
         self._received = 0
+        workspace_id = self.current_envelope().api_key.workspace_id
         self._reset_budget()
+        self._start_arrival_check()
         try:
-            refusal = await self._read_message(content)
+            refusal = await self._read_message(content, workspace_id)
+            self._stop_arrival_check()
             if refusal is None:
                 self.current_envelope().source = _without_framing(content)
                 refusal = await self._call_handler_hook("DATA")
@@ -181,12 +174,12 @@ class SubmissionSMTP(LimitedSMTP):
             content.clear()
             raise
         finally:
-            self._budget.release(self._received)
+            self._memory.release(workspace_id, self._received)
             self.envelope = self._create_envelope()
             self._reset_budget()
         await self.push(refusal)
 
-    async def _read_message(self, content: bytearray) -> str | None:
+    async def _read_message(self, content: bytearray, workspace_id: str) -> str | None:
         """Append a message with the line end before it and END after it; return a refusal or None.
 
         aiosmtpd would read it line by line, and keep an object for each line until its end.
@@ -199,7 +192,8 @@ class SubmissionSMTP(LimitedSMTP):
                 refusal = TOO_LARGE
             elif len(block) > self._limits.line_bytes and b"\n" not in block:
                 refusal = LINE_TOO_LONG
-            elif refusal is None and not self._budget.take(len(block)):
+            elif refusal is None and not self._memory.take(workspace_id, self._received, len(block)):
+                self._limiter.refused["memory"] += 1
                 self.end(BUSY)
             elif refusal is None:
                 self._received += len(block)
@@ -234,7 +228,7 @@ class SubmissionSMTP(LimitedSMTP):
 
         Such commands are the usual means to inject others (RFC 2920, section 3.1).
         """
-        has_more = bool(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001
+        has_more = self._has_more_commands()
         if has_more:
             self.end(TOO_EARLY)
         return has_more

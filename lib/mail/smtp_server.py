@@ -10,10 +10,11 @@ import logging
 import re
 import ssl
 import time
-from dataclasses import dataclass, field
 from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
+
+from lib.mail.smtp_limits import TOO_MANY_CONNECTIONS, ConnectionLimiter, network_of
 
 log = logging.getLogger("postrider.smtp_server")
 
@@ -23,69 +24,25 @@ PLAIN_ADDRESS = re.compile(rf"<({ATOM}(?:\.{ATOM})*@{ATOM}(?:\.{ATOM})*)>(| .*)"
 BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 NOT_SUPPORTED = "502 5.5.1 Command not supported"
 BAD_LINE_END = "521 5.5.2 Bare CR or LF is not allowed; lines must end with CRLF"
-TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections"
 TOO_LARGE = "552 5.3.4 Message too large"
-
-
-@dataclass(frozen=True)
-class SessionLimits:
-    """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes.
-
-    rcpt_seconds: from the connection to the first accepted recipient. crowded_idle_seconds: after this time without a
-    command, a session can be ended for a new one when there are too many.
-    """
-
-    message_bytes: int = 1024 * 1024
-    lines: int = 50_000
-    line_bytes: int = 16 * 1024
-    idle_seconds: float = 300.0
-    session_seconds: float = 1_200.0
-    rcpt_seconds: float = 30.0
-    crowded_idle_seconds: float = 60.0
-    sessions: int = 50
-    sessions_per_peer: int = 10
-    messages: int = 200
-    refusals: int = 20
-    other_commands: int = 20
-
-    @property
-    def commands(self) -> dict[str, int]:
-        """Return how often a session may use each command; "*" stands for all others."""
-        per_message = dict.fromkeys(("MAIL", "RCPT", "DATA", "RSET"), 2 * self.messages)
-        return {**per_message, "*": self.other_commands}
-
-
-@dataclass
-class ConnectionLimiter:
-    """The open sessions with their peer addresses."""
-
-    limits: SessionLimits
-    sessions: "dict[LimitedSMTP, str]" = field(default_factory=dict)
-
-    def open(self, session: "LimitedSMTP", peer: str) -> bool:
-        """Add a new session; return False if a limit is reached.
-
-        If there are too many sessions, the one that has been idle for longest ends, so that silent clients do not shut
-        out others. A session with a recipient is kept, unless it has been idle for a while.
-        """
-        if list(self.sessions.values()).count(peer) >= self.limits.sessions_per_peer:
-            return False
-        if len(self.sessions) >= self.limits.sessions and not self._end_idle_session():
-            return False
-        self.sessions[session] = peer
-        return True
-
-    def close(self, session: "LimitedSMTP") -> None:
-        self.sessions.pop(session, None)
-
-    def _end_idle_session(self) -> bool:
-        idle = [session for session in self.sessions if session.can_end_for_others]
-        if not idle:
-            return False
-        longest = max(idle, key=lambda session: session.idle_seconds)
-        self.close(longest)
-        longest.end(TOO_MANY_CONNECTIONS)
-        return True
+TOO_SLOW = "421 4.4.2 The message arrives too slowly"
+TLS_IN_USE = "503 5.5.1 TLS is in use already"
+# Replies of aiosmtpd without an enhanced status code (RFC 2034), by their text or their code (RFC 3463, section 3).
+ENHANCED_CODES = {
+    "250 OK": "2.0.0",
+    "221 Bye": "2.0.0",
+    "454": "4.7.0",
+    "500": "5.5.2",
+    "501": "5.5.4",
+    "502": "5.5.1",
+    "503": "5.5.1",
+    "552": "5.3.4",
+    "554": "5.7.0",
+    "555": "5.5.4",
+}
+ENHANCED = re.compile(r"\d{3} \d\.\d{1,3}\.\d{1,3} ")
+# A client that does not read its replies would keep a closed connection open.
+LINGER_SECONDS = 5.0
 
 
 class LimitedSMTP(SMTP):
@@ -118,14 +75,20 @@ class LimitedSMTP(SMTP):
             **options,
         )
         self.refusals = 0
+        self.max_refusals = limits.refusals
         self._limits = limits
         self._limiter = limiter
+        self._turn: asyncio.Semaphore | None = None
+        self._network = ""
+        self._arrived = 0
+        self._arrival_check: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._rcpt_deadline: asyncio.TimerHandle | None = None
         self._is_established = False
         self._active_at = time.monotonic()
         self._ends_in_cr = False
         self._reset_budget()
+        self._lines_left = limits.new_lines
 
     @property
     def idle_seconds(self) -> float:
@@ -144,6 +107,7 @@ class LimitedSMTP(SMTP):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._limiter.close(self)
+        self._stop_arrival_check()
         if self._deadline is None or self._rcpt_deadline is None:
             return
         self._deadline.cancel()
@@ -157,6 +121,7 @@ class LimitedSMTP(SMTP):
         if self._deadline is None or self.transport is None or self.transport.is_closing():
             return
         self._active_at = time.monotonic()
+        self._arrived += len(data)
         self._bytes_left -= len(data)
         self._lines_left -= data.count(b"\n")
         if self._has_bare_line_end(data):
@@ -167,9 +132,15 @@ class LimitedSMTP(SMTP):
             super().data_received(data)
 
     async def push(self, status: AnyStr) -> None:
-        await super().push(status)
-        if self.refusals > self._limits.refusals or str(status).startswith("421"):
+        reply = add_enhanced_code(status) if isinstance(status, str) else status.decode()
+        if reply.startswith("5"):
+            self.refusals += 1
+        await super().push(reply)
+        if is_last := self.refusals > self.max_refusals or reply.startswith("421"):
             self.end("")
+        # The next command is here already: other sessions come first, and the end of this one.
+        if is_last or self._has_more_commands():
+            await asyncio.sleep(0)
 
     async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
         await super().smtp_RCPT(arg)
@@ -178,8 +149,18 @@ class LimitedSMTP(SMTP):
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
         self._reset_budget()
-        await super().smtp_DATA(arg)
-        self._reset_budget()
+        self._start_arrival_check()
+        try:
+            await super().smtp_DATA(arg)
+        finally:
+            self._stop_arrival_check()
+            self._reset_budget()
+
+    async def smtp_STARTTLS(self, arg: str | None) -> None:  # noqa: N802
+        if self._tls_protocol:
+            await self.push(TLS_IN_USE)
+        else:
+            await super().smtp_STARTTLS(arg)
 
     async def smtp_VRFY(self, arg: str | None) -> None:  # noqa: N802
         await self.push("252 2.1.5 Cannot VRFY user")
@@ -195,10 +176,53 @@ class LimitedSMTP(SMTP):
         log.warning("an SMTP session failed", extra={"data": {"error": type(error).__name__}})
         return "451 4.3.0 Internal error"
 
+    async def _handle_client(self) -> None:
+        """Greet the client in the turn of its network, and handle its commands."""
+        turn = self._limiter.turn(self._network)
+        try:
+            await turn.acquire()
+            self._turn = turn
+            await super()._handle_client()
+        finally:
+            self._end_turn()
+            self._writer.close()
+
+    def _end_turn(self) -> None:
+        if self._turn:
+            self._turn.release()
+            self._turn = None
+
+    def _has_more_commands(self) -> bool:
+        return bool(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def _timeout_cb(self) -> None:
+        self.end("")
+
+    async def _call_handler_hook(self, command: str, *args: Any) -> Any:
+        # Storing a message may take longer than its arrival.
+        if command == "DATA":
+            self._stop_arrival_check()
+        return await super()._call_handler_hook(command, *args)
+
+    def _start_arrival_check(self) -> None:
+        before = self._arrived
+
+        def check() -> None:
+            if self._arrived - before < self._limits.arrival_bytes:
+                self.end(TOO_SLOW)
+            else:
+                self._start_arrival_check()
+
+        self._arrival_check = self.loop.call_later(self._limits.arrival_seconds, check)
+
+    def _stop_arrival_check(self) -> None:
+        if self._arrival_check:
+            self._arrival_check.cancel()
+
     def _open(self, transport: asyncio.BaseTransport) -> bool:
         address = transport.get_extra_info("peername")
-        peer = str(address[0]) if address else ""
-        if not self._limiter.open(self, peer):
+        self._network = network_of(str(address[0]) if address else "")
+        if not self._limiter.open(self, self._network):
             assert isinstance(transport, asyncio.WriteTransport)
             transport.write(TOO_MANY_CONNECTIONS.encode() + b"\r\n")
             transport.close()
@@ -223,7 +247,10 @@ class LimitedSMTP(SMTP):
 
     def establish(self) -> None:
         """Keep the session beyond rcpt_seconds, and prefer it to sessions without a recipient."""
-        self._is_established = True
+        if not self._is_established:
+            self._is_established = True
+            self._end_turn()
+            self._reset_budget()
 
     def _end_without_recipient(self) -> None:
         if not self._is_established:
@@ -236,8 +263,15 @@ class LimitedSMTP(SMTP):
             if status:
                 transport.write(status.encode() + b"\r\n")
             transport.close()
+            self.loop.call_later(LINGER_SECONDS, transport.abort)
 
     def _reset_budget(self) -> None:
         """Allow the bytes and lines of one more message, including the commands around it."""
         self._bytes_left = 2 * self._limits.message_bytes
         self._lines_left = self._limits.lines
+
+
+def add_enhanced_code(reply: str) -> str:
+    """Return a reply with the enhanced status code that it lacks."""
+    code = ENHANCED_CODES.get(reply) or ENHANCED_CODES.get(reply[:3])
+    return reply if code is None or ENHANCED.match(reply) else f"{reply[:3]} {code} {reply[4:]}"

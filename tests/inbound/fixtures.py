@@ -13,7 +13,7 @@ from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
 from inbound.receiver import serve
 from lib.ids import to_uuid
-from lib.mail.smtp_server import SessionLimits
+from lib.mail.smtp_limits import SessionLimits
 from tests.emails.builders import SENT, accept, claim_entries
 from tests.stack.stack import free_port, wait_for
 

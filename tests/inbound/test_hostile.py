@@ -7,7 +7,7 @@ import time
 import pytest
 
 from inbound.models import MailReport
-from lib.mail.smtp_server import SessionLimits
+from lib.mail.smtp_limits import SessionLimits, network_of
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 
@@ -111,6 +111,26 @@ def test_a_session_with_a_thousand_unknown_recipients_is_closed(port):
         replies = session.read_all().splitlines()
     assert {reply[:3] for reply in replies} == {"550"}
     assert len(replies) <= SessionLimits().refusals + 1
+
+
+@pytest.mark.parametrize("line", [b"\r\n", b"\xff\r\n", b"x" * 600 + b"\r\n"])
+def test_refused_lines_end_a_session(port, line):
+    with port.open_session() as session:
+        session.connection.sendall(line * 60)
+        replies = session.read_all().splitlines()
+    assert {reply[:9] for reply in replies} == {"500 5.5.2"}
+    assert len(replies) == SessionLimits().refusals + 1
+
+
+def test_a_message_that_arrives_slowly_ends(path):
+    with run_receiver(SessionLimits(arrival_seconds=0.3)) as port, port.open_session() as session:
+        start_data(session, path)
+        assert session.read().startswith("421 4.4.2")
+
+
+def test_addresses_of_one_network_share_its_sessions():
+    assert network_of("2001:db8:0:1::1") == network_of("2001:db8:0:1:ffff::2") != network_of("2001:db8:0:2::1")
+    assert network_of("::ffff:192.0.2.1") == network_of("192.0.2.1") != network_of("192.0.2.2")
 
 
 def test_a_session_with_an_endless_line_is_closed(path):

@@ -12,7 +12,7 @@ from events.models import Event
 from inbound import receiver as receiver_module
 from inbound.models import MailReport
 from lib.ids import new_uuid, to_uuid
-from lib.mail.smtp_server import SessionLimits
+from lib.mail.smtp_limits import SessionLimits
 from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient

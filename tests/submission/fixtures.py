@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import smtplib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lib.mail.smtp_server import SessionLimits
+from lib.mail.smtp_limits import SessionLimits
 from submission.server import open_listeners, serve
 from tests.inbound.fixtures import ReceiverPort
 from tests.stack.stack import free_port
@@ -17,9 +17,10 @@ MESSAGE = b"From: Alice <hi@alice.example>\r\nTo: ada@example.com\r\nSubject: He
 
 @dataclass
 class SubmissionPort(ReceiverPort):
-    """A listening server. key: the password of its clients."""
+    """A listening server. key: the password of its clients. call: calls a function in the event loop of the server."""
 
     key: str = ""
+    call: Callable[..., object] = print
 
     @contextlib.contextmanager
     def client(self, *, key: str | None = None) -> Iterator[smtplib.SMTP]:
@@ -70,7 +71,7 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     try:
         # The greeting comes once the server has started; connections before it wait.
         smtplib.SMTP("127.0.0.1", settings.SUBMISSION_PORTS[0], timeout=20).close()
-        yield SubmissionPort(settings.SUBMISSION_PORTS[0], key)
+        yield SubmissionPort(settings.SUBMISSION_PORTS[0], key, loop.call_soon_threadsafe)
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()

@@ -1,6 +1,7 @@
 """Sessions over real SMTP: who may send, what is refused at which command, and the reply to each refusal."""
 
 import base64
+import re
 import smtplib
 import socket
 import ssl
@@ -25,6 +26,9 @@ from workspaces.models import ApiKey, Usage, Workspace
 from workspaces.services import revoke_api_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+# RFC 2034, section 4.
+CODE = re.compile(rb"[245]\.\d{1,3}\.\d{1,3} ")
 
 
 def login_code(port, key: str, user: str = "postrider") -> tuple[int, bytes]:
@@ -156,6 +160,17 @@ class TestTls:
                 client.starttls(context=self.trusting(certificate))
                 assert client.noop()[0] == 250
 
+    def test_tls_begins_only_once(self, workspace, settings, certificate):
+        with run_submission(settings, key=make_key(workspace)) as port:
+            context = self.trusting(certificate)
+            with smtplib.SMTP("localhost", port.number, timeout=20) as client:
+                client.starttls(context=context)
+                client.ehlo()
+                assert client.docmd("STARTTLS") == (503, b"5.5.1 TLS is in use already")
+                assert client.noop()[0] == 250
+            with smtplib.SMTP_SSL("localhost", settings.SUBMISSION_TLS_PORTS[0], timeout=20, context=context) as client:
+                assert client.docmd("STARTTLS")[0] == 503
+
     def test_commands_sent_before_the_handshake_end_the_session(self, workspace, settings, certificate):
         with run_submission(settings) as port, port.open_session() as session:
             assert session.exchange(b"STARTTLS\r\nEHLO injected\r\n").startswith("503 5.5.0")
@@ -192,7 +207,9 @@ class TestRules:
         Workspace.objects.filter(id=workspace.id).update(plan="free")
         Usage.objects.create(workspace=workspace, month=datetime.now(UTC).date().replace(day=1), used=500)
         code, text = port.submit()
+        resets_on = (datetime.now(UTC).replace(day=1) + timedelta(days=32)).strftime("%Y-%m-01T00:00:00.000Z")
         assert (code, text[:5]) == (550, "5.7.1")
+        assert text.endswith(f"It resets at {resets_on}.")
 
     def test_mail_from_and_size_parameters_do_not_matter(self, port):
         with port.client() as client:
@@ -215,6 +232,15 @@ class TestListeners:
             for one in sockets:
                 one.settimeout(20)
                 opened.enter_context(one.accept()[0])
+
+    def test_the_other_ports_are_used_without_one_of_another_program(self, settings, caplog):
+        settings.SUBMISSION_HOST, settings.SUBMISSION_PORTS = "127.0.0.1", [free_port(), free_port()]
+        taken, free = settings.SUBMISSION_PORTS
+        with socket.create_server(("127.0.0.1", taken)):
+            ((listener,),) = open_listeners()
+        with listener.socket as opened:
+            assert opened.getsockname()[1] == free
+        assert caplog.records[-1].data["port"] == taken
 
     def test_a_port_of_another_program_is_not_shared(self, settings):
         settings.SUBMISSION_HOST, settings.SUBMISSION_PORTS = "127.0.0.1", [free_port()]
@@ -256,6 +282,13 @@ class TestRecipients:
             client.mail("a@b.example")
             for address in ("root", "a@b", "a@@b.example"):
                 assert client.docmd(f"RCPT TO:<{address}>")[0] == 553
+
+    def test_a_quoted_local_part_is_refused_with_its_reason(self, port):
+        with port.client() as client:
+            client.mail("a@b.example")
+            reply = client.docmd('RCPT TO:<"ada l"@example.com>')
+        assert reply[0] == 553
+        assert b"A quoted part before the @-sign is not supported" in reply[1]
 
     def test_internationalized_recipients_need_smtputf8(self, port):
         address = "\u7528\u6237@\u4f8b\u3048.jp"
@@ -397,7 +430,9 @@ class TestLimits:
     @pytest.mark.parametrize(("length", "code"), [(16_384, 250), (16_385, 554)])
     def test_a_line_has_a_maximum_length(self, port, length, code):
         for before in (b"", b"x\r\n" * 7_000):
-            assert port.submit(MESSAGE + before + b"y" * length + b"\r\nz\r\n")[0] == code
+            reply = port.submit(MESSAGE + before + b"y" * length + b"\r\nz\r\n")
+            assert reply[0] == code
+            assert code == 250 or reply[1] == "5.6.0 A line must not exceed 16,384 bytes"
 
     @pytest.mark.parametrize(
         ("body", "code"),
@@ -411,7 +446,7 @@ class TestLimits:
             assert client.mail("a@b.example")[0] == 250
 
     def test_messages_of_all_sessions_share_the_memory(self, port, monkeypatch):
-        monkeypatch.setattr("submission.session.MemoryBudget.take", lambda *_: False)
+        monkeypatch.setattr("submission.memory.MemoryBudget.take", lambda *_: False)
         with port.client() as client:
             client.mail("a@b.example")
             client.rcpt("ada@example.com")
@@ -450,9 +485,9 @@ class TestLimits:
             assert port.submit()[0] == 250
         assert Email.objects.count() == 2
 
-    def test_refused_recipients_end_the_session(self, workspace, settings):
-        limits = replace(session_limits(), refusals=10)
-        with run_submission(settings, key=make_key(workspace), limits=limits) as port, port.client() as client:
+    def test_refused_recipients_end_the_session(self, port, monkeypatch):
+        monkeypatch.setattr("submission.session.SIGNED_IN_REFUSALS", 10)
+        with port.client() as client:
             client.mail("a@b.example")
             client.sock.sendall(b"RCPT TO:<root>\r\n" * 20)
             replies = client.sock.makefile("rb").read().splitlines()
@@ -473,11 +508,44 @@ class TestErrors:
         assert (code, text) == (451, "4.3.0 The database is unavailable; try again")
         assert port.submit()[0] == 250
 
+    def test_an_outage_of_the_database_is_logged_once_and_its_end(self, port, monkeypatch, caplog):
+        from django.db import OperationalError
+
+        def fail(*_, **__):
+            raise OperationalError("down")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("submission.services.send_email", fail)
+            assert [port.submit()[0] for _ in range(3)] == [451] * 3
+        assert port.submit()[0] == 250
+        records = [record for record in caplog.records if record.name == "postrider.submission"]
+        assert [(record.getMessage(), bool(record.exc_info)) for record in records] == [
+            ("the database is unavailable", True),
+            ("the database is available again", False),
+        ]
+        assert records[-1].data == {"failures": 3}
+
     def test_an_internal_error_reveals_nothing(self, port, monkeypatch):
         with monkeypatch.context() as broken:
             broken.setattr("submission.services.read_email", lambda *_, **__: 1 / 0)
             code, text = port.submit()
         assert (code, "division" in text) == (451, False)
+
+    def test_every_reply_has_an_enhanced_status_code(self, port):
+        with port.client() as client:
+            client.command_encoding = "utf-8"
+            replies = {
+                command: client.docmd(command)
+                for command in (
+                    "NOOP", "RSET", "\xff", "", "FOO", "MAIL", "MAIL FROM:<a@b.example> SIZE=99999999",
+                    "MAIL FROM:<a@b.example> X=1", "RCPT TO:<a@b.example>", "DATA x", "AUTH PLAIN x", "VRFY x",
+                    "QUIT x", "STARTTLS", "QUIT",
+                )
+            }  # fmt: skip
+        assert {command: reply for command, reply in replies.items() if not CODE.match(reply[1])} == {}
+        codes = {code for code, _ in replies.values()}
+        assert {250, 221, 500, 501, 503, 552, 555} <= codes
+        assert all(text[:1] == b"%d" % (code // 100) for code, text in replies.values())
 
     def test_the_extensions_are_those_that_work(self, port):
         with port.open_session(greeted=False) as session:

@@ -1,6 +1,7 @@
 """The submission server over real SMTP: one email for each 250, with the content of the message."""
 
 import asyncio
+import smtplib
 
 import pytest
 from django.db import OperationalError, connection
@@ -21,13 +22,36 @@ def test_replies_are_counted_for_the_metrics_of_web(workspace, settings, monkeyp
         return dict(read_reply_counts()).get((command, code), 0)
 
     monkeypatch.setattr("submission.metrics.SAVE_SECONDS", 0.05)
-    metrics._replies.clear()
+    metrics.replies.clear()
     with run_submission(settings, key=make_key(workspace)) as port:
         port.submit()
         port.submit(MESSAGE, "root")
         wait_for(lambda: (count("DATA", "250"), count("RCPT", "553")) == (1, 1), seconds=30, what="replies are saved")
     body = Client().get("/metrics").content.decode()
     assert 'postrider_submission_replies_total{code="553",command="RCPT"} 1.0' in body
+
+
+def test_the_use_of_shares_is_in_the_metrics_of_web(workspace, settings, monkeypatch):
+    monkeypatch.setattr("counters.smtp_usage.SAVE_SECONDS", 1.0)
+    settings.SUBMISSION_SESSIONS = 4
+    with run_submission(settings, key=make_key(workspace)) as port, port.client() as client:
+        with pytest.raises(smtplib.SMTPException), port.client(), port.client():
+            pass
+        client.mail("a@b.example")
+        client.rcpt("ada@example.com")
+        client.docmd("DATA")
+        client.send(b"x" * 20_000 + b"\r\n" + b"x" * 20_000)
+        names = (
+            "session_seconds_total",
+            "receiving_byte_seconds_total",
+            'refused_total{server="submission",share="address"}',
+        )
+        wait_for(lambda: all(name in metrics_page() for name in names), seconds=30, what="the use is saved")
+        client.close()
+
+
+def metrics_page() -> str:
+    return Client().get("/metrics").content.decode()
 
 
 def test_replies_are_counted_later_while_the_database_does_not_respond(transactional_db):
@@ -37,12 +61,12 @@ def test_replies_are_counted_later_while_the_database_does_not_respond(transacti
     async def run(step):
         await asyncio.get_running_loop().run_in_executor(None, step_with_own_connection, step)
 
-    metrics._replies.clear()
+    metrics.replies.clear()
     metrics.count_reply("AUTH", "535 5.7.8 Invalid")
     before = dict(read_reply_counts()).get(("AUTH", "535"), 0)
-    asyncio.run(metrics.save_replies(refuse))
-    asyncio.run(metrics.save_replies(run))
-    asyncio.run(metrics.save_replies(run))
+    asyncio.run(metrics.replies.save(refuse))
+    asyncio.run(metrics.replies.save(run))
+    asyncio.run(metrics.replies.save(run))
     assert dict(read_reply_counts())["AUTH", "535"] == before + 1
 
 

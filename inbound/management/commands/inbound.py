@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -20,17 +21,16 @@ class Command(BaseCommand):
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
         connection.close()
         name_process("inbound")
-        self.stdout.write(f"Listening for reports on {settings.INBOUND_HOST}:{settings.INBOUND_PORT}.")
+        address = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
         try:
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                asyncio.run(_serve())
+                asyncio.run(_serve(lambda: self.stdout.write(f"Listening for reports on {address}.")))
         except OSError as error:
-            address = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
             raise CommandError(f"Cannot listen on {address}: {error.strerror}.") from error
 
 
-async def _serve() -> None:
-    task = asyncio.ensure_future(serve(host=settings.INBOUND_HOST, port=settings.INBOUND_PORT))
+async def _serve(started: Callable[[], object]) -> None:
+    task = asyncio.ensure_future(serve(host=settings.INBOUND_HOST, port=settings.INBOUND_PORT, started=started))
     # Every reply of 250 follows a commit, so cancelling loses nothing; only the threads have to finish.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     await task

@@ -1,0 +1,71 @@
+"""Memory for the messages that the sessions of a process are receiving, with a share for one workspace.
+
+The first bytes of each message have room of their own, so that large messages never keep out small ones
+(docs/decisions/0170).
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+# A workspace may use a quarter, which is the largest message.
+LARGE_BYTES = 64 * 1024 * 1024
+SMALL_BYTES = 16 * 1024 * 1024
+SHARES = 4
+SMALL_MESSAGE_BYTES = 64 * 1024
+
+
+@dataclass
+class MemoryBudget:
+    """Bytes in use, and those of each workspace."""
+
+    limit: int
+    used: int = 0
+    by_workspace: Counter[str] = field(default_factory=Counter)
+
+    def take(self, workspace_id: str, count: int) -> bool:
+        """Count bytes; return False, without counting, if they exceed the limit or the share of the workspace."""
+        own = self.by_workspace[workspace_id] + count
+        if self.used + count > self.limit or own > self.limit // SHARES:
+            return False
+        self.used += count
+        self.by_workspace[workspace_id] = own
+        return True
+
+    def release(self, workspace_id: str, count: int) -> None:
+        self.used -= count
+        self.by_workspace[workspace_id] -= count
+        if not self.by_workspace[workspace_id]:
+            del self.by_workspace[workspace_id]
+
+
+@dataclass
+class ReceivingMemory:
+    """The memory of a process."""
+
+    small: MemoryBudget = field(default_factory=lambda: MemoryBudget(SMALL_BYTES))
+    large: MemoryBudget = field(default_factory=lambda: MemoryBudget(LARGE_BYTES))
+
+    @property
+    def used(self) -> int:
+        return self.small.used + self.large.used
+
+    def take(self, workspace_id: str, size: int, count: int) -> bool:
+        """Count the next bytes of a message of which `size` bytes are counted; return False if they find no room."""
+        small, large = (after - before for after, before in zip(_parts(size + count), _parts(size), strict=True))
+        if not self.small.take(workspace_id, small):
+            return False
+        if not self.large.take(workspace_id, large):
+            self.small.release(workspace_id, small)
+            return False
+        return True
+
+    def release(self, workspace_id: str, size: int) -> None:
+        """Return the bytes of a message."""
+        small, large = _parts(size)
+        self.small.release(workspace_id, small)
+        self.large.release(workspace_id, large)
+
+
+def _parts(size: int) -> tuple[int, int]:
+    small = min(size, SMALL_MESSAGE_BYTES)
+    return small, size - small
