@@ -1,6 +1,6 @@
 """Log records of an outage: one at its start, one a minute with the number of failures, and one at its end.
 
-A failure per message or per second would fill the disk while a database is away.
+A failure per message or per second would fill the disk while a database is away (docs/decisions/0171).
 """
 
 import logging
