@@ -114,9 +114,9 @@ def test_a_forwarded_message_and_a_mime_text_are_attached(backend, service):
     message.attach(MIMEText("größer", "x-log", "iso-8859-1"))
     message.send()
     parts = [part for part in received_message(service, to).walk() if part.get_content_disposition() == "attachment"]
-    # The service sends no structured parts: an attached message arrives as a file.
     (forwarded,) = (part for part in parts if part.get_filename() == "attachment.eml")
-    assert b"Inner text" in forwarded.get_payload(decode=True)
+    assert forwarded.get_content_type() == "message/rfc822"
+    assert b"Inner text" in forwarded.get_payload(0).get_payload(decode=True)
     (log,) = (part for part in parts if part.get_content_type() == "text/x-log")
     assert (log.get_payload(decode=True), log.get_content_charset()) == ("größer".encode("latin-1"), "iso-8859-1")
 
