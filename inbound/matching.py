@@ -42,8 +42,14 @@ MAX_ENCLOSED = 3
 class ReportedRecipient:
     """A recipient that may be the one reported on. from_domain: the domain of the email's sender."""
 
+    id: str
     address: str
     from_domain: str
+
+    def is_sender_named(self, text: str) -> bool:
+        """Return whether a host's text names the sender, and so is not about this recipient."""
+        names = (self.from_domain, settings.RETURN_PATH_DOMAIN, settings.EHLO_NAME)
+        return names_sender(text, names=names, recipient=self.address)
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ def find_recipients(candidates: Iterable[list[str]]) -> dict[str, ReportedRecipi
     """Return each candidate recipient that still exists, by id, in one query."""
     ids = {recipient_id for recipient_ids in candidates for recipient_id in recipient_ids}
     rows = Recipient.objects.filter(id__in=ids).values_list("id", "address", "email__from_domain") if ids else ()
-    return {recipient_id: ReportedRecipient(address, domain) for recipient_id, address, domain in rows}
+    return {row[0]: ReportedRecipient(*row) for row in rows}
 
 
 def match_report(candidates: list[str], report: Report, *, recipients: Mapping[str, ReportedRecipient]) -> MatchResult:
@@ -102,8 +108,7 @@ def select_status(report: Report, address: str) -> RecipientStatus | None:
 
 def _without_sender_faults(status: RecipientStatus, recipient: ReportedRecipient) -> RecipientStatus:
     """Return a status that is not hard if its text names the sender."""
-    names = (recipient.from_domain, settings.RETURN_PATH_DOMAIN, settings.EHLO_NAME)
-    if not status.is_hard or not names_sender(status.diagnostic, names=names, recipient=recipient.address):
+    if not status.is_hard or not recipient.is_sender_named(status.diagnostic):
         return status
     return replace(status, reason=FailureReason.POLICY, is_hard=False)
 

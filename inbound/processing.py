@@ -14,7 +14,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from emails.feedback.opens_and_clicks import Hit, record_hits
 from emails.feedback.reports import RecordResult, ReportedEvent, record_reports
 from inbound import matching, providers, queue
-from inbound.matching import MatchResult, ReportStatus
+from inbound.matching import MatchResult, ReportedRecipient, ReportStatus
 from inbound.models import InboundReport, MailReport, ProviderReport
 from lib.worker.failpoints import failpoint
 
@@ -55,13 +55,13 @@ def match_mail_reports(rows: Sequence[MailReport]) -> dict[int, MatchResult]:
 
 def match_provider_reports(rows: Sequence[ProviderReport]) -> dict[int, MatchResult]:
     """Return the match of each event, by number; an event with an unknown message ID waits."""
-    recipient_ids = providers.find_recipients({row.message_id for row in rows})
-    return {row.number: _match_event(row, recipient_ids.get(row.message_id)) for row in rows}
+    recipients = providers.find_recipients({row.message_id for row in rows})
+    return {row.number: _match_event(row, recipients.get(row.message_id)) for row in rows}
 
 
-def _match_event(row: ProviderReport, recipient_id: str | None) -> MatchResult:
-    if recipient_id:
-        return MatchResult(reported=providers.interpret_event(row, recipient_id))
+def _match_event(row: ProviderReport, recipient: ReportedRecipient | None) -> MatchResult:
+    if recipient:
+        return MatchResult(reported=providers.interpret_event(row, recipient))
     is_expired = queue.waiting_time(row) > UNMATCHED_EVENT_LIFETIME
     return MatchResult(status=ReportStatus.UNKNOWN_RECIPIENT if is_expired else None)
 

@@ -18,6 +18,7 @@ from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.reports import ReportedEvent
 from emails.models import Recipient
 from events.kinds import EventKind
+from inbound.matching import ReportedRecipient
 from inbound.models import ProviderReport
 from inbound.reports.classification import BounceClassification, classify_bounce
 from inbound.reports.dsn import reply_code, status_code
@@ -52,25 +53,27 @@ def store_event(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: An
     ProviderReport.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def find_recipients(message_ids: Collection[str]) -> dict[str, str]:
-    """Return recipient ids by provider message ID, in one query."""
+def find_recipients(message_ids: Collection[str]) -> dict[str, ReportedRecipient]:
+    """Return recipients by provider message ID, in one query."""
     recipients = Recipient.objects.filter(provider_message_id__in=message_ids)
-    rows = recipients.values_list("provider_message_id", "id")
-    return {str(message_id): recipient_id for message_id, recipient_id in rows}
+    rows = recipients.values_list("provider_message_id", "id", "address", "email__from_domain")
+    return {str(message_id): ReportedRecipient(*fields) for message_id, *fields in rows}
 
 
-def interpret_event(row: ProviderReport, recipient_id: str) -> ReportedEvent | Hit:
+def interpret_event(row: ProviderReport, recipient: ReportedRecipient) -> ReportedEvent | Hit:
     """Return the event to record for a recipient."""
     fields = row.event
     kind = _kind(fields)
     if kind in {EventKind.OPENED, EventKind.CLICKED}:
-        return Hit(recipient_id, fields["url"] if kind is EventKind.CLICKED else None)
+        return Hit(recipient.id, fields["url"] if kind is EventKind.CLICKED else None)
     if kind in FAILURES:
         classification = _classify(fields)
+        if classification.is_hard and recipient.is_sender_named(fields["text"]):
+            classification = BounceClassification(FailureReason.POLICY)
         return ReportedEvent(
-            recipient_id, kind, _failure(fields, classification), is_recipient_fault=classification.is_hard
+            recipient.id, kind, _failure(fields, classification), is_recipient_fault=classification.is_hard
         )
-    return ReportedEvent(recipient_id, kind)
+    return ReportedEvent(recipient.id, kind)
 
 
 def _event_fields(event: AnymailTrackingEvent) -> dict[str, Any]:

@@ -95,6 +95,13 @@ def test_details_come_from_the_reply_of_the_remote_host(recipient):
     assert "does not exist" in payload["message"]
 
 
+def test_a_refusal_that_names_the_sender_does_not_suppress(recipient):
+    post({**HARD, "Details": "smtp;550 5.1.1 <hi@alice.example>: User unknown"})
+    process_reports()
+    assert Event.objects.exclude(email=None).last().payload["reason"] == "policy"
+    assert not Suppression.objects.exists()
+
+
 def test_a_click_records_its_url(recipient):
     post(CLICK)
     process_reports()
