@@ -30,6 +30,8 @@ PROVIDER_PHRASES = PhraseTable(
         "daily sending quota", "daily smtp relay", "outgoing message limit",
     )),
     (FailureReason.REPUTATION, ("unusual rate of unsolicited mail", "very low reputation of the sending")),
+    (FailureReason.PROTOCOL, ("is not rfc 5322 compliant",)),
+    (FailureReason.AUTHENTICATION, ("mail from domain*spf record",)),
     (FailureReason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
     # Microsoft: the [S77719] family at outlook.com, Exchange's routing terms.
     (FailureReason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
@@ -41,7 +43,7 @@ PROVIDER_PHRASES = PhraseTable(
     )),
     (FailureReason.POLICY, (
         "sendernotauthenticatedforgroup", "resolver.rst.notauthorized", "resolver.rst.auth",
-        "resolver.rst.recipsizelimit*sender", "notauthorized not authorized",
+        "resolver.rst.recipsizelimit*sender", "notauthorized not authorized", "all recipient addresses rejected",
     )),
     (FailureReason.TOO_LARGE, ("resolver.rst.recipsizelimit", "resolver.rst.sendsizelimit")),
     (FailureReason.UNKNOWN_USER, (
@@ -68,6 +70,13 @@ PROVIDER_PHRASES = PhraseTable(
     )),
     (FailureReason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
     (FailureReason.INACTIVE, ("this account has been disabled or discontinued",)),
+    # Orange, T-Online, AT&T, Zoho, Biglobe.
+    (FailureReason.SPAM, (" ofr_506 ",)),
+    (FailureReason.BLOCKLISTED, ("a problem occurred ask your postmaster",)),
+    (FailureReason.REVERSE_DNS, ("fix reverse dns for",)),
+    (FailureReason.RATE_LIMITED, ("unusual sending activity",)),
+    (FailureReason.POLICY, ("mail rejected by destination domain",)),
+    (FailureReason.MAILBOX_FULL, ("mailbox exceeded the local limit",)),
     # Apple, at support.apple.com/en-us/102322.
     (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
     # Comcast: postmaster.comcast.net/smtp-error-codes.php.
@@ -127,7 +136,7 @@ HOST_PHRASES = PhraseTable(
         "required authentication level", "not authorized to send mail from", "not permitted to send mail from",
         "not allowed to send mail from", "is not designated as a permitted sender", "not a designated", "spoof",
         "domain owner discourages", "sender is forged", "forged sender", "forged from", "authentication checks",
-        "is not allowed to send from", "sender address*forged",
+        "is not allowed to send from", "sender address*forged", "invalid ip for sending mail", "mismatches client ip",
     )),
     (FailureReason.PROTOCOL, ("illegal character", "invalid character")),
     (FailureReason.POLICY, (
@@ -177,7 +186,8 @@ HOST_PHRASES = PhraseTable(
         "no relaying", "is not local and sender not authenticated", "not a local domain", "not an open relay",
         "isnt in my list", "requires authentication", "authentication required", "auth required", "must authenticate",
         "not authenticated", "sender not logged in", "please log in", "smtp auth", "need to authenticate",
-        " as a relay ", "relaying disallowed", "relay disallowed", "unauthorized relay", "pop before smtp",
+        " as a relay ", "configured to relay", "relaying disallowed", "relay disallowed", "unauthorized relay",
+        "pop before smtp",
         "check mail before sending", "not logged in", "not local*relay", "relay for this domain",
     )),
 )  # fmt: skip
@@ -228,7 +238,7 @@ GENERAL_PHRASES = PhraseTable(
     (FailureReason.PROTOCOL, (
         "syntax error", "command not", "unrecognized command", "bad sequence", "out of sequence", "protocol error",
         "bare lf", "bare newline", "bare cr", "malformed", "rfc 5322", "rfc5322", "rfc 2822", "rfc 822", "header",
-        "mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
+        " mime", "8bit", "not implemented", "line too long", "lines longer", "invalid character", "non-ascii",
         "missing message-id",
     )),
 )  # fmt: skip

@@ -265,19 +265,28 @@ def _first(text: str, *tables: PhraseTable[FailureReason]) -> FailureReason | No
 
 
 def _by_enhanced_code(detail: str, text: str, code: int) -> FailureReason | None:
+    """Return the reason of an enhanced code, or that of a phrase which outweighs it; None for a code without one."""
     coded = ENHANCED.get(detail)
     if coded in RECIPIENT_FAULTS:
         return _confirmed(coded, text)
     if detail == EXCHANGE_UNKNOWN_USER and ACCESS_DENIED in text:
         return FailureReason.UNKNOWN_USER
-    if coded is FailureReason.TOO_LARGE and CONTENT_PHRASES.find(text) is not coded:
-        # Hosts use 5.2.3 for a full mailbox, too.
-        return MAILBOX_FULL_PHRASES.find(text) or coded
     if coded in OFTEN_WRONG and detail.startswith(OTHER_SUBJECTS) and code != NO_MAIL_CODE:
         return _first(text, HOST_PHRASES, CONTENT_PHRASES) or coded
     if coded in OFTEN_WRONG:
         return HOST_PHRASES.find(text) or recipient_reason(text) or coded
-    return (coded and (HOST_PHRASES.find(text) if coded is FailureReason.POLICY else None)) or coded
+    return coded and _named_better(coded, text)
+
+
+def _named_better(coded: FailureReason, text: str) -> FailureReason:
+    """Return the reason of a phrase that is more specific than the code, or that of the code."""
+    is_size = CONTENT_PHRASES.find(text) is FailureReason.TOO_LARGE
+    if coded is FailureReason.TOO_LARGE and not is_size:
+        # Hosts use 5.2.3 for a full mailbox, too.
+        return MAILBOX_FULL_PHRASES.find(text) or coded
+    if coded is FailureReason.POLICY:
+        return HOST_PHRASES.find(text) or (FailureReason.TOO_LARGE if is_size else coded)
+    return coded
 
 
 def _confirmed(coded: FailureReason, text: str) -> FailureReason:
