@@ -69,11 +69,15 @@ BOILERPLATE = re.compile(
 
 @dataclass(frozen=True)
 class BounceClassification:
-    """is_permanent: rejected, not given up after temporary failures. is_hard: the address itself is at fault."""
+    """is_permanent: rejected, not given up after temporary failures. is_hard: the address itself is at fault.
+
+    line: of a notice, the one that gives the reason.
+    """
 
     reason: FailureReason
     is_permanent: bool = True
     is_hard: bool = False
+    line: str = ""
 
 
 def classify_bounce(
@@ -94,10 +98,10 @@ def classify_bounce(
 def classify_notice(notice: str) -> BounceClassification:
     """Return the classification of a notice without status codes, by the first line that matches a phrase."""
     lines = notice.splitlines()[:MAX_LINES]
-    reasons = (find(line) for find in (find_recipient_reason, find_message_reason) for line in lines)
-    found = next(filter(None, reasons), FailureReason.UNDETERMINED)
-    reason = AMBIGUOUS_NOTICES.find(notice.lower()) or found
-    return BounceClassification(reason, is_hard=reason in RECIPIENT_FAULTS)
+    reasons = ((find(line), line) for find in (find_recipient_reason, find_message_reason) for line in lines)
+    found, line = next((pair for pair in reasons if pair[0]), (None, ""))
+    reason = AMBIGUOUS_NOTICES.find(notice.lower()) or found or FailureReason.UNDETERMINED
+    return BounceClassification(reason, is_hard=reason in RECIPIENT_FAULTS, line=line.strip())
 
 
 def stage_of_notice(notice: str) -> SmtpStage:

@@ -174,6 +174,7 @@ def build_failure_status(
         found = notice.classification if found.is_permanent else replace(found, reason=notice.classification.reason)
     if found.is_hard and notice.ambiguous_reason:
         found = replace(found, reason=notice.ambiguous_reason, is_hard=False)
+    diagnostic = diagnostic or found.line[:MAX_DIAGNOSTIC]
     is_permanent = found.is_permanent and kind is ReportKind.BOUNCE
     is_hard = found.is_hard and is_permanent
     return RecipientStatus(kind, recipients, status, code, diagnostic, found.reason, is_hard, is_permanent)

@@ -171,6 +171,17 @@ def test_a_report_that_names_the_sender_does_not_suppress(workspace, settings, a
     assert Suppression.objects.exists() is (reason == "unknown_user")
 
 
+def test_a_line_of_the_notice_that_names_the_sender_does_not_suppress(workspace):
+    """The fields give no reason, so the notice beside them does; its line is the message of the event."""
+    line = "hi@alice.example: unknown user"
+    source = dsn(status="5.0.0").replace(b"Diagnostic-Code: smtp; 550 5.0.0 <ada@example.com>: No such user\r\n", b"")
+    assert b"Diagnostic-Code" not in source
+    stored(sent_recipient(workspace), source.replace(b"This is the mail system at host mx.example.com.", line.encode()))
+    process_reports()
+    assert Event.objects.get(kind="bounced").payload["message"] == line
+    assert not Suppression.objects.exists()
+
+
 def test_a_delay_is_recorded_without_changing_the_email(workspace):
     stored(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
     process_reports()
