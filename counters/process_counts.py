@@ -12,8 +12,10 @@ from functools import partial
 from django.db import Error
 
 from counters import counters
+from lib.outage_log import OutageLog
 
 log = logging.getLogger("postrider.counters")
+outage = OutageLog(log, down="counts cannot be saved; they are kept", up="counts are saved again")
 
 Labels = tuple[str, ...]
 # Runs a step in a thread with a database connection.
@@ -37,8 +39,9 @@ class ProcessCounts:
         try:
             await run(partial(self._add, counts))
         except Error as error:
-            log.warning("counts could not be saved yet", extra={"data": {"error": str(error)}})
+            outage.record_failure(error)
         else:
+            outage.record_success()
             self._unsaved.subtract(counts)
 
     def clear(self) -> None:

@@ -1,10 +1,13 @@
 """The receiver over real SMTP: the addresses it accepts and rejects, and a stored row for each 250."""
 
 import smtplib
+import socket
 import ssl
+from io import StringIO
 
 import pytest
 import trustme
+from django.core.management import CommandError, call_command
 
 from emails.models import Email, Recipient
 from emails.sending.return_path import return_path
@@ -268,3 +271,15 @@ def test_an_internal_error_is_451_so_that_the_host_retries(port, workspace, monk
         assert (code, b"division" in text) == (451, False)
     assert not MailReport.objects.exists()
     assert port.send(dsn(), return_path_of(recipient))[0] == 250
+
+
+def test_a_port_of_another_program_is_an_error_without_a_word_of_success(settings, monkeypatch):
+    # Of the process that runs the tests.
+    monkeypatch.setattr("inbound.management.commands.inbound.name_process", lambda _: None)
+    settings.INBOUND_HOST = "127.0.0.1"
+    output = StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings.INBOUND_PORT = other.getsockname()[1]
+        with pytest.raises(CommandError, match="Cannot listen"):
+            call_command("inbound", stdout=output, skip_checks=True)
+    assert output.getvalue() == ""
