@@ -8,6 +8,7 @@ from delivery.message.compose import File, Placement
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
 from emails.accept.rules.fields import MAX_BODY_BYTES
 from lib.email_addresses import FORBIDDEN
+from lib.mail.lines import has_long_line
 from lib.mail.mime import MimePart
 from submission.errors import ConversionNotAllowed, MessageTooLarge
 
@@ -16,7 +17,9 @@ SMIME = ("application/pkcs7-mime", "application/x-pkcs7-mime")
 # The part of a multipart/alternative or multipart/related is HTML to be shown, not a file.
 BODIES = ("", "multipart/alternative", "multipart/related")
 MAX_LINE = 998
-LONG_LINE = re.compile(rb"[^\n]{%d}" % (MAX_LINE + 2))
+# A text needs at most 8 bytes for each of its bytes in UTF-8, with any charset and transfer encoding.
+MAX_ENCODED_BODY_BYTES = 8 * MAX_BODY_BYTES
+TEXT_TOO_LARGE = "The text and the HTML must not exceed 1 MiB each in UTF-8"
 MAX_NAME = 255
 NAMES = {"message/rfc822": "message.eml", "text/calendar": "invite.ics", "text/html": "text.html"}
 # The composer writes the file name with the disposition.
@@ -88,7 +91,7 @@ def _whole(message: MimePart) -> File:
         return File("smime.p7m", _content_type(message, "smime.p7m"), message.content, placement=Placement.WHOLE)
     body = message.body.removesuffix(b"\r\n")
     content_type = " ".join(message.content_fields["content-type"].split())
-    if not body.isascii() or b"\0" in body or LONG_LINE.search(body):
+    if not body.isascii() or b"\0" in body or has_long_line(body, MAX_LINE):
         raise ConversionNotAllowed(
             f"A signed or encrypted body must be 7-bit, without NUL, with lines of at most {MAX_LINE} characters"
         )
@@ -98,9 +101,11 @@ def _whole(message: MimePart) -> File:
 
 
 def _body(part: MimePart) -> str:
+    if part.end - part.start > MAX_ENCODED_BODY_BYTES:
+        raise MessageTooLarge(TEXT_TOO_LARGE)
     text = part.text
     if len(text) > MAX_BODY_BYTES or len(text.encode()) > MAX_BODY_BYTES:
-        raise MessageTooLarge("The text and the HTML must not exceed 1 MiB each in UTF-8")
+        raise MessageTooLarge(TEXT_TOO_LARGE)
     return text
 
 

@@ -12,6 +12,7 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
 from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
+from lib.mail.lines import has_long_line
 from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
 from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from lib.network.address_guard import Address, unwrap
@@ -198,7 +199,7 @@ class SubmissionSMTP(LimitedSMTP):
             elif refusal is None:
                 self._received += len(block)
                 content += block
-        return refusal or (LINE_TOO_LONG if _has_long_line(content, self._limits.line_bytes) else None)
+        return refusal or (LINE_TOO_LONG if has_long_line(content, self._limits.line_bytes) else None)
 
     async def _read_blocks(self) -> AsyncIterator[bytes]:
         """Yield what arrives until END, in blocks of at least the size of the reader's buffer."""
@@ -237,16 +238,6 @@ class SubmissionSMTP(LimitedSMTP):
         client = self.client_address()
         is_near = client is not None and (client.is_loopback or is_trusted_proxy(str(client)))
         return bool(settings.SUBMISSION_ALLOW_PLAINTEXT) and is_near
-
-
-def _has_long_line(content: bytearray, limit: int) -> bool:
-    start = 0
-    while len(content) - start > limit:
-        line_end = content.rfind(b"\n", start, start + limit + len(b"\r\n"))
-        if line_end < 0:
-            return True
-        start = line_end + 1
-    return False
 
 
 def _without_framing(content: bytearray) -> bytearray:

@@ -6,7 +6,6 @@ See docs/decisions/0008.
 
 import hashlib
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,6 +29,7 @@ from delivery.message.headers import (
 )
 from delivery.message.text import html_to_text
 from lib.email_addresses import Address
+from lib.mail.lines import has_long_line
 
 CRLF = "\r\n"
 FOLD_LINE = ";\r\n "
@@ -47,7 +47,7 @@ REPORTS = {
 }
 MESSAGES = frozenset({"message/rfc822", "message/global", *REPORTS})
 # RFC 5322, section 2.1.1.
-LONG_LINE = re.compile(rb"[^\n]{999}")
+MAX_LINE = 998
 # RFC 8551, section 3.2.1: some programs read the name of these files here only.
 NAMED_TYPES = frozenset(
     {
@@ -279,9 +279,10 @@ def _unencoded(file: File) -> bytes | None:
     if file.kind not in MESSAGES or not file.data.isascii():
         return None
     lines = file.data.replace(b"\r\n", b"\n")
-    if not lines or b"\r" in lines or b"\0" in lines or LONG_LINE.search(lines):
+    data = lines.replace(b"\n", b"\r\n")
+    if not lines or b"\r" in lines or b"\0" in lines or has_long_line(data, MAX_LINE):
         return None
-    return lines.replace(b"\n", b"\r\n")
+    return data
 
 
 def _file_headers(file: File, content_type: str, disposition: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Messages to drafts: texts, files and addresses as given, and a refusal instead of a guess."""
 
+import time
 from email import policy
 from email.message import EmailMessage
 
@@ -344,6 +345,21 @@ class TestSignedMessages:
     def test_a_body_with_nul_is_refused(self):
         with pytest.raises(ConversionNotAllowed):
             draft(with_type("multipart/signed; boundary=b", self.BODY.replace(b"Signed", b"\0"), "7bit"))
+
+    def test_the_lines_of_a_large_body_are_checked_in_linear_time(self):
+        body = (b"x" * 998 + b"\r\n") * 10_000
+        started = time.thread_time()
+        assert draft(with_type("multipart/signed; boundary=b", body, "7bit")).files[0].data == body.removesuffix(
+            b"\r\n"
+        )
+        assert time.thread_time() - started < 0.5
+
+    @pytest.mark.parametrize(("length", "is_refused"), [(998, False), (999, True)])
+    def test_a_line_of_any_place_may_have_998_characters(self, length, is_refused):
+        line = b"x" * length
+        for body in (line + b"\r\nx", b"x\r\n" + line + b"\r\nx"):
+            source = with_type("multipart/signed; boundary=b", body, "7bit")
+            assert (reply_code(source) == "554") == is_refused
 
     def test_a_signed_part_of_another_message_is_refused(self):
         body = b"--o\r\nContent-Type: multipart/signed; boundary=b\r\n\r\n" + self.BODY + b"\r\n--o--"

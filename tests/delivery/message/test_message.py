@@ -2,6 +2,7 @@
 
 import email
 import re
+import time
 from datetime import UTC, datetime
 from email import policy
 from email.header import decode_header, make_header
@@ -266,6 +267,12 @@ class TestFiles:
             compose(outgoing_message(files=(File("a.eml", "message/rfc822", inner),)))
         ).iter_attachments()
         assert (attached["Content-Type"], attached.get_content()) == ("application/octet-stream", inner)
+
+    def test_the_lines_of_a_large_attached_message_are_checked_in_linear_time(self):
+        inner = b"Subject: x\r\n\r\n" + (b"x" * 998 + b"\r\n") * 10_000
+        started = time.thread_time()
+        assert inner in compose(outgoing_message(files=(File("a.eml", "message/rfc822", inner),)))
+        assert time.thread_time() - started < 0.5
 
     def test_a_receipt_is_a_report_of_its_kind(self):
         """RFC 8098, section 3: the text, then the notification, then the message that it is about."""
