@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from counters.process_counts import SAVE_SECONDS, Labels, ProcessCounts, RunStep, read_process_counts
-from lib.mail.smtp_limits import ConnectionLimiter
+from lib.mail.smtp_limiter import ConnectionLimiter
 
 KIND = "smtp"
 SESSIONS = "session_seconds"

@@ -25,7 +25,8 @@ from inbound.models import MailReport
 from inbound.processing import process_reports
 from inbound.reports.mime import MAX_BYTES
 from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
-from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_limiter import ConnectionLimiter
+from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import NOT_SUPPORTED, LimitedSMTP
 from lib.outage_log import OutageLog
 from lib.tokens import InvalidToken

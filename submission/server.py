@@ -14,7 +14,8 @@ from django.db import connection
 
 from counters.smtp_usage import SmtpUsage
 from lib.forking import return_large_blocks
-from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_limiter import ConnectionLimiter
+from lib.mail.smtp_limits import SessionLimits
 from submission.handler import SubmissionHandler
 from submission.memory import ReceivingMemory
 from submission.metrics import keep_saving_replies

@@ -13,7 +13,8 @@ from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
 from lib.mail.lines import has_long_line
-from lib.mail.smtp_limits import ConnectionLimiter, SessionLimits
+from lib.mail.smtp_limiter import ConnectionLimiter
+from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from lib.network.address_guard import Address, unwrap
 from lib.network.client_address import is_trusted_proxy

@@ -14,7 +14,9 @@ from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
 
-from lib.mail.smtp_limits import TOO_MANY_CONNECTIONS, ConnectionLimiter, network_of
+from lib.mail.smtp_limiter import ConnectionLimiter
+from lib.mail.smtp_limits import TOO_MANY_CONNECTIONS, network_of
+from lib.mail.smtp_turns import NewSessions
 
 log = logging.getLogger("postrider.smtp_server")
 
@@ -78,7 +80,7 @@ class LimitedSMTP(SMTP):
         self.max_refusals = limits.refusals
         self._limits = limits
         self._limiter = limiter
-        self._turn: asyncio.Semaphore | None = None
+        self._new_sessions: NewSessions | None = None
         self._network = ""
         self._arrived = 0
         self._arrival_check: asyncio.TimerHandle | None = None
@@ -178,19 +180,14 @@ class LimitedSMTP(SMTP):
 
     async def _handle_client(self) -> None:
         """Greet the client in the turn of its network, and handle its commands."""
-        turn = self._limiter.turn(self._network)
+        self._new_sessions = self._limiter.new_sessions(self._network)
         try:
-            await turn.acquire()
-            self._turn = turn
+            await self._new_sessions.enter(self)
+            self._active_at = time.monotonic()
             await super()._handle_client()
         finally:
-            self._end_turn()
+            self._new_sessions.leave(self)
             self._writer.close()
-
-    def _end_turn(self) -> None:
-        if self._turn:
-            self._turn.release()
-            self._turn = None
 
     def _has_more_commands(self) -> bool:
         return bool(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001
@@ -249,7 +246,8 @@ class LimitedSMTP(SMTP):
         """Keep the session beyond rcpt_seconds, and prefer it to sessions without a recipient."""
         if not self._is_established:
             self._is_established = True
-            self._end_turn()
+            if self._new_sessions:
+                self._new_sessions.leave(self)
             self._reset_budget()
 
     def _end_without_recipient(self) -> None:

@@ -145,6 +145,16 @@ class TestSessions:
             late.connection.settimeout(20)
             assert late.read().startswith("220")
 
+    def test_a_silent_session_ends_for_one_that_waits(self, port, monkeypatch):
+        monkeypatch.setattr("lib.mail.smtp_turns.SILENT_SECONDS", 0.3)
+        with ExitStack() as opened:
+            silent = [raw_session(opened, port) for _ in range(4 * session_limits().new_sessions_per_peer)]
+            assert silent[0].read().startswith("220")
+            for _ in range(3):
+                # The others of the silent sessions wait, too.
+                assert sign_in(opened, port, port.key).auth_reply[0] == 235
+            assert silent[0].read().startswith("421")
+
     def test_sessions_that_have_signed_in_do_not_wait(self, port):
         with ExitStack() as opened:
             for _ in range(session_limits().new_sessions_per_peer + 1):
