@@ -67,16 +67,28 @@ class Migration(migrations.Migration):
         migrations.AddField("event", "workspace_id", lib.model_fields.IdField("ws_", null=True, editable=False)),
         migrations.AddField("event", "status", models.CharField(max_length=10, null=True)),
         migrations.AlterField("event", "kind", models.CharField(choices=events.kinds.kind_choices, max_length=32)),
-        migrations.AlterField(
-            "event",
-            "email",
-            models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="events",
-                to="emails.email",
-            ),
+        # Django's statements for it would drop the foreign key and lock the table of emails as well: a deadlock with
+        # requests that accept emails.
+        migrations.SeparateDatabaseAndState(
+            database_operations=[
+                migrations.RunSQL(
+                    "ALTER TABLE emails_event ALTER COLUMN email_id DROP NOT NULL",
+                    "ALTER TABLE emails_event ALTER COLUMN email_id SET NOT NULL",
+                )
+            ],
+            state_operations=[
+                migrations.AlterField(
+                    "event",
+                    "email",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="emails.email",
+                    ),
+                )
+            ],
         ),
         migrations.AlterField("feedentry", "source", models.CharField(max_length=10)),
         migrations.AlterField(
