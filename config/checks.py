@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core import checks
 
 from config import env
+from config.database_url import database_url_errors
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
 from delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
@@ -81,6 +82,7 @@ def _addresses() -> Iterator[str]:
     database = urlsplit(settings.DATABASE_URL).scheme
     if database and database not in {"postgres", "postgresql"}:
         yield f"DATABASE_URL must begin with postgres://; {database} is not supported."
+    yield from database_url_errors(settings.DATABASE_URL)
     redis = urlsplit(settings.REDIS_URL).scheme
     if redis and redis not in {"redis", "rediss", "unix"}:
         yield f"REDIS_URL must begin with redis:// or rediss://, not {redis}://."

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import dj_database_url
-
 from config import env
+from config.database_url import parse_database_url
 from dashboard.ui import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -118,18 +117,7 @@ DATABASE_OPTIONS = {
 }
 DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
-DATABASES = {
-    "default": {
-        **dj_database_url.parse(
-            # config.checks reports any other value; it must not prevent the settings from loading.
-            DATABASE_URL if DATABASE_URL.startswith("postgres") else "postgres://unset/unset",
-            conn_max_age=None,
-            conn_health_checks=True,
-        ),
-        "ENGINE": "config.postgres",
-        "OPTIONS": DATABASE_OPTIONS,
-    }
-}
+DATABASES = {"default": {**parse_database_url(DATABASE_URL, options=DATABASE_OPTIONS), "ENGINE": "config.postgres"}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

@@ -13,6 +13,7 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config.checks import setting_errors
+from config.database_url import AUTHORITIES, unverified_host
 from config.health import check_sending
 from config.heartbeats import live_workers
 from dashboard.static_files import HashedFilesStorage
@@ -42,6 +43,18 @@ def check_database(_: DoctorOptions) -> Diagnosis:
             remedy="Start PostgreSQL, and compare host, port, user, password and database in DATABASE_URL.",
         )
     return ok("PostgreSQL responds.")
+
+
+def check_database_tls(_: DoctorOptions) -> Diagnosis:
+    host = unverified_host(settings.DATABASES["default"])
+    if host and not settings.EMBEDDED:
+        return warning(
+            f"The certificate of the PostgreSQL server at {host} is not verified: who controls the network between "
+            "can read and change all data.",
+            remedy=f"Add ?sslmode=verify-full&sslrootcert={AUTHORITIES} to DATABASE_URL, or the file of your own "
+            "authority. In a network that only your servers can reach, this warning can be ignored.",
+        )
+    return ok("Connections to PostgreSQL are local or verified.")
 
 
 def check_database_version(_: DoctorOptions) -> Diagnosis:

@@ -19,6 +19,7 @@ class DoctorCheck:
 CHECKS = (
     DoctorCheck("settings", installation.check_settings),
     DoctorCheck("database", installation.check_database),
+    DoctorCheck("database_tls", installation.check_database_tls, needs="settings"),
     DoctorCheck("database_version", installation.check_database_version, needs="database"),
     DoctorCheck("extension", installation.check_extension, needs="database"),
     DoctorCheck("synchronous_commit", installation.check_synchronous_commit, needs="database"),

@@ -10,9 +10,10 @@ import pytest
 from config.env import SECRETS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DATABASE = "postgres://user:secret-password@db.example:5432/postrider"
 VALID = {
     "MODE": "production",
-    "DATABASE_URL": "postgres://user:secret-password@db.example:5432/postrider",
+    "DATABASE_URL": DATABASE,
     "REDIS_URL": "redis://:secret-password@redis.example:6379/0",
     "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "APP_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
@@ -46,6 +47,11 @@ INVALID = [
     ({"MODE": "prod"}, "MODE must be one of production, embedded"),
     ({"DATABASE_URL": None}, "DATABASE_URL is missing. Set it to a URL such as postgres://"),
     ({"DATABASE_URL": "mysql://x/y"}, "DATABASE_URL must begin with postgres://"),
+    ({"DATABASE_URL": f"{DATABASE}?sslmode=bogus"}, "DATABASE_URL: sslmode must be one of disable, allow, prefer"),
+    ({"DATABASE_URL": f"{DATABASE}?ssl_mode=require"}, "the parameter ssl_mode is not supported. Use only sslmode,"),
+    ({"DATABASE_URL": f"{DATABASE}?password=secret-password"}, "the parameter password is not supported"),
+    ({"DATABASE_URL": f"{DATABASE}?sslmode=verify-full"}, "sslmode=verify-full requires sslrootcert, the path of"),
+    ({"DATABASE_URL": f"{DATABASE}?sslrootcert=system"}, "sslrootcert=system cannot be read. Use the path of a PEM"),
     ({"REDIS_URL": None}, "REDIS_URL is missing. Set it"),
     ({"REDIS_URL": "amqp://x"}, "REDIS_URL must begin with redis://"),
     ({"SECRET_KEY": None}, "SECRET_KEY is missing. Set it"),

@@ -117,6 +117,14 @@ def test_all_services_run_in_their_sandbox(server):
     assert set(re.findall(r"NRestarts=(\d+)", restarts)) == {"0"}, restarts + machine.run("journalctl -u 'postrider-*'")
 
 
+def test_processes_have_the_home_of_their_account(server):
+    machine, _ = server
+    assert (
+        machine.run("postrider manage shell -c 'import os; print(os.environ[\"HOME\"])'").split()[-1]
+        == "/opt/postrider"
+    )
+
+
 def test_requests_wait_while_web_restarts(server):
     machine, _ = server
     codes = machine.run("""

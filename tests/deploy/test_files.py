@@ -81,6 +81,13 @@ def manifests(tmp_path_factory):
     return rendered
 
 
+def test_a_secret_for_kubernetes_has_no_quotes(tmp_path):
+    directory = copy_source(tmp_path / "source") / "deploy" / "kubernetes"
+    url = "postgres://postrider:pw@db.example.com/postrider?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem"
+    run(directory / "make-files", "mail.example.com", f"DATABASE_URL={url}", "REDIS_URL=redis://redis.example.com/0")
+    assert (directory / "secrets" / "DATABASE_URL").read_text() == url
+
+
 def by_kind(manifests, kind):
     documents = yaml.safe_load_all(manifests.read_text())
     return {document["metadata"]["name"]: document for document in documents if document["kind"] == kind}

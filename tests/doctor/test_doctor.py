@@ -29,6 +29,7 @@ from redis import Redis
 
 from config.heartbeats import PREFIX, send_heartbeat
 from doctor.diagnosis import DoctorOptions, Verdict
+from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
 from emails.models import QueueEntry
 from tests.config.test_start import start
@@ -355,7 +356,7 @@ FAULTS = [
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
 # Checks whose faults have tests below and in test_static_files.
-OTHER_CHECKS = {"database", "submission_plaintext", "static_files", "disk", "backups"}
+OTHER_CHECKS = {"database", "database_tls", "submission_plaintext", "static_files", "disk", "backups"}
 
 
 def test_every_check_has_a_planted_fault():
@@ -399,6 +400,29 @@ def test_a_certificate_of_submission_is_renewed_in_time(installation, days, verd
     assert (diagnosis.verdict, message in diagnosis.message) == (verdict, True), diagnosis
     assert bool(diagnosis.remedy) is (verdict is not Verdict.OK)
     assert diagnoses["submission"].verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("host", "mode", "verdict"),
+    [
+        ("db.example.com", "", Verdict.WARNING),
+        ("db.example.com", "require", Verdict.WARNING),
+        ("db.example.com", "verify-full", Verdict.OK),
+        ("127.0.0.1,203.0.113.9", "", Verdict.WARNING),
+        ("2001:db8::1", "", Verdict.WARNING),
+        ("127.0.0.1", "", Verdict.OK),
+        ("/run/postgresql", "", Verdict.OK),
+        ("postgres", "", Verdict.OK),
+    ],
+)
+def test_a_database_elsewhere_is_verified(settings, monkeypatch, host, mode, verdict):
+    database = settings.DATABASES["default"]
+    options = {**database["OPTIONS"], "sslmode": mode}
+    monkeypatch.setitem(settings.DATABASES, "default", {**database, "HOST": host, "OPTIONS": options})
+    settings.EMBEDDED = False
+    diagnosis = check_database_tls(DoctorOptions())
+    assert diagnosis.verdict is verdict
+    assert ("sslmode=verify-full" in diagnosis.remedy) is (verdict is Verdict.WARNING)
 
 
 def test_keys_without_tls_are_a_warning(installation):
