@@ -46,6 +46,12 @@ WITH former AS (
 INSERT INTO emails_event (id, workspace_id, kind, payload, created_at)
 SELECT id, workspace_id, kind, payload, created_at FROM former ORDER BY number
 """  # noqa: S608
+# Microseconds: more than there are events, so the position is above all that were issued before, also by a database
+# that is lost.
+LIFT = """
+INSERT INTO events_feedhead (id, position) VALUES (1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+ON CONFLICT (id) DO UPDATE SET position = greatest(events_feedhead.position, excluded.position)
+"""
 # Transactions that have inserted events or are about to: PostgreSQL locks the table before it assigns a number.
 WRITERS = """
 SELECT coalesce(array_agg(DISTINCT virtualtransaction), '{}') FROM pg_locks
@@ -98,6 +104,14 @@ def sequence_events() -> None:
     """Append all committed events to the feed; return at once while another process does so."""
     while run(HAS_WORK) and _append_batch():
         pass
+
+
+def lift_positions() -> None:
+    """Give later events positions above all cursors, also those that readers got before a restore of the database.
+
+    See docs/decisions/0174.
+    """
+    run(LIFT)
 
 
 def delay_seconds() -> float:

@@ -79,11 +79,17 @@ def _publish_batch() -> bool:
     if not locked:
         return False
     ((position, head),) = locked
-    until = min(head, position + BATCH)
+    until = head if head - position <= BATCH else _end_of_batch(position) or head
     _publish(position, until)
     FeedCursor.objects.filter(id=1).update(position=until)
     failpoint("webhooks.before_publish_commit")
     return True
+
+
+def _end_of_batch(position: int) -> int | None:
+    """Return the position of the last of BATCH entries, since positions have gaps (events.sequencer.lift_positions)."""
+    later = FeedEntry.objects.filter(position__gt=position).order_by("position")
+    return later.values_list("position", flat=True)[BATCH - 1 : BATCH].first()
 
 
 def _publish(after: int, until: int) -> None:

@@ -13,7 +13,7 @@ from emails.sending.outcomes import SendResult, record_results
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
-from events.sequencer import sequence_events
+from events.sequencer import lift_positions, sequence_events
 from tests.conftest import Api
 from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
 from tests.events.feed import publish_committed
@@ -191,3 +191,17 @@ def test_a_timeline_takes_one_query(api: Api, alice, receiver, django_assert_max
     api.get("/me")
     with django_assert_max_num_queries(2):
         assert len(api.get(f"/emails/{email_id}/events").json()["data"]) == 61
+
+
+def test_publishing_continues_after_positions_were_lifted(api: Api, alice, receiver, monkeypatch):
+    monkeypatch.setattr("webhooks.publishing.BATCH", 2)
+    make_endpoint(alice, receiver.url(), events=["sent"])
+    first = [send(api) for _ in range(3)]
+    deliver_all()
+    sequence_events()
+    lift_positions()
+    last = [send(api) for _ in range(3)]
+    deliver_all()
+    publish_committed()
+    published = [json.loads(body)["data"]["emailId"] for body in WebhookEvent.objects.values_list("body", flat=True)]
+    assert sorted(published) == sorted([*first, *last])

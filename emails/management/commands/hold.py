@@ -1,10 +1,11 @@
-"""manage.py hold: pause all sending."""
+"""manage.py hold: pause all sending, and let readers of the event feed continue after a restore."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from emails.sending.sending_pause import pause_sending
+from events.sequencer import lift_positions
 
 
 class Command(BaseCommand):
@@ -12,4 +13,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         pause_sending()
+        lift_positions()
         self.stdout.write("Sending is paused. Run manage.py release to resume.")
