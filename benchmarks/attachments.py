@@ -1,8 +1,9 @@
-"""Benchmark of attachments: twenty emails with 5 MB each at once, their responses and the memory of web.
+"""Benchmark of attachments: twenty emails with 5 MB each at once, their responses, and the memory of web and workers.
 
     .venv/bin/python -m benchmarks.attachments [rounds]
 
-The clients of a round start together, and send an idempotency key as the client libraries do. Requires DATABASE_URL
+The clients of a round start together, and send an idempotency key as the client libraries do. The memory of workers is
+measured in a second installation, after they have sent as many emails. Requires DATABASE_URL
 of a server on which databases may be created.
 """
 
@@ -21,16 +22,17 @@ import urllib3
 
 from benchmarks.figures import record_figure
 from benchmarks.footprint import read_usage
-from tests.stack.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack, wait_for
 
 ROUNDS = 3
 EMAIL = {"from": "hello@demo.example", "to": "ada@example.com", "subject": "Report", "text": "Attached."}
 CLIENTS = 20
 TIMEOUT_SECONDS = 120
 FILE_BYTES = 5_000_000
-WEB_PROCESSES = 2
-# Of all web processes, after the last response.
+WEB_PROCESSES = WORKER_PROCESSES = 2
+# Of all processes of web, after the last response, and of all workers, after the last delivery.
 MAX_GROWTH_MB = 60
+DELIVERY_SECONDS = 300
 
 
 def main() -> None:
@@ -39,12 +41,35 @@ def main() -> None:
         stack.start("web")
         for _ in range(rounds):
             send_together(stack, json.dumps(EMAIL).encode())
-        before = memory_mb(stack)
-        file = {"filename": "report.pdf", "content": base64.b64encode(os.urandom(FILE_BYTES)).decode()}
-        body = json.dumps({**EMAIL, "attachments": [file]}).encode()
-        answers = [answer for _ in range(rounds) for answer in send_together(stack, body)]
-        after = memory_mb(stack)
+        before = memory_mb(stack, "web")
+        answers = [answer for _ in range(rounds) for answer in send_together(stack, large_body())]
+        after = memory_mb(stack, "web")
     report(answers, before=before, after=after)
+    measure_workers(rounds)
+
+
+def measure_workers(rounds: int) -> None:
+    """Measure the memory of workers before and after they have sent large emails."""
+    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), WEB_CONCURRENCY=str(WEB_PROCESSES)) as stack:
+        stack.start("inbox", "web")
+        stack.start("workers", WORKER_CONCURRENCY=str(WORKER_PROCESSES))
+        send_and_wait(stack, json.dumps(EMAIL).encode())
+        before = memory_mb(stack, "workers")
+        for _ in range(rounds):
+            send_and_wait(stack, large_body())
+        after = memory_mb(stack, "workers")
+    print(f"memory of workers {before:.0f} MB, then {after:.0f} MB")
+    record_figure("growth of the workers' memory (PSS) afterwards", after - before, unit="MB", at_most=MAX_GROWTH_MB)
+
+
+def send_and_wait(stack: Stack, body: bytes) -> None:
+    send_together(stack, body)
+    wait_for(stack.all_delivered, seconds=DELIVERY_SECONDS, what="all emails are delivered")
+
+
+def large_body() -> bytes:
+    file = {"filename": "report.pdf", "content": base64.b64encode(os.urandom(FILE_BYTES)).decode()}
+    return json.dumps({**EMAIL, "attachments": [file]}).encode()
 
 
 def send_together(stack: Stack, body: bytes) -> list[tuple[int, float]]:
@@ -66,9 +91,9 @@ def send(stack: Stack, body: bytes) -> tuple[int, float]:
     return reply.status, time.perf_counter() - started
 
 
-def memory_mb(stack: Stack) -> float:
-    """Return the memory (PSS) of all web processes."""
-    return sum(process.pss_mb for process in read_usage([stack.processes["web"].pid]).values())
+def memory_mb(stack: Stack, name: str) -> float:
+    """Return the memory (PSS) of a program and its child processes."""
+    return sum(process.pss_mb for process in read_usage([stack.processes[name].pid]).values())
 
 
 def report(answers: list[tuple[int, float]], *, before: float, after: float) -> None:

@@ -22,7 +22,7 @@ from config.heartbeats import start_heartbeat
 from domains.check_processor import domain_checks_processor
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from events.sequencer import start_sequencer
-from lib.forking import Program
+from lib.forking import Program, return_large_blocks
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
 from lib.worker.timer import FALLBACK_SECONDS, start_timer
@@ -80,6 +80,8 @@ def queue_processors() -> list[QueueProcessor[Any, Any]]:
 def start(**_: Any) -> None:
     """Start the timers before the broker connects, so that emails are sent while Redis is down."""
     refuse_unsafe_start()
+    # Before the threads: messages with attachments are large.
+    return_large_blocks()
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
         start_timer(processor, seconds=TIMER_SECONDS.get(processor.work.kind, FALLBACK_SECONDS))

@@ -71,6 +71,19 @@ def run_prepared(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tu
     For statements that are more expensive to plan than to execute. Unsuitable for a table that may be empty at first
     and large later: the plan stays until the table is analyzed again.
     """
+    return _run_bound(sql, values, prepare=True)
+
+
+def run_binary(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement and return its rows, which the server sends in binary form.
+
+    For large bytea values: in text form they take twice the memory, also in the buffer that libpq keeps.
+    """
+    return _run_bound(sql, values, binary=True)
+
+
+def _run_bound(sql: str, values: Mapping[str, Any] | Sequence[Any], **options: bool) -> list[tuple[Any, ...]]:
+    """Run a statement whose parameters the server binds, and return its rows, if any."""
     # Looked up once: django.db.connection repeats the lookup for each attribute.
     database = connections[DEFAULT_DB_ALIAS]
     # The same steps as in Django's cursor().
@@ -79,7 +92,7 @@ def run_prepared(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tu
     database.validate_no_broken_transaction()
     with database.wrap_database_errors:
         # Django's own cursors bind parameters into the text, which leaves nothing to prepare.
-        rows = _rows(psycopg.Cursor(database.connection).execute(sql, values, prepare=True))
+        rows = _rows(psycopg.Cursor(database.connection).execute(sql, values, **options))
     if database.queries_logged:
         database.queries_log.append({"sql": sql, "time": ""})
     return rows

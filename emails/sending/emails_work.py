@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -21,6 +21,7 @@ from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
 from emails.sending.simulator_effects import apply_simulator_effects
 from emails.sending.transports import configured_transport
+from lib.forking import LARGE_BYTES, return_free_memory
 from lib.worker.event_loop import compute_in_thread
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
@@ -150,13 +151,18 @@ class EmailQueueWork:
 
     def record(self, results: Sequence[SendResult]) -> None:
         # First, so that results that the database refuses permanently do not stay in memory.
-        for result in results:
-            self._in_flight.pop(result.claim, None)
+        self._end_jobs(result.claim for result in results)
         failpoint("emails.before_record")
         with transaction.atomic():
             apply_simulator_effects(record_results(results))
             failpoint("emails.before_record_commit")
         failpoint("emails.after_record")
+
+    def _end_jobs(self, claims: Iterable[EmailClaim]) -> None:
+        ended = [job for claim in claims if (job := self._in_flight.pop(claim, None))]
+        is_holding_files = any(job.attachment_bytes for job in self._in_flight.values())
+        if sum(job.attachment_bytes for job in ended) > LARGE_BYTES and not is_holding_files:
+            return_free_memory()
 
     def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
         return queue.renew(claims)

@@ -8,12 +8,12 @@ from typing import Any
 
 from delivery.message.compose import File, Placement
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
-from emails.models import Attachment, Content
+from emails.models import Content
 from emails.send_options import SendOptions
 from emails.sending.queue import EmailClaim
 from lib.email_addresses import Address, read_stored_address, split_address_list
 from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
+from lib.sql import run_binary, run_replanned
 from templates_app.models import TemplateVersion
 
 # Bytes of attachments in a process at a time; a composed message briefly takes about three times as much.
@@ -98,6 +98,10 @@ SELECT r.id, {", ".join(EXPRESSIONS.get(name, f'e."{name}"') for name in COLUMNS
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s)
 """  # noqa: S608 - constants
+READ_FILES = """
+SELECT content_id, filename, content_type, data, cid, placement FROM emails_attachment
+ WHERE content_id = ANY(%s) ORDER BY content_id, position
+"""
 # Values that are stored in another form. Addresses were checked and normalized when the email was accepted.
 READERS: dict[str, Callable[[Any], Any]] = {
     "email_id": from_uuid,
@@ -156,7 +160,11 @@ def _fit_memory(jobs: Iterable[SendJob], memory_bytes: int) -> Iterator[SendJob]
 
 def _read_files(content_ids: Collection[str]) -> dict[str, tuple[File, ...]]:
     files: dict[str, tuple[File, ...]] = {}
-    for row in Attachment.objects.filter(content__in=content_ids).order_by("content_id", "position"):
-        file = File(row.filename, row.content_type, bytes(row.data), row.cid, Placement(row.placement))
-        files[row.content_id] = (*files.get(row.content_id, ()), file)
+    if not content_ids:
+        return files
+    ids = [to_uuid(content_id, prefix="con_") for content_id in content_ids]
+    for number, filename, content_type, data, cid, placement in run_binary(READ_FILES, [ids]):
+        content_id = from_uuid(number, prefix="con_")
+        file = File(filename, content_type, data, cid, Placement(placement))
+        files[content_id] = (*files.get(content_id, ()), file)
     return files

@@ -83,8 +83,8 @@ def cancel_email(email: Email, *, limits: KeyLimits) -> None:
 
     While sending is paused, a queued email without any attempt can be cancelled too. The quota is refunded within the
     same month.
-    limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, EmailAlreadySent, EmailNotCancellable, or
-    NotFound if retention has deleted the email.
+    limits: of the API key. Raises EmailAlreadySent, EmailNotCancellable, or NotFound if the email is outside of the
+    limits or retention has deleted it.
     """
     refuse_email(limits, email)
     with transaction.atomic():
@@ -117,7 +117,7 @@ def is_cancellable(email: Email) -> bool:
 def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: KeyLimits) -> None:
     """Reschedule a scheduled email; None sends it now.
 
-    limits: of the API key. Raises DomainNotAllowed, TemplateNotAllowed, and EmailNotScheduled once its time has come.
+    limits: of the API key. Raises NotFound for an email outside of them, and EmailNotScheduled once its time has come.
     """
     refuse_email(limits, email)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Emails with large attachments at once: accepted, and web gives the memory back."""
+"""Emails with large attachments at once: accepted and sent, and the processes give the memory back."""
 
 import base64
 import os
@@ -7,21 +7,37 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.footprint import read_usage
-from tests.stack.stack import Stack
+from tests.stack.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 CLIENTS = 20
+ROUNDS = 3
 MAX_GROWTH_MB = 80
 
 
 def test_web_gives_the_memory_of_large_attachments_back(stack: Stack):
     stack.start("web", WEB_CONCURRENCY="2")
     send_together(stack, b"")
-    before = memory_mb(stack)
+    before = memory_mb(stack, "web")
     statuses = send_together(stack, os.urandom(5_000_000))
     assert set(statuses) <= {202, 503}
     assert statuses.count(202) >= CLIENTS // 4
-    assert memory_mb(stack) - before < MAX_GROWTH_MB
+    assert memory_mb(stack, "web") - before < MAX_GROWTH_MB
+
+
+def test_workers_give_the_memory_of_large_attachments_back(stack: Stack):
+    stack.start("inbox", "web", WEB_CONCURRENCY="2")
+    stack.start("workers", WORKER_CONCURRENCY="2")
+    send_and_wait(stack, b"")
+    before = memory_mb(stack, "workers")
+    for _ in range(ROUNDS):
+        send_and_wait(stack, os.urandom(5_000_000))
+    assert memory_mb(stack, "workers") - before < MAX_GROWTH_MB
+
+
+def send_and_wait(stack: Stack, data: bytes) -> None:
+    assert 202 in send_together(stack, data)
+    wait_for(stack.all_delivered, seconds=120, what="all emails are delivered")
 
 
 def send_together(stack: Stack, data: bytes) -> list[int]:
@@ -30,5 +46,5 @@ def send_together(stack: Stack, data: bytes) -> list[int]:
         return list(clients.map(lambda _: stack.send(attachments=[file]).status, range(CLIENTS)))
 
 
-def memory_mb(stack: Stack) -> float:
-    return sum(process.pss_mb for process in read_usage([stack.processes["web"].pid]).values())
+def memory_mb(stack: Stack, name: str) -> float:
+    return sum(process.pss_mb for process in read_usage([stack.processes[name].pid]).values())
