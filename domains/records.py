@@ -67,7 +67,10 @@ def list_missing_records(domain: Domain) -> list[DnsRecord]:
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
     """Return the problems found by the last check that no record of the list can fix."""
     result = from_json(domain.findings, domain.finding_codes)
-    return [{"code": "null_mx", "message": result.mail.error}] if result and result.mail.error else []
+    error = result.mail.error if result else None
+    # A message without a code was written by an earlier version.
+    code = error.text_code if isinstance(error, CodedText) else "domains.null_mx"
+    return [{"code": code.removeprefix("domains."), "message": error}] if error else []
 
 
 def select_signing_key(keys: Sequence[DkimKey]) -> DkimKey:

@@ -65,7 +65,9 @@ class RecordSerializer(serializers.Serializer[DnsRecord]):
 class DomainWarningSerializer(serializers.Serializer[Any]):
     """A problem that none of the listed records can fix."""
 
-    code = serializers.ChoiceField(["null_mx"], help_text="The machine-readable code of the warning.")
+    code = serializers.ChoiceField(
+        ["null_mx", "no_mail_host", "cname_at_domain"], help_text="The machine-readable code of the warning."
+    )
     message = serializers.CharField(help_text="An explanation for people.")
 
 

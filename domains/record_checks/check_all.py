@@ -13,7 +13,7 @@ from domains.record_checks.return_path import check_return_path
 from domains.record_checks.spf import check_spf
 from domains.record_checks.spf_syntax import SpfMechanism
 from lib.coded_texts import CodedText
-from lib.network.resolver import DnsError, Resolver
+from lib.network.resolver import DnsError, Resolver, ServerFailure
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ async def check_domain_records(expected: ExpectedRecords, resolver: Resolver) ->
         check_return_path(lookup, fqdn=expected.return_path, target=expected.return_path_target),
     ]
     try:
-        results, mail_hosts = await asyncio.gather(
-            asyncio.gather(*map(_unknown_on_error, checks)), dns.look_up_optional(expected.domain, "MX")
-        )
+        results, mail = await asyncio.gather(asyncio.gather(*map(_unknown_on_error, checks)), _check_mail_hosts(lookup))
     finally:
         await dns.close()
     *keys, spf, dmarc, return_path = results
@@ -53,18 +51,37 @@ async def check_domain_records(expected: ExpectedRecords, resolver: Resolver) ->
         spf=spf,
         dmarc=dmarc,
         return_path=return_path,
-        mail=_check_mail_hosts(expected.domain, mail_hosts),
+        mail=mail,
     )
 
 
 async def _unknown_on_error(check: Awaitable[RecordCheck]) -> RecordCheck:
     try:
         return await check
+    except ServerFailure as error:
+        return RecordCheck(RecordStatus.UNKNOWN, error=CodedText("domains.server_failure", error=error))
     except DnsError as error:
         return RecordCheck(RecordStatus.UNKNOWN, error=CodedText("domains.lookup_failed", error=error))
 
 
-def _check_mail_hosts(domain: str, hosts: tuple[tuple[int, str], ...]) -> RecordCheck:
-    if hosts == ((0, ""),):
-        return RecordCheck(RecordStatus.INVALID, error=CodedText("domains.null_mx", name=domain))
-    return RecordCheck(RecordStatus.VALID)
+async def _check_mail_hosts(lookup: RecordLookup) -> RecordCheck:
+    """Check that replies to a domain can arrive; a failed lookup is no error."""
+    try:
+        error = await _find_mail_error(lookup.domain, lookup.dns)
+    except DnsError:
+        error = None
+    # The records of a domain that does not exist say so.
+    if error is None or await lookup.dns.is_absent(lookup.organizational_domain):
+        return RecordCheck(RecordStatus.VALID)
+    return RecordCheck(RecordStatus.INVALID, error=error)
+
+
+async def _find_mail_error(domain: str, dns: DnsCache) -> CodedText | None:
+    answer = await dns.look_up(domain, "MX")
+    if answer.records == ((0, ""),):
+        return CodedText("domains.null_mx", name=domain)
+    if answer.canonical_name not in {"", domain}:
+        return CodedText("domains.cname_at_domain", name=domain, target=answer.canonical_name)
+    if answer.records or (await dns.look_up(domain, "A")).records or (await dns.look_up(domain, "AAAA")).records:
+        return None
+    return CodedText("domains.no_mail_host", name=domain)

@@ -1,9 +1,10 @@
 """DNS cache of one domain check: each record is queried once, in parallel, and no lookup outlasts the check."""
 
 import asyncio
+import itertools
 from typing import Any
 
-from lib.network.resolver import DnsAnswer, DnsError, Resolver
+from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 
 # A check takes at most 5 s, including its SQL: required answers first, optional ones in the remaining time.
 ANSWER_SECONDS = 3.5
@@ -36,6 +37,18 @@ class DnsCache:
             return (await self._answer(name, kind, deadline=self._hint_deadline)).records
         except DnsError:
             return ()
+
+    async def look_up_addresses(self, name: str) -> tuple[str, ...]:
+        """Return the IPv4 and IPv6 addresses of a name; none if the lookups fail."""
+        addresses = await asyncio.gather(*(self.look_up_optional(name, kind) for kind in ("A", "AAAA")))
+        return tuple(sorted(itertools.chain(*addresses)))
+
+    async def is_absent(self, name: str) -> bool:
+        """Return whether a name does not exist (NXDOMAIN); False if the lookup fails."""
+        try:
+            return (await self._answer(name, "TXT", deadline=self._hint_deadline)).status is LookupStatus.NO_NAME
+        except DnsError:
+            return False
 
     async def close(self) -> None:
         """Cancel the lookups that are still running."""

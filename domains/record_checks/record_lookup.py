@@ -25,6 +25,9 @@ class RecordLookup:
 
         is_expected: recognizes the record among those of its type (`kind`).
         """
+        if await self.dns.is_absent(self.organizational_domain):
+            absent = CodedText("domains.absent", name=self.organizational_domain)
+            return RecordCheck(RecordStatus.MISSING, error=absent)
         places = self._wrong_places(fqdn)
         answers = await asyncio.gather(*(self.dns.look_up_optional(place, kind) for place in places))
         hints = (
@@ -36,7 +39,11 @@ class RecordLookup:
     async def _cname_conflict(self, fqdn: str) -> str:
         """Return a hint about a CNAME that prevents other records at a name; "" without one."""
         targets = await self.dns.look_up_optional(fqdn, "CNAME")
-        return CodedText("domains.cname_conflict", name=fqdn, target=targets[0], place=targets[0]) if targets else ""
+        if not targets:
+            return ""
+        if fqdn == self.domain:
+            return CodedText("domains.cname_at_domain", name=fqdn, target=targets[0])
+        return CodedText("domains.cname_conflict", name=fqdn, target=targets[0], place=targets[0])
 
     def _wrong_places(self, fqdn: str) -> dict[str, CodedText]:
         """Return the hint for each name at which the record may be by mistake, the most likely first."""

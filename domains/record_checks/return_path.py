@@ -15,6 +15,9 @@ async def check_return_path(lookup: RecordLookup, *, fqdn: str, target: str) -> 
     if chain:
         error = CodedText("domains.cname_target", found=chain[-1], target=target)
         return RecordCheck(RecordStatus.INVALID, found=join_texts(chain), error=error)
+    if addresses := await lookup.dns.look_up_addresses(fqdn):
+        error = CodedText("domains.address_at_return_path", name=fqdn, address=addresses[0], target=target)
+        return RecordCheck(RecordStatus.INVALID, found=join_texts(addresses), error=error)
     return await lookup.missing(
         fqdn,
         kind="CNAME",

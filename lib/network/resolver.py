@@ -23,6 +23,10 @@ class DnsError(Exception):
     """Raised when a lookup gives no usable answer: SERVFAIL, a timeout, a malformed message."""
 
 
+class ServerFailure(DnsError):
+    """Raised for SERVFAIL: the name servers do not serve the domain, or its DNSSEC signatures are invalid."""
+
+
 class LookupStatus(Enum):
     """found: records exist. no_data: the name exists without such records. no_name: NXDOMAIN."""
 
@@ -70,11 +74,19 @@ class Resolver:
         except dns.resolver.NXDOMAIN:
             return DnsAnswer(LookupStatus.NO_NAME)
         except (dns.exception.DNSException, OSError) as error:
-            raise DnsError(f"{name} {kind}: {type(error).__name__}") from error
+            raise _failure(error)(f"{name} {kind}: {type(error).__name__}") from error
         canonical = _host(answer.canonical_name)
         if answer.rrset is None:
             return DnsAnswer(LookupStatus.NO_DATA, canonical_name=canonical)
         return DnsAnswer(LookupStatus.FOUND, tuple(map(_record, answer.rrset)), canonical, answer.rrset.ttl)
+
+
+def _failure(error: Exception) -> type[DnsError]:
+    if not isinstance(error, dns.resolver.NoNameservers):
+        return DnsError
+    # Each is a server with its port and the reason that it was given up for.
+    reasons = {str(reason) for _, _, _, reason, _ in error.kwargs["errors"]}
+    return ServerFailure if "SERVFAIL" in reasons else DnsError
 
 
 def _record(data: Any) -> Any:

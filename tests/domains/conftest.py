@@ -130,6 +130,7 @@ def dns(settings: Any) -> Iterator[NameServer]:
     settings.SPF_MECHANISMS = "include:_spf.service.example"
     settings.RETURN_PATH_DOMAIN = "bounce.service.example"
     zones = {
+        "example.com": {"A": ["192.0.2.1"]},
         "_spf.service.example": {"TXT": ['"v=spf1 ip4:192.0.2.0/24 -all"']},
         "bounce.service.example": {"MX": ["10 mx.service.example."]},
     }

@@ -11,7 +11,7 @@ from domains.record_checks.dkim import check_dkim
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordStatus
 from tests.domains.conftest import NAME, Owner
-from tests.lib.nameserver import NameServer
+from tests.lib.nameserver import SERVFAIL, NameServer
 
 pytestmark = pytest.mark.django_db
 
@@ -66,8 +66,6 @@ def test_a_parents_spf_record_without_the_required_mechanisms_is_no_hint(owner: 
 
 
 def test_a_failed_lookup_of_a_hint_is_ignored(owner: Owner, dns: NameServer):
-    from tests.lib.nameserver import SERVFAIL
-
     dns.put("example.com", SERVFAIL)
     assert owner.verify_record("SPF")["status"] == "pending"
 
@@ -76,7 +74,60 @@ def test_a_cname_at_the_domain_itself(owner: Owner, dns: NameServer):
     dns.put(NAME, {"CNAME": ["shop.elsewhere.example."]})
     dns.put("shop.elsewhere.example", {"A": ["192.0.2.7"]})
     error = owner.verify_record("SPF")["error"]
-    assert f"{NAME} is a CNAME for shop.elsewhere.example, so it cannot have other records" in error
+    message = f"{NAME} is a CNAME for shop.elsewhere.example. A sending domain cannot be one"
+    assert message in error
+    (warning,) = owner.body["warnings"]
+    assert warning["code"] == "cname_at_domain"
+    assert message in warning["message"]
+
+
+def test_a_domain_that_does_not_exist(owner: Owner, dns: NameServer):
+    dns.remove("example.com")
+    owner.verify()
+    errors = {record["error"] for record in owner.body["records"]}
+    assert len(errors) == 1
+    assert errors.pop().startswith("example.com does not exist in the DNS (NXDOMAIN). Check its spelling")
+    assert {record["status"] for record in owner.body["records"]} == {"pending"}
+    assert owner.body["warnings"] == []
+
+
+def test_a_sub_domain_without_records_is_no_mistake(owner: Owner):
+    assert owner.verify_record("SPF")["error"] == f"No SPF record found at {NAME}."
+
+
+def test_name_servers_that_fail(owner: Owner, dns: NameServer):
+    dns.put(NAME, SERVFAIL)
+    error = owner.verify_record("SPF")["error"]
+    assert error.startswith(f"The name servers answered with a failure ({NAME} TXT: NoNameservers, SERVFAIL).")
+    assert "DNSSEC" in error
+
+
+@pytest.mark.parametrize(("kind", "address"), [("A", "192.0.2.7"), ("AAAA", "2001:db8::7")])
+def test_an_address_at_the_return_path(owner: Owner, kind, address):
+    path = owner.record("ReturnPath")
+    owner.zone.set(path["fqdn"], kind, address)
+    record = owner.verify_record("ReturnPath")
+    assert record["found"] == address
+    assert record["error"].startswith(f"{path['fqdn']} has an address record ({address}) instead of a CNAME.")
+    assert f"a CNAME for {path['value']}" in record["error"]
+
+
+def test_a_domain_that_gets_no_replies(owner: Owner):
+    (warning,) = owner.publish().verify()["warnings"]
+    assert (owner.body["status"], warning["code"]) == ("verified", "no_mail_host")
+    assert f"{NAME} has neither an MX nor an address record" in warning["message"]
+
+
+@pytest.mark.parametrize(("kind", "row"), [("MX", "10 mx.example.com."), ("A", "192.0.2.7"), ("AAAA", "2001:db8::7")])
+def test_a_domain_that_gets_replies(owner: Owner, kind, row):
+    owner.zone.set(NAME, kind, row)
+    assert owner.publish().verify()["warnings"] == []
+
+
+def test_a_failed_lookup_of_mail_hosts_is_no_warning(owner: Owner, dns: NameServer):
+    owner.publish()
+    dns.put(NAME, {**dns.zones[NAME], "A": SERVFAIL})
+    assert owner.verify()["warnings"] == []
 
 
 KEYS = [
