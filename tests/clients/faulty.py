@@ -30,6 +30,13 @@ HANG = "hang"
 RETRY_CASES = {
     "limit": (problem(429, "rate_limit_exceeded", **{"Retry-After": "1"}), 2, None),
     "an hour": (problem(429, "rate_limit_exceeded", **{"Retry-After": "3600"}), 1, "RateLimitExceeded"),
+    "limit of a proxy": (
+        Answer(429, {"Content-Type": "text/html", "Retry-After": "1"}, b"<h1>Slow down</h1>"),
+        2,
+        None,
+    ),
+    "hours of a proxy": (Answer(429, {"Content-Type": "text/html", "Retry-After": "7200"}), 1, "ApiError"),
+    "proxy without a time": (Answer(429, {"Content-Type": "text/html"}), 1, "ApiError"),
     "quota": (problem(429, "quota_exceeded"), 1, "QuotaExceeded"),
     "gateway": (Answer(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"), 2, None),
     "website": (Answer(200, {"Content-Type": "text/html"}, b"<h1>Hello</h1>"), 1, "ConnectionFailed"),

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 import yaml
 from postrider_client import Postrider
+from postrider_client.cli.configuration.source import read_configuration
 
 from tests.clients.cli import CommandLine, Result
 from tests.clients.faulty import LOSE, proxy
@@ -183,6 +184,33 @@ apiKeys:
   - name: Website
     scope: everything
 """
+
+
+@pytest.mark.parametrize("file", ["../secret.html", "/etc/hostname", "link.html", "linked/secret.html", "."])
+def test_only_files_of_the_configuration_are_included(tmp_path, file):
+    directory = tmp_path / "configuration"
+    directory.mkdir()
+    (tmp_path / "secret.html").write_text("SECRET")
+    (directory / "link.html").symlink_to(tmp_path / "secret.html")
+    (directory / "linked").symlink_to(tmp_path)
+    name = directory / "postrider.yaml"
+    name.write_text(f"templates:\n  - alias: a\n    name: A\n    subject: Hi\n    htmlFile: {file}\n")
+    source, faults = read_configuration(str(name))
+    assert [(fault.line, fault.field) for fault in faults] == [(5, "templates[0].htmlFile")]
+    assert faults[0].message == f"{file} cannot be read: It must be in the directory of the configuration file."
+    assert "SECRET" not in str(source.workspaces)
+
+
+@pytest.mark.parametrize("file", ["templates/welcome.html", "./templates/../templates/welcome.html", "link.html"])
+def test_files_below_the_configuration_are_included(tmp_path, file):
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "welcome.html").write_text("<p>Welcome</p>")
+    (tmp_path / "link.html").symlink_to("templates/welcome.html")
+    name = tmp_path / "postrider.yaml"
+    name.write_text(f"templates:\n  - alias: a\n    name: A\n    subject: Hi\n    htmlFile: {file}\n")
+    source, faults = read_configuration(str(name))
+    assert faults == []
+    assert source.workspaces[0].values["templates"][0]["htmlContent"] == "<p>Welcome</p>"
 
 
 def test_a_bad_file_reports_all_errors_at_once_with_their_lines_and_changes_nothing(shop):

@@ -10,12 +10,17 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof ApiError)) return error instanceof ConnectionError;
   if (error.status === 408 || error.status >= 500) return true;
-  return error.code === "rate_limit_exceeded" || error.code === "idempotency_in_progress";
+  return error.code === "idempotency_in_progress" || wasNotProcessed(error);
 }
 
-/** Return whether the server certainly did not process the request, so that any request may be retried. */
+/**
+ * Return whether the server certainly did not process the request, so that any request may be retried.
+ *
+ * That is a 429 with Retry-After, also of a proxy. An exceeded quota has none.
+ */
 export function wasNotProcessed(error: unknown): boolean {
-  return error instanceof ApiError && error.code === "rate_limit_exceeded";
+  if (!(error instanceof ApiError) || error.status !== 429) return false;
+  return error.code === "rate_limit_exceeded" || error.retryAfter !== null;
 }
 
 /**

@@ -368,7 +368,7 @@ export interface QueueStats {
 
 export type Plan = "free" | "pro" | "enterprise";
 
-export type KeyScope = "full_access" | "sending_access" | "read_only" | "workspace_admin";
+export type KeyScope = "full_access" | "sending_access" | "sending_only" | "read_only" | "workspace_admin";
 
 export interface Quota {
   /** Null if the plan has no limit. */

@@ -9,19 +9,24 @@ FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 8.0
 # A longer Retry-After is raised to the caller instead.
 LONGEST_RETRY_AFTER_SECONDS = 60
-TRANSIENT_CODES = frozenset({"rate_limit_exceeded", "idempotency_in_progress"})
 
 
 def is_transient(error: PostriderError) -> bool:
     """Return whether a retry may succeed."""
     if not isinstance(error, ApiError):
         return isinstance(error, ConnectionFailed)
-    return error.status == 408 or error.status >= 500 or error.code in TRANSIENT_CODES
+    is_transient_status = error.status == 408 or error.status >= 500
+    return is_transient_status or error.code == "idempotency_in_progress" or was_not_processed(error)
 
 
 def was_not_processed(error: PostriderError) -> bool:
-    """Return whether the server certainly did not process the request, so that any request may be retried."""
-    return isinstance(error, ApiError) and error.code == "rate_limit_exceeded"
+    """Return whether the server certainly did not process the request, so that any request may be retried.
+
+    That is a 429 with Retry-After, also of a proxy. An exceeded quota has none.
+    """
+    if not isinstance(error, ApiError) or error.status != 429:
+        return False
+    return error.code == "rate_limit_exceeded" or error.retry_after_seconds is not None
 
 
 def seconds_after(attempt: int, *, error: PostriderError) -> Optional[float]:

@@ -127,8 +127,12 @@ def _repeated_entries(source: ConfigurationFile, workspace: WorkspaceSource) -> 
                 )
 
 
-def _content_of(path: Path) -> str:
-    """Return the text of a regular file. Raises OSError, ValueError."""
+def _content_of(file: str, directory: Path) -> str:
+    """Return the text of a regular file in a directory. Raises OSError, ValueError."""
+    path = (directory / file).resolve()
+    # The plan shows the content: a file from elsewhere must not reveal others of the machine that runs it.
+    if directory.resolve() not in path.parents:
+        raise ValueError("It must be in the directory of the configuration file.")
     if path.exists() and not path.is_file():
         raise ValueError("It is not a file.")
     with path.open("rb") as opened:
@@ -179,7 +183,7 @@ class _Includer:
             self._report(path, "This must be the name of a file.")
             return None
         try:
-            return _content_of(self.directory / file)
+            return _content_of(file, self.directory)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             self._report(path, f"{file} cannot be read: {reason}")
