@@ -9,6 +9,7 @@ from rest_framework import serializers
 from api.fields import (
     OPTIONAL,
     AllOptional,
+    NameField,
     ObjectField,
     RowSerializer,
     StrictBooleanField,
@@ -53,7 +54,7 @@ class AliasField(serializers.RegexField):
 
 
 class TemplateInput(StrictSerializer):
-    name = TextField(max_length=100)
+    name = NameField()
     subject = TextField(max_length=MAX_SUBJECT_LENGTH)
     htmlContent = ContentField(source="html", help_text="The HTML, in the template language.")
     textContent = ContentField(

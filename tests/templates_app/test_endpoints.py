@@ -64,6 +64,8 @@ class TestCreating:
         [
             ({"name": None}, {"name": "required"}),
             ({"name": ""}, {"name": "blank"}),
+            ({"name": "a\nb"}, {"name": "invalid"}),
+            ({"name": "a\u0085b"}, {"name": "invalid"}),
             ({"subject": None, "htmlContent": None}, {"subject": "required", "htmlContent": "required"}),
             ({"subject": ""}, {"subject": "blank"}),
             ({"htmlContent": ""}, {"htmlContent": "blank"}),

@@ -9,9 +9,10 @@ from emails.models import Acceptance, Email
 from inbound.inbox.models import CaughtMail
 from inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
-from tests.conftest import mail
+from tests.conftest import mail, make_domain, make_key
 from tests.emails.builders import deliver_all, send
 from tests.events.feed import publish_committed
+from tests.submission.fixtures import run_submission
 from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
@@ -58,6 +59,26 @@ def test_only_the_suppression_of_an_erased_address_is_left(api, alice, capsys):
     assert [one["to"] for one in acceptance.answer["emails"]] == ["erased@invalid", "xada@example.com"]
     acceptance.delete()
     assert tables_containing("ada@example.com") == {"suppressions_suppression"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_submitted_messages_that_only_name_the_address_are_erased(alice, settings, capsys):
+    make_domain(alice.workspace, "alice.example")
+    fields = [
+        b"To: Ada Lovelace <Ada@Example.com>",
+        b"To: bob@example.com\r\nCc: Bob <bob@example.com>, ada@example.com",
+        b"To: bob@example.com\r\nX-Forwarded-For: <ada@example.com>",
+        b"To: xada@example.com\r\nCc: ada@example.com.au, ada@example.community",
+    ]
+    with run_submission(settings, key=make_key(alice.workspace)) as port:
+        for number, field in enumerate(fields):
+            source = b"From: Alice <hi@alice.example>\r\n%s\r\nSubject: %d\r\n\r\nHello\r\n" % (field, number)
+            assert port.submit(source, "bob@example.com")[0] == 250
+    deliver_all()
+
+    assert erase("ada@example.com", capsys) == "3 emails erased.\n"
+
+    assert Email.objects.get().subject == "3"
 
 
 def test_pending_webhook_deliveries_of_the_address_are_deleted(api, alice, capsys):
