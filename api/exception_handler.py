@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -38,6 +38,8 @@ FRAMEWORK_PROBLEMS: dict[type[Exception], tuple[type[errors.Problem], str]] = {
 FIELD_CODES = {"null": "required", "not_a_list": "invalid_type", "not_a_dict": "invalid_type", "empty": "required"}
 BODY = "body"
 MAX_SHOWN_HOST = 253
+UNKNOWN_HOST_TITLE = gettext_noop("This host is not configured")
+UNKNOWN_HOST = gettext_noop("The host %(host)s is not configured.")
 UNKNOWN_HOST_ADVICE = gettext_noop(
     "If you operate this service: add the host to ALLOWED_HOSTS and restart web, or make the reverse proxy keep the "
     "Host header of the request."
@@ -99,9 +101,12 @@ def problem_body(problem: errors.Problem) -> dict[str, Any]:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if isinstance(exception, DisallowedHost):
-        return _unknown_host(request)
-    return _error_response(request, errors.InvalidJson("The request is malformed."), status=400)
+    if not isinstance(exception, DisallowedHost):
+        return _error_response(request, errors.InvalidJson("The request is malformed."), status=400)
+    values = {"host": request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]}
+    problem = errors.InvalidJson(UNKNOWN_HOST % values)
+    texts = (UNKNOWN_HOST, UNKNOWN_HOST_ADVICE)
+    return _error_response(request, problem, status=400, title=UNKNOWN_HOST_TITLE, texts=texts, values=values)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -134,16 +139,26 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _error_response(request, problem, status=problem.status)
 
 
-def _error_response(request: HttpRequest, problem: errors.Problem, *, status: int) -> HttpResponse:
+def _error_response(
+    request: HttpRequest,
+    problem: errors.Problem,
+    *,
+    status: int,
+    title: str = "",
+    texts: Sequence[str] = (),
+    values: Mapping[str, str] | None = None,
+) -> HttpResponse:
     """Return the response for an error outside of DRF: JSON under /v1 and for JSON requests, otherwise a page.
 
     The page has the language that PagePreferencesMiddleware chose, otherwise that of the browser.
+    title, texts: of the page, with the values; by default those of the status.
     """
     if f"{request.path_info}/".startswith("/v1/") or request.content_type == "application/json":
         return problem_http_response(problem)
     with override(getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)):
-        texts = [gettext(PAGE_ADVICE[status])] if status in PAGE_ADVICE else []
-        response = error_page(request, title=gettext(PAGE_TITLES[status]), texts=texts, status=status)
+        advice = texts or ([PAGE_ADVICE[status]] if status in PAGE_ADVICE else [])
+        shown = [gettext(text) % (values or {}) for text in advice]
+        response = error_page(request, title=gettext(title or PAGE_TITLES[status]), texts=shown, status=status)
     for name, value in problem.headers.items():
         response.headers[name] = value
     patch_vary_headers(response, ["Accept-Language"])
@@ -153,18 +168,6 @@ def _error_response(request: HttpRequest, problem: errors.Problem, *, status: in
 def error_page(request: HttpRequest, *, title: str, texts: Sequence[str] = (), status: int) -> HttpResponse:
     """Return the HTML page for an error, with paragraphs that explain it."""
     return render(request, "api/error.html", {"status": status, "title": title, "texts": texts}, status=status)
-
-
-def _unknown_host(request: HttpRequest) -> HttpResponse:
-    """Return the response to a request for a host that ALLOWED_HOSTS does not list."""
-    host = request.META.get("HTTP_HOST", "")[:MAX_SHOWN_HOST]
-    if request.path_info.startswith("/v1/"):
-        return problem_http_response(errors.InvalidJson(f"The host {host} is not configured."))
-    with override(get_language_from_request(request)):
-        texts = [gettext("The host %(host)s is not configured.") % {"host": host}, gettext(UNKNOWN_HOST_ADVICE)]
-        response = error_page(request, title=gettext("This host is not configured"), texts=texts, status=400)
-    patch_vary_headers(response, ["Accept-Language"])
-    return response
 
 
 def problem_http_response(problem: errors.Problem) -> HttpResponse:

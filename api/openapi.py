@@ -1,7 +1,6 @@
 """The OpenAPI document, generated from the code by drf-spectacular once per process."""
 
 import copy
-import functools
 import json
 import sys
 from collections.abc import Mapping
@@ -27,6 +26,7 @@ from api.schema import (
 )
 from lib.datetimes import parse_datetime
 from lib.model_fields import IdField
+from lib.worker.once import once
 
 INTRODUCTION = Path(__file__).with_name("introduction.md")
 METHODS = ("GET", "POST", "PATCH", "DELETE")
@@ -292,7 +292,8 @@ def _example_of(value: Any) -> Any:
     return [_example_of(item) for item in value] if isinstance(value, list) else value
 
 
-@functools.cache
+# The generator has global state: two threads must not use it at the same time.
+@once
 def openapi_document() -> bytes:
     """Return the document as JSON; cached until the process ends."""
     result = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]

@@ -102,6 +102,12 @@ def test_an_unknown_host_is_400(api: Api):
     assert is_problem(response, 400, "invalid_json")
 
 
+def test_an_unknown_host_is_400_for_json_outside_of_v1(client):
+    response = client.post("/compat/resend/emails", b"{}", "application/json", headers={"host": "evil.example"})
+    assert is_problem(response, 400, "invalid_json")
+    assert response.json()["detail"] == "The host evil.example is not configured."
+
+
 def test_outside_of_v1_an_unknown_path_is_an_html_page(client):
     response = client.get("/nothing")
     assert response.status_code == 404

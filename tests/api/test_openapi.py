@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from api.errors import MethodNotAllowed, all_problems, documented_problems
 from api.openapi import openapi_document
+from tests.config.test_start import start
 from workspaces.api.scopes import Scope, allowed_scopes
 
 DOCUMENT = json.loads(openapi_document())
@@ -156,12 +157,43 @@ def bodies_of(operation: dict[str, Any]) -> list[str]:
     return [body["schema"]["$ref"].rpartition("/")[2] for body in content.values()]
 
 
+FIRST_REQUESTS = """
+import django; django.setup()
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from django.test import Client
+together = Barrier(8)
+def read(_):
+    together.wait()
+    response = Client(raise_request_exception=False).get("/v1/openapi.json", headers={"host": "mail.example.com"})
+    return response.status_code, response.content
+with ThreadPoolExecutor(8) as threads:
+    answers = set(threads.map(read, range(8)))
+print(len(answers), *{status for status, _ in answers})
+"""
+
+
+def test_the_first_requests_of_a_process_get_the_same_document():
+    run = start("-c", FIRST_REQUESTS, DJANGO_SETTINGS_MODULE="config.settings")
+    assert run.stdout == "1 200\n", run.stderr
+
+
 ALL_ACCESS = {Scope.FULL_ACCESS, Scope.WORKSPACE_ADMIN}
 
 
 def test_documented_scopes_match_the_views():
     scopes = {
         "Accepts an API key with any scope.": set(Scope),
+        "with scope `sending_only` or `sending_access` or `full_access` or `workspace_admin`.": {
+            Scope.SENDING_ONLY,
+            Scope.SENDING_ACCESS,
+            *ALL_ACCESS,
+        },
+        "with scope `sending_access` or `read_only` or `full_access` or `workspace_admin`.": {
+            Scope.SENDING_ACCESS,
+            Scope.READ_ONLY,
+            *ALL_ACCESS,
+        },
         "with scope `read_only` or `full_access` or `workspace_admin`.": {Scope.READ_ONLY, *ALL_ACCESS},
         "with scope `sending_access` or `full_access` or `workspace_admin`.": {Scope.SENDING_ACCESS, *ALL_ACCESS},
         "with scope `full_access` or `workspace_admin`.": ALL_ACCESS,
