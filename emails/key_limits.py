@@ -1,14 +1,12 @@
 """Limits of API keys to domains and templates, for emails that a key sends or changes (docs/decisions/0104)."""
 
-from django.db.models import QuerySet
+from typing import Any
 
 from api.errors import NotFound
 from emails.models import Email, EmailBatch
 from templates_app.models import Template
-from templates_app.services import find_templates
 from workspaces.errors import DomainNotAllowed, TemplateNotAllowed
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
+from workspaces.key_limits import KeyLimits, LimitedQuerySet
 
 
 def domain_problem(limits: KeyLimits, name: str) -> DomainNotAllowed | None:
@@ -32,38 +30,19 @@ def refuse_template(limits: KeyLimits, template: Template | None) -> None:
 
 
 def refuse_email(limits: KeyLimits, email: Email) -> None:
-    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send a stored email.
-
-    Raises NotFound for a live email and a test key.
-    """
-    _refuse_live(limits, email)
-    if limits.restricts_emails:
-        _refuse_emails(limits, email.workspace, Email.objects.filter(id=email.id))
+    """Raise NotFound if a stored email is outside of the limits of the key."""
+    _refuse_outside(Email.objects.filter(id=email.id), limits, workspace_id=email.workspace_id)
 
 
 def refuse_batch(limits: KeyLimits, batch: EmailBatch) -> None:
-    """Raise DomainNotAllowed or TemplateNotAllowed if the key could not send all emails of a batch.
-
-    Raises NotFound for a batch of live emails and a test key.
-    """
-    _refuse_live(limits, batch)
-    if limits.restricts_emails:
-        _refuse_emails(limits, batch.workspace, Email.objects.filter(batch=batch))
+    """Raise NotFound if a batch, or one of its emails, is outside of the limits of the key."""
+    _refuse_outside(EmailBatch.objects.filter(id=batch.id), limits, workspace_id=batch.workspace_id)
 
 
-def _refuse_live(limits: KeyLimits, row: Email | EmailBatch) -> None:
-    if limits.is_test and not row.is_test:
+def _refuse_outside(rows: LimitedQuerySet[Any], limits: KeyLimits, *, workspace_id: str) -> None:
+    is_limited = limits.is_test or limits.restricts_emails
+    if is_limited and not rows.within(limits, workspace_id=workspace_id).exists():
         raise NotFound
-
-
-def _refuse_emails(limits: KeyLimits, workspace: Workspace, emails: "QuerySet[Email]") -> None:
-    if limits.domains:
-        for email in emails.exclude(from_domain__in=limits.domains)[:1]:
-            refuse_domain(limits, email.from_domain)
-    if limits.templates:
-        allowed = {template.id for template in find_templates(workspace, limits.templates).values()}
-        if emails.exclude(template_id__in=allowed).exists():
-            raise _template_not_allowed(limits)
 
 
 def _template_not_allowed(limits: KeyLimits) -> TemplateNotAllowed:

@@ -5,19 +5,20 @@ emails.sending.queue moves queue entries.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from delivery.message.compose import Placement
 from emails.states import EmailStatus
 from lib.model_fields import IdField
 from lib.worker.stages import Stage
-from templates_app.models import TemplateVersion
+from templates_app.models import Template, TemplateVersion
+from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
 
 
@@ -80,6 +81,25 @@ class Entrance(models.TextChoices):
     COMPATIBILITY = "compatibility", "Compatibility"
 
 
+def emails_within(limits: KeyLimits, *, workspace_id: str) -> Q:
+    """Return the condition of emails that a key could have sent by its limits to domains and templates."""
+    condition = Q(from_domain__in=limits.domains) if limits.domains else Q()
+    if limits.templates:
+        named = Template.objects.filter(workspace=workspace_id, alias__in=limits.templates)
+        condition &= Q(template_id__in=[*limits.templates, *named.values_list("id", flat=True)])
+    return condition
+
+
+class EmailBatchQuerySet(LimitedQuerySet["EmailBatch"]):
+    def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
+        """Return the batches that have no email outside of the limits."""
+        batches = self.filter(is_test=True) if limits.is_test else self
+        if not limits.restricts_emails:
+            return batches
+        emails = Email.objects.filter(batch=OuterRef("pk"))
+        return batches.exclude(Exists(emails.exclude(emails_within(limits, workspace_id=workspace_id))))
+
+
 class EmailBatch(models.Model):
     """Scheduled emails that are paused or cancelled together (emails.accept.batches), or that one request accepted."""
 
@@ -96,6 +116,8 @@ class EmailBatch(models.Model):
     is_test = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    objects = EmailBatchQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "email batches"
         indexes = [
@@ -105,6 +127,12 @@ class EmailBatch(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class EmailQuerySet(LimitedQuerySet["Email"]):
+    def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
+        emails = self.filter(is_test=True) if limits.is_test else self
+        return emails.filter(emails_within(limits, workspace_id=workspace_id)) if limits.restricts_emails else emails
 
 
 class Email(models.Model):
@@ -152,6 +180,8 @@ class Email(models.Model):
     finished_at = models.DateTimeField(
         null=True, help_text="time the last recipient finished; retention counts from here"
     )
+
+    objects = EmailQuerySet.as_manager()
 
     class Meta:
         indexes = [

@@ -138,7 +138,7 @@ class ConfiguredKeyInput(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         with field_errors():
             limits = replace(read_limits(**attrs.get("limits", {})), is_test=attrs.pop("test"))
-            refuse_scope(limits, can_only_send=attrs["scope"] == ApiKey.Scope.SENDING_ACCESS)
+            refuse_scope(limits, can_only_send=attrs["scope"] in ApiKey.SENDING_SCOPES)
         return {**attrs, "limits": limits}
 
 

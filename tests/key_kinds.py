@@ -24,6 +24,8 @@ SENDING = {
     ("GET", "/domains/{}"),
     ("GET", "/me"),
 }
+# The operations of sending_only.
+SENDING_ONLY = {("POST", "/emails/send"), ("POST", "/emails/batch"), ("GET", "/me")}
 READING_BY_POST = {("POST", "/templates/{}/preview")}
 # Networks that contain the address of Django's test client.
 NETWORKS = ["127.0.0.0/8"]
@@ -58,4 +60,6 @@ def allowed_scopes(method: str, path: str) -> set[str]:
         scopes.add("read_only")
     if (method, path) in SENDING:
         scopes.add("sending_access")
+    if (method, path) in SENDING_ONLY:
+        scopes.add("sending_only")
     return scopes

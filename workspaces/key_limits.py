@@ -8,13 +8,16 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Any
+from typing import Any, Self, TypeVar
+
+from django.db.models import Model, QuerySet
 
 from api.errors import InvalidFields
 from lib.coded_texts import CodedText
 from lib.email_addresses import InvalidAddress, parse_address
 from lib.network.address_guard import Address
 
+M = TypeVar("M", bound=Model)
 Network = IPv4Network | IPv6Network
 FieldError = dict[str, str]
 
@@ -55,6 +58,14 @@ class KeyLimits:
     def includes_address(self, address: Address | None) -> bool:
         """Return whether a client has an address in the networks; an unknown address has none."""
         return address is not None and any(address in _parse_network(network) for network in self.networks)
+
+
+class LimitedQuerySet(QuerySet[M]):
+    """Rows of which a key sees only those within its limits."""
+
+    def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
+        """Return the rows that a key of the workspace may read and change."""
+        raise NotImplementedError
 
 
 # Of the dashboard, whose users have no key.

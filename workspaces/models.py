@@ -313,8 +313,12 @@ class ApiKey(SecretKey):
     class Scope(models.TextChoices):
         FULL_ACCESS = "full_access", "Full access"
         SENDING_ACCESS = "sending_access", "Sending access"
+        SENDING_ONLY = "sending_only", "Sending only"
         READ_ONLY = "read_only", "Read only"
         WORKSPACE_ADMIN = "workspace_admin", "Workspace administration"
+
+    # Those of test keys and of keys with limits to domains and templates.
+    SENDING_SCOPES = frozenset({Scope.SENDING_ACCESS, Scope.SENDING_ONLY})
 
     id = IdField("key_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

@@ -65,7 +65,7 @@ def issue_api_key(
     created_by: a member of the workspace, shown to the others.
     Raises WorkspaceDeleted, PlanLimitReached at 100 keys, InvalidFields for limits that the scope does not support.
     """
-    refuse_scope(limits, can_only_send=scope == ApiKey.Scope.SENDING_ACCESS)
+    refuse_scope(limits, can_only_send=scope in ApiKey.SENDING_SCOPES)
     refuse_deleted(Workspace.objects.select_for_update().get(id=workspace.id))
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(

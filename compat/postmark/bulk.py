@@ -34,7 +34,7 @@ PLACEHOLDER = {"TextBody": "-", "HtmlBody": None, "Attachments": None}
 class PostmarkBulkViewSet(PostmarkViewSet[EmailBatch]):
     queryset = EmailBatch.objects.all()
     sending_actions = frozenset({"send", "retrieve"})
-    accepting_actions = frozenset({"send"})
+    accepting_actions = sending_only_actions = frozenset({"send"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES}
     id_prefix = "bat_"
     suppressed = SuppressionPolicy.ACCEPT

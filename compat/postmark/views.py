@@ -32,7 +32,7 @@ class PostmarkViewSet(DialectViewSet[R]):
 class PostmarkEmailViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.all()
     sending_actions = frozenset({"send", "batch", "send_template", "batch_templates"})
-    accepting_actions = sending_actions
+    accepting_actions = sending_only_actions = sending_actions
     body_bytes: ClassVar = dict.fromkeys(sending_actions, MAX_BODY_BYTES)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
@@ -76,7 +76,7 @@ class PostmarkMessageViewSet(PostmarkViewSet[Email]):
         page, query = requests.read_slice(request), requests.read_filters(request)
         rows = requests.filter_emails(self.get_queryset(), query).defer("template_data")
         # The counters know no key.
-        is_counted = query or self.limits.is_test
+        is_counted = query or self.limits.is_test or self.limits.restricts_emails
         total = bounded_count(rows) if is_counted else count_by_status(self.workspace, statuses=EmailStatus.values)
         return Response({"TotalCount": total, "Messages": [resources.message_resource(email) for email in rows[page]]})
 

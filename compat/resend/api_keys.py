@@ -24,8 +24,8 @@ from workspaces.key_limits import read_limits
 from workspaces.models import ApiKey
 from workspaces.services import issue_key_for, revoke_api_key
 
-# https://resend.com/docs/api-reference/api-keys/create-api-key
-PERMISSIONS = {"full_access": ApiKey.Scope.FULL_ACCESS, "sending_access": ApiKey.Scope.SENDING_ACCESS}
+# https://resend.com/docs/api-reference/api-keys/create-api-key: sending_access "can only send emails".
+PERMISSIONS = {"full_access": ApiKey.Scope.FULL_ACCESS, "sending_access": ApiKey.Scope.SENDING_ONLY}
 
 
 def key_item(key: ApiKey) -> Resource:

@@ -54,6 +54,7 @@ class ResendViewSet(DialectViewSet[R]):
 class ResendEmailViewSet(ResendViewSet[Email]):
     queryset = Email.objects.prefetch_related("recipients")
     object_name, item = "email", staticmethod(resources.email_item)
+    sending_only_actions = frozenset({"send", "batch"})
     sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments"})
     accepting_actions = frozenset({"send", "batch", "update"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}

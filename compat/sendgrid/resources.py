@@ -42,6 +42,7 @@ WRITING_SCOPES = frozenset(
 )  # fmt: skip
 ALL_SCOPES = SENDING_SCOPES | READING_SCOPES | WRITING_SCOPES
 SCOPES = {
+    ApiKey.Scope.SENDING_ONLY: frozenset({"mail.send"}),
     ApiKey.Scope.SENDING_ACCESS: SENDING_SCOPES,
     ApiKey.Scope.READ_ONLY: READING_SCOPES,
     ApiKey.Scope.FULL_ACCESS: ALL_SCOPES,

@@ -31,7 +31,7 @@ class SendGridViewSet(DialectViewSet[R]):
 
 class SendGridMailViewSet(SendGridViewSet[Email]):
     queryset = Email.objects.none()
-    sending_actions = frozenset({"send", "scopes"})
+    sending_actions = sending_only_actions = frozenset({"send", "scopes"})
     accepting_actions = frozenset({"send"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES}
 

@@ -62,6 +62,7 @@ class KeyForm(forms.Form):
         label=gettext_lazy("Scope"),
         choices=[
             (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send emails and read sent emails")),
+            (ApiKey.Scope.SENDING_ONLY.value, gettext_lazy("Sending only: send emails, read nothing")),
             (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: read everything, change nothing")),
             (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: all API operations")),
             (TEST, gettext_lazy("Test: like sending access, and nothing is sent")),
@@ -88,7 +89,7 @@ class KeyForm(forms.Form):
 
     domains = ListField(
         label=gettext_lazy("Sending domains"),
-        help_text=gettext_lazy("Separated by commas. Requires sending access."),
+        help_text=gettext_lazy("Separated by commas. Requires sending access or sending only."),
         placeholder="shop.example",
     )
     networks = ListField(
@@ -98,7 +99,9 @@ class KeyForm(forms.Form):
     )
     templates = ListField(
         label=gettext_lazy("Templates"),
-        help_text=gettext_lazy("IDs or aliases. The key can send only with these. Requires sending access."),
+        help_text=gettext_lazy(
+            "IDs or aliases. The key can send only with these. Requires sending access or sending only."
+        ),
         placeholder="welcome, receipt",
     )
     requests_per_second = forms.IntegerField(

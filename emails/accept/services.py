@@ -157,7 +157,7 @@ def resend_email(
 ) -> StoredResponse:
     """Accept a copy of an email, sent immediately. Domain, suppressions and quota are checked again.
 
-    Raises the errors of send_email, and NotFound if retention has deleted the email.
+    Raises the errors of send_email, and NotFound if the email is outside of the limits or retention has deleted it.
     """
     with transaction.atomic():
         response = claim_key(workspace, key)

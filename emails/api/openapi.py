@@ -202,7 +202,7 @@ emails_schema = keyed_view(
         "Reschedule an email",
         "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
         response(RescheduledSerializer, "The email is rescheduled.", examples.RESCHEDULED),
-        problems=[WorkspaceSuspended, *LIMITED, EmailNotScheduled],
+        problems=[WorkspaceSuspended, EmailNotScheduled],
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
     ),
@@ -212,7 +212,7 @@ emails_schema = keyed_view(
         "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
         "in the current month, its quota is refunded. Repeating the request returns the same response.",
         response(CancelledSerializer, "The email is cancelled.", {"id": examples.ID, "status": "cancelled"}),
-        problems=[*LIMITED, EmailAlreadySent, EmailNotCancellable],
+        problems=[EmailAlreadySent, EmailNotCancellable],
     ),
 )
 

@@ -20,7 +20,8 @@ class EmailPagination(PagePagination):
         values = view.filterset.form.cleaned_data
         if values["search"]:
             return self._paginate_search(queryset)
-        if any(values[name] for name in ("event", "tag", "from", "to")):
+        # The counters know no limits of keys.
+        if view.limits.restricts_emails or any(values[name] for name in ("event", "tag", "from", "to")):
             self.total = queryset.order_by().count()
         else:
             statuses = values["status"] or EmailStatus.values

@@ -72,6 +72,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     pagination_class = EmailPagination
     permission_classes = (HasScope, WorkspaceNotSuspended)
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
+    sending_only_actions = frozenset({"send", "batch"})
     sending_actions = frozenset(
         {"send", "batch", "resend", "destroy", "partial_update", "list", "retrieve", "events", "export"}
     )

@@ -27,7 +27,8 @@ def test_a_created_key_sends(admin):
     assert body.keys() == {"id", "token"}
     assert str(uuid.UUID(body["id"])) == body["id"]
     assert Dialect("resend", body["token"]).post("/emails", mail()).status_code == 200
-    assert ApiKey.objects.get(name="Website").scope == "sending_access"
+    assert ApiKey.objects.get(name="Website").scope == "sending_only"
+    assert error(Dialect("resend", body["token"]).get("/emails")) == (401, "restricted_api_key")
 
 
 def test_a_key_without_permission_has_full_access(admin):

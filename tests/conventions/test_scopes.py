@@ -1,8 +1,8 @@
 """Scopes: every operation under /v1 against docs/specification.md, Authentication.
 
-`sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list, detail, events, export),
-templates and their preview, domains, /v1/me. `read_only`: every GET, and preview. `full_access` and
-`workspace_admin`: all.
+`sending_only`: send, batch, /v1/me. `sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list,
+detail, events, export), templates and their preview, domains, /v1/me. `read_only`: every GET, and preview.
+`full_access` and `workspace_admin`: all.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from tests.key_kinds import SENDING, allowed_scopes
 
 pytestmark = pytest.mark.django_db
 
-SCOPES = ("full_access", "sending_access", "read_only", "workspace_admin")
+SCOPES = ("full_access", "sending_access", "sending_only", "read_only", "workspace_admin")
 # No API key required.
 PUBLIC = {("GET", "/openapi.json")}
 # Restricted to full_access; add each new path that changes data here or to SENDING (tests/key_kinds.py).

@@ -106,10 +106,69 @@ def test_a_key_changes_only_the_emails_that_it_could_send(account, domain_key, t
         sent = ENTRANCES["scheduled"](owner, domain, template, TO)
         paths[domain] = f"/emails/{sent.json()['id']}"
     before = list(Email.objects.order_by("id").values())
-    assert code_of(change(Api(domain_key), paths[OTHER])) == (403, "domain_not_allowed")
-    assert code_of(change(Api(template_key), paths[OTHER])) == (403, "template_not_allowed")
+    for key in (domain_key, template_key):
+        assert code_of(change(Api(key), paths[OTHER])) == (404, "not_found")
     assert list(Email.objects.order_by("id").values()) == before
     assert change(Api(domain_key), paths[OWN]).status_code in {200, 202}
+
+
+@pytest.fixture
+def own_and_other(account) -> tuple[str, str]:
+    """The ids of an email that both limited keys could send, and of another one."""
+    owner = make_key(account.workspace)
+    sent = [ENTRANCES["send"](owner, *email, TO) for email in ((OWN, "welcome"), (OTHER, "receipt"), (OTHER, None))]
+    own, other, _ = [response.json()["id"] for response in sent]
+    return own, other
+
+
+@pytest.mark.parametrize("limit", ["domain_key", "template_key"])
+def test_a_key_reads_only_the_emails_that_it_could_send(request, own_and_other, limit):
+    api, (own, other) = Api(request.getfixturevalue(limit)), own_and_other
+    for query in ({}, {"status": "queued"}, {"search": "e"}, {"from": "2020-01-01"}):
+        listed = api.get("/emails", query).json()
+        assert ([email["id"] for email in listed["data"]], listed["total"]) == ([own], 1)
+    for path in (f"/emails/{other}", f"/emails/{other}/events"):
+        assert code_of(api.get(path)) == (404, "not_found")
+        assert api.get(path.replace(other, own)).status_code == 200
+    exported = b"".join(api.get("/emails/export").streaming_content).decode()
+    assert own in exported
+    assert other not in exported
+
+
+@pytest.mark.parametrize("limit", ["domain_key", "template_key"])
+def test_dialects_show_only_the_emails_that_a_key_could_send(request, own_and_other, limit):
+    key, (own, other) = request.getfixturevalue(limit), own_and_other
+    resend, postmark = Dialect("resend", key), Dialect("postmark", key)
+    assert len(resend.get("/emails").json()["data"]) == 1
+    assert postmark.get("/messages/outbound?count=10&offset=0").json()["TotalCount"] == 1
+    for path in ("/emails/{}", "/emails/{}/attachments"):
+        assert resend.get(path.format(own)).status_code == 200
+        assert resend.get(path.format(other)).status_code == 404
+    assert postmark.get(f"/messages/outbound/{own}/details").status_code == 200
+    assert postmark.get(f"/messages/outbound/{other}/details").status_code == 404
+
+
+def test_a_batch_with_a_foreign_email_is_not_found(account, domain_key):
+    owner = Dialect("sendgrid", make_key(account.workspace))
+    foreign, own = sendgrid_batch(make_key(account.workspace), OTHER), sendgrid_batch(domain_key, OWN)
+    for batch_id in (foreign, own):
+        body = {"batch_id": batch_id, "status": "pause"}
+        assert owner.post("/v3/user/scheduled_sends", body).status_code == 201
+    limited = Dialect("sendgrid", domain_key)
+    assert [batch["batch_id"] for batch in limited.get("/v3/user/scheduled_sends").json()] == [own]
+    assert limited.get(f"/v3/user/scheduled_sends/{foreign}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ENTRANCES)
+def test_a_key_that_may_only_send_sends_and_reads_nothing(account, name):
+    key = make_key(account.workspace, "sending_only", limits=read_limits(domains=[OWN]))
+    accepted = ENTRANCES[name](key, OWN, "welcome" if name in TEMPLATED else None, TO)
+    assert accepted.status_code in {200, 202}, accepted.content
+    for path in ("/emails", "/emails/export", "/templates", "/domains", "/events", "/suppressions"):
+        assert code_of(Api(key).get(path)) == (403, "insufficient_scope")
+    assert Api(key).get("/me").json()["key"]["scope"] == "sending_only"
+    assert Dialect("resend", key).get("/emails").status_code == 401
+    assert Dialect("sendgrid", key).get("/v3/scopes").json() == {"scopes": ["mail.send"]}
 
 
 @pytest.mark.parametrize("change", ["update", "cancel"])
@@ -118,7 +177,7 @@ def test_resends_changes_are_limited(account, domain_key, change):
     calls = {"update": ("PATCH", f"/emails/{sent}", {"scheduled_at": in_an_hour()})}
     calls["cancel"] = ("POST", f"/emails/{sent}/cancel", None)
     response = Dialect("resend", domain_key).call(*calls[change])
-    assert (response.status_code, response.json()["name"]) == (403, "validation_error")
+    assert (response.status_code, response.json()["name"]) == (404, "not_found")
     assert Email.objects.get().status == "scheduled"
 
 
@@ -126,7 +185,7 @@ def test_resends_changes_are_limited(account, domain_key, change):
 def test_sendgrids_batches_are_limited(account, domain_key, status):
     batch_id = sendgrid_batch(make_key(account.workspace), OTHER)
     api, body = Dialect("sendgrid", domain_key), {"batch_id": batch_id, "status": status}
-    assert api.post("/v3/user/scheduled_sends", body).status_code == 403
+    assert api.post("/v3/user/scheduled_sends", body).status_code == 404
     assert EmailBatch.objects.get().state == "open"
     own = {**body, "batch_id": sendgrid_batch(domain_key, OWN)}
     assert api.post("/v3/user/scheduled_sends", own).status_code == 201

@@ -75,7 +75,7 @@ class TestKeys:
         assert code_of(Api(live.replace("pr_", "pr_test_")).get("/me")) == (401, "invalid_api_key")
 
     @pytest.mark.parametrize("scope", ["full_access", "read_only", "workspace_admin"])
-    def test_it_requires_sending_access(self, account, scope):
+    def test_it_requires_a_scope_for_sending(self, account, scope):
         api = Api(make_key(account.workspace, "workspace_admin"))
         path = f"/admin/workspaces/{account.workspace.id}/api-keys"
         body = {"name": "CI", "scope": scope, "test": True}

@@ -105,7 +105,9 @@ def test_last_use_is_recorded_at_most_once_a_minute(alice):
 @pytest.mark.parametrize(
     ("scope", "method", "path", "needed"),
     [
-        ("read_only", "post", "/emails/send", "sending_access"),
+        ("read_only", "post", "/emails/send", "sending_only"),
+        ("sending_only", "get", "/emails", "sending_access"),
+        ("read_only", "patch", "/emails/x", "sending_access"),
         ("read_only", "post", "/domains", "full_access"),
         ("sending_access", "post", "/domains", "full_access"),
     ],

@@ -12,7 +12,11 @@ Scope = ApiKey.Scope
 
 
 class HasScope(BasePermission):
-    """Checks the key's scope. `sending_actions` and `reading_actions` of a view name actions other than GET."""
+    """Checks the key's scope.
+
+    Actions of a view: `sending_only_actions` accept emails, `sending_actions` are also open to sending_access, and
+    `reading_actions` read by a method other than GET.
+    """
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not hasattr(view, str(request.method).lower()):
@@ -52,4 +56,6 @@ def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Sc
         scopes.insert(0, Scope.READ_ONLY)
     if action in getattr(view, "sending_actions", ()):
         scopes.insert(0, Scope.SENDING_ACCESS)
+    if action in getattr(view, "sending_only_actions", ()):
+        scopes.insert(0, Scope.SENDING_ONLY)
     return scopes

@@ -9,10 +9,10 @@ from workspaces.models import ApiKey
 from workspaces.plans import PLANS
 
 LIMIT_TEXTS = {
-    "domains": "The domains that the key can send from. Requires the scope `sending_access`.",
+    "domains": "The domains that the key can send from. Requires the scope `sending_access` or `sending_only`.",
     "networks": "The networks from which the key can be used: addresses, or ranges such as 203.0.113.0/24.",
     "templates": "The ids or aliases of the templates that the key can send with; it cannot send without a template. "
-    "Requires the scope `sending_access`.",
+    "Requires the scope `sending_access` or `sending_only`.",
     "requestsPerSecond": "The number of requests per second, also as a burst; null for the limit of the workspace.",
 }
 

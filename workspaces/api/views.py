@@ -12,7 +12,7 @@ from workspaces.quota import read_quota
 @me_schema
 class MeView(WorkspaceView):
     action = "me"
-    sending_actions = frozenset({"me"})
+    sending_actions = sending_only_actions = frozenset({"me"})
 
     def get(self, request: Request) -> Response:
         answer = {"workspace": self.workspace, "key": request.auth, "quota": read_quota(self.workspace)}

@@ -16,7 +16,7 @@ from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_inactive
 from workspaces.api.authentication import key_of, workspace_of
 from workspaces.api.throttling import refuse_excess, take_key_request
-from workspaces.key_limits import KeyLimits
+from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
 
 M = TypeVar("M", bound=Model)
@@ -92,14 +92,11 @@ class WorkspaceView(KeyedView):
 
 
 class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
-    """A viewset limited to the caller's rows: ids of other workspaces are not found.
-
-    For a test key, nor are those of live emails and of batches of live emails.
-    """
+    """A viewset limited to the caller's rows: those of other workspaces and outside of its limits are not found."""
 
     def get_queryset(self) -> QuerySet[M]:
         rows = super().get_queryset().filter(workspace=self.workspace)
-        return rows.filter(is_test=True) if self.limits.is_test and hasattr(rows.model, "is_test") else rows
+        return rows.within(self.limits, workspace_id=self.workspace.id) if isinstance(rows, LimitedQuerySet) else rows
 
 
 _serializers: dict[type[BaseSerializer[Any]], BaseSerializer[Any]] = {}
