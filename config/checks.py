@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core import checks
 
 from config import env
-from config.database_url import database_url_errors
+from config.postgres.database_url import database_url_errors
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
 from delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from config import env
-from config.database_url import parse_database_url
+from config.postgres.database_url import parse_database_url
 from dashboard.ui import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent

@@ -13,9 +13,9 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config.checks import setting_errors
-from config.database_url import AUTHORITIES, unverified_host
 from config.health import check_sending
 from config.heartbeats import live_workers
+from config.postgres.database_url import AUTHORITIES, unverified_host
 from dashboard.static_files import HashedFilesStorage
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 
