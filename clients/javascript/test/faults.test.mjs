@@ -74,6 +74,17 @@ test("a Retry-After of an hour is not waited for", async () => {
   assert.equal(seen.length, 1);
 });
 
+test("a limit of a proxy is retried after Retry-After, for requests that must not be repeated too", async () => {
+  const html = { "Content-Type": "text/html", "Retry-After": "1" };
+  const template = { name: "Hi", subject: "Hi", htmlContent: "<p>Hi</p>" };
+  const { result, seen } = await through([answer(429, html, "<h1>Slow down</h1>")], (client) => client.templates.create(template));
+  assert.ok(result.id);
+  assert.equal(seen.length, 2);
+  const late = await through([answer(429, { ...html, "Retry-After": "7200" })], (client) => client.me());
+  assert.equal(late.result.status, 429);
+  assert.equal(late.seen.length, 1);
+});
+
 test("an exceeded quota is not retried", async () => {
   const { seen } = await through([problem(429, "quota_exceeded")], (client) => client.emails.send(newEmail()));
   assert.equal(seen.length, 1);
