@@ -27,6 +27,8 @@ log = logging.getLogger("postrider.submission")
 # Each has one database connection. A step takes a few milliseconds, most of them in the database.
 THREADS = 4
 BACKLOG = 1024
+# Until then, a connection with TLS from its start is not counted as a session.
+HANDSHAKE_SECONDS = 10.0
 # One client address may use this share of the sessions, and so may one workspace.
 SHARES = 4
 
@@ -85,7 +87,10 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
         for listener in listeners:
             context = certificate.context if certificate and listener.has_tls else None
             server = await loop.create_server(
-                lambda has_tls=listener.has_tls: session(has_tls=has_tls), sock=listener.socket, ssl=context
+                lambda has_tls=listener.has_tls: session(has_tls=has_tls),
+                sock=listener.socket,
+                ssl=context,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
             )
             servers.append(await stack.enter_async_context(server))
         usage = SmtpUsage("submission", limiter, read_bytes=lambda: memory.used)

@@ -171,6 +171,13 @@ class TestTls:
             with smtplib.SMTP_SSL("localhost", settings.SUBMISSION_TLS_PORTS[0], timeout=20, context=context) as client:
                 assert client.docmd("STARTTLS")[0] == 503
 
+    def test_a_handshake_that_does_not_begin_ends_soon(self, workspace, settings, certificate, monkeypatch):
+        monkeypatch.setattr("submission.server.HANDSHAKE_SECONDS", 0.3)
+        with run_submission(settings):
+            address = ("127.0.0.1", settings.SUBMISSION_TLS_PORTS[0])
+            with socket.create_connection(address, timeout=20) as silent:
+                assert silent.recv(100) == b""
+
     def test_commands_sent_before_the_handshake_end_the_session(self, workspace, settings, certificate):
         with run_submission(settings) as port, port.open_session() as session:
             assert session.exchange(b"STARTTLS\r\nEHLO injected\r\n").startswith("503 5.5.0")
