@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.conf import settings
 from django.db import connection
@@ -17,6 +18,7 @@ from lib.forking import return_large_blocks
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from submission.handler import SubmissionHandler
+from submission.handshakes import Handshake
 from submission.memory import ReceivingMemory
 from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, SubmissionSMTP
@@ -27,8 +29,6 @@ log = logging.getLogger("postrider.submission")
 # Each has one database connection. A step takes a few milliseconds, most of them in the database.
 THREADS = 4
 BACKLOG = 1024
-# Until then, a connection with TLS from its start is not counted as a session.
-HANDSHAKE_SECONDS = 10.0
 # One client address may use this share of the sessions, and so may one workspace.
 SHARES = 4
 
@@ -77,21 +77,16 @@ async def serve(listeners: Sequence[Listener], *, limits: SessionLimits | None =
         stack.callback(_close_connections, executor)
         handler = SubmissionHandler(executor)
 
-        def session(*, has_tls: bool) -> SubmissionSMTP:
+        def session(*, has_tls: bool) -> asyncio.Protocol:
             if certificate:
                 certificate.refresh()
             context = certificate.context if certificate else None
-            return SubmissionSMTP(handler, limiter=limiter, memory=memory, tls_context=context, has_tls=has_tls)
+            session = SubmissionSMTP(handler, limiter=limiter, memory=memory, tls_context=context, has_tls=has_tls)
+            return Handshake(session, limiter=limiter, context=context) if context and has_tls else session
 
         servers = []
         for listener in listeners:
-            context = certificate.context if certificate and listener.has_tls else None
-            server = await loop.create_server(
-                lambda has_tls=listener.has_tls: session(has_tls=has_tls),
-                sock=listener.socket,
-                ssl=context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
-            )
+            server = await loop.create_server(partial(session, has_tls=listener.has_tls), sock=listener.socket)
             servers.append(await stack.enter_async_context(server))
         usage = SmtpUsage("submission", limiter, read_bytes=lambda: memory.used)
         await asyncio.gather(

@@ -14,7 +14,7 @@ from django.conf import settings
 from lib.email_addresses import Address as MailAddress
 from lib.mail.lines import has_long_line
 from lib.mail.smtp_limiter import ConnectionLimiter
-from lib.mail.smtp_limits import SessionLimits
+from lib.mail.smtp_limits import LimitedSession, SessionLimits
 from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from lib.network.address_guard import Address, unwrap
 from lib.network.client_address import is_trusted_proxy
@@ -92,6 +92,8 @@ class SubmissionSMTP(LimitedSMTP):
         # Bytes of the current message that count towards the memory.
         self._received = 0
         self._has_tls = has_tls
+        # The connection until now, if it has TLS from its start.
+        self.handshake: LimitedSession | None = None
 
     # Methods, not properties: aiosmtpd reads all attributes before they are set.
     def client_address(self) -> Address | None:
@@ -103,6 +105,8 @@ class SubmissionSMTP(LimitedSMTP):
         return self.envelope
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self.handshake:
+            self._limiter.close(self.handshake)
         super().connection_made(transport)
         self._auth_require_tls = not (self._has_tls or self._may_sign_in_without_tls())
 

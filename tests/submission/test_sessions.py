@@ -172,16 +172,44 @@ class TestTls:
                 assert client.docmd("STARTTLS")[0] == 503
 
     def test_a_handshake_that_does_not_begin_ends_soon(self, workspace, settings, certificate, monkeypatch):
-        monkeypatch.setattr("submission.server.HANDSHAKE_SECONDS", 0.3)
+        monkeypatch.setattr("submission.handshakes.HANDSHAKE_SECONDS", 0.3)
         with run_submission(settings):
             address = ("127.0.0.1", settings.SUBMISSION_TLS_PORTS[0])
             with socket.create_connection(address, timeout=20) as silent:
                 assert silent.recv(100) == b""
 
+    def test_connections_without_a_handshake_are_sessions_of_their_address(self, workspace, settings, certificate):
+        limits = replace(session_limits(), sessions_per_peer=2)
+        with run_submission(settings, limits=limits), ExitStack() as opened:
+            address = ("127.0.0.1", settings.SUBMISSION_TLS_PORTS[0])
+            silent = [opened.enter_context(socket.create_connection(address, timeout=20)) for _ in range(2)]
+            with socket.create_connection(address, timeout=5) as refused:
+                assert is_closed(refused)
+            silent[0].close()
+            context = self.trusting(certificate)
+            wait_for(lambda: says_noop(address, context), seconds=30, what="a session is free")
+            # The handshake of the last one is no session beside it.
+            assert says_noop(address, context)
+
     def test_commands_sent_before_the_handshake_end_the_session(self, workspace, settings, certificate):
         with run_submission(settings) as port, port.open_session() as session:
             assert session.exchange(b"STARTTLS\r\nEHLO injected\r\n").startswith("503 5.5.0")
             assert session.read_all() == ""
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(100) == b""
+    except ConnectionResetError:
+        return True
+
+
+def says_noop(address: tuple[str, int], context: ssl.SSLContext) -> bool:
+    try:
+        with smtplib.SMTP_SSL("localhost", address[1], timeout=20, context=context) as client:
+            return client.noop()[0] == 250
+    except OSError:
+        return False
 
 
 class TestRules:
